@@ -24,6 +24,8 @@ ELICITATION = "elicitation"
 """Tool name of a call by which an MCP server, or a hosted agent, asks the user for information."""
 SAMPLING = "sampling"
 """Tool name of a call by which an MCP server asks the model."""
+QUESTION_MARK = "?"
+"""Separator in the id of a question: the id of the call that asks, this mark, and a number or another call's id."""
 APPROVAL_REQUIRED = "approval_required"
 """Type of the error of a call that a user could have allowed, where no user can be asked."""
 ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
@@ -79,7 +81,8 @@ class TaskSnapshot:
 
     ``pending`` has the tool calls that wait for a user. ``history`` is oldest first. Each artifact is one complete
     update. ``error`` and ``reason`` are those of the last state change. ``title`` is the beginning of the first prompt.
-    Times are Unix seconds.
+    Times are Unix seconds. ``parent`` is the id of the task that began this one for a part of its work; empty if a user
+    did.
     """
 
     task_id: str
@@ -96,6 +99,7 @@ class TaskSnapshot:
     pending: tuple[ToolCall, ...] = ()
     history: tuple[HistoryMessage, ...] = ()
     artifacts: tuple[ArtifactUpdate, ...] = ()
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

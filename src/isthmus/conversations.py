@@ -49,11 +49,12 @@ class Conversation:
 async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Conversation]:
     """Return the sessions among the last ``limit`` tasks, most recently changed first.
 
-    ``workspace`` (an absolute path) limits them to those of that folder.
+    ``workspace`` (an absolute path) limits them to those of that folder. The tasks of subagents belong to the session
+    that began them, and are not listed.
     """
     grouped: dict[str, list[TaskSnapshot]] = {}
     for task in await agent.tasks(limit):
-        if workspace is None or task.workspace == workspace:
+        if not task.parent and (workspace is None or task.workspace == workspace):
             grouped.setdefault(task.context_id, []).append(task)
     sessions = [Conversation(context_id, _oldest_first(tasks)) for context_id, tasks in grouped.items()]
     return sorted(sessions, key=lambda session: session.updated_at, reverse=True)

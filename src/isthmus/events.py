@@ -102,6 +102,33 @@ class CommandPrompt(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """A call about which a user was asked, and the option that the user chose."""
+
+    tool_call: ToolCall
+    option_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentBegun(InternalEvent):
+    """The task is the work of a subagent: a call of another task has begun it. Follows the prompt. Not shown.
+
+    ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
+    means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
+    one. ``answered`` are the answers in the session of the other task, which count here too.
+    """
+
+    name: str
+    instructions: str
+    parent_task_id: str
+    parent_call_id: str
+    tools: tuple[str, ...] | None = None
+    refused_tools: tuple[str, ...] = ()
+    max_turns: int | None = None
+    answered: tuple[AnsweredCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EditorContext(InternalEvent):
     """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
 
@@ -264,13 +291,14 @@ class ModelReply(InternalEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelUsed(InternalEvent):
-    """A model was asked outside the conversation, e.g. for an MCP server. The counts are tokens."""
+    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens."""
 
     model: str
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     thought_tokens: int = 0
+    requests: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +391,7 @@ AgentEvent: TypeAlias = (
     Prompt
     | Command
     | CommandPrompt
+    | SubagentBegun
     | EditorContext
     | EnvironmentContext
     | ReferredContent

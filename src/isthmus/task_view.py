@@ -34,6 +34,7 @@ from isthmus.events import (
     ResultsPruned,
     RetryNotice,
     StateChange,
+    SubagentBegun,
     TaskState,
     TextContent,
     Thought,
@@ -116,7 +117,8 @@ class ModelUsage:
     @classmethod
     def of(cls, used: ModelReply | ModelUsed) -> "ModelUsage":
         """Return the usage of one request."""
-        return cls(1, 0, 0.0, used.input_tokens, used.output_tokens, used.cached_tokens, used.thought_tokens)
+        requests = used.requests if isinstance(used, ModelUsed) else 1
+        return cls(requests, 0, 0.0, used.input_tokens, used.output_tokens, used.cached_tokens, used.thought_tokens)
 
     def __iadd__(self, other: "ModelUsage") -> "ModelUsage":
         self.requests += other.requests
@@ -250,7 +252,7 @@ class TaskView:
                 self._count(event, at)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case ReferredContent() | EnvironmentContext() | LoopNotice() | ResultsPruned():
+            case ReferredContent() | EnvironmentContext() | LoopNotice() | ResultsPruned() | SubagentBegun():
                 pass
             case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
                 pass

@@ -58,10 +58,10 @@ async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_users(tm
     with sqlite3.connect(path) as connection:
         after = connection.execute("SELECT * FROM tasks ORDER BY key").fetchall()
         assert [row[:5] for row in after[:3]] == [row[:5] for row in before]
-        assert [row[-3] for row in after] == ["", "", "", "alice"]
+        assert [row[-4] for row in after] == ["", "", "", "alice"]
         kept = connection.execute("SELECT task, seq, at, type, body FROM events ORDER BY task, seq").fetchall()
         assert set(bodies) <= set(kept)
-        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
         assert connection.execute("SELECT task, message, seq FROM messages ORDER BY task, seq").fetchall() == [
             (task, message, seq)
             for task, seq, _, kind, body in sorted(kept)
@@ -176,3 +176,19 @@ async def test_an_inbox_takes_no_more_than_its_size(journal: Journal) -> None:
     await journal.post(taken.row, [Prompt("m2", half)])
     with pytest.raises(LimitReached, match="characters"):
         await journal.post(taken.row, [Prompt("m3", "x" * 4000)])
+
+
+async def test_the_tasks_that_a_task_began_are_found_by_it_count_for_no_limit_and_go_with_it(journal: Journal) -> None:
+    taken = await new_task(journal, "parent", "alice")
+    for name in ("first", "second"):
+        child = NewTask(name, name, "/work", "A part", "alice", parent="parent")
+        begun = await journal.create(child, [Prompt("m", "A part")], "owner", LEASE)
+        assert begun.row.parent == "parent"
+        await end(journal, begun, TaskState.INPUT_REQUIRED if name == "second" else TaskState.COMPLETED)
+    assert [row.task_id for row in await journal.children("parent")] == ["first", "second"]
+    assert await journal.children("") == []
+    await end(journal, taken, TaskState.COMPLETED)
+    await new_task(journal, "other", "alice", UserLimits(max_tasks=1))
+    assert list(await journal.removal.mark(["parent"])) == ["parent"]
+    assert sorted(await journal.removal.marked()) == ["first", "parent", "second"]
+    assert [row.task_id for row in await journal.tasks(10)] == ["other"]

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
@@ -29,6 +30,7 @@ from isthmus.agent.references.reading import complete_references, read_reference
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import PROMPT_REFUSED, Session
+from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
@@ -60,6 +62,8 @@ TURN_LIMIT = "turn_limit"
 """Reason of a task that failed because the model needed too many turns."""
 MAXIMUM_CONTINUATIONS = 10
 """Maximum number of times that hooks make the agent go on after its answer to one prompt."""
+LAST_TURN = "This is your last message: make no more calls, and answer with what you have found and done so far."
+"""Text for a subagent that has used all but one of its model messages."""
 STOPPED_BY_HOOK = "stopped_by_hook"
 """Reason of a task that failed because a hook of the settings ended the work."""
 
@@ -135,7 +139,8 @@ class CodingAgent:
 
     async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
         session, resources, options = turn.session, self._resources, self._options
-        loading = ToolLoading(tools, options.tool_search)
+        subagent = session.subagent
+        loading = ToolLoading(_tools_of(session, tools), options.tool_search)
         calls = CallRunner(
             turn,
             loading.tools,
@@ -155,18 +160,23 @@ class CodingAgent:
         if not session.unsettled:
             await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
         context: tuple[str, ...] = ()
-        if session.model_turns == 0 and not session.unsettled:
+        if session.model_turns == 0 and not session.unsettled and subagent is None:
             # Once for each prompt: after a crash before the first reply the hooks run again.
             is_first = all(message.role == "user" for message in session.messages)
             verdict = await calls.verdict_on_prompt(_prompt_text(session), is_first=is_first)
             if (end := _end_by_hook(verdict)) is not None:
                 return end
             context = verdict.context
-        if session.command is None:
+        if session.command is None and subagent is None:
             await read_references(turn, resources.contents, scope, tools, options, resources.hook_programs)
         if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
             await turn.emit(EnvironmentContext(await resources.environment(scope)))
-        if not session.has_editor_context and resources.editor_context is not None and not session.unsettled:
+        if (
+            not session.has_editor_context
+            and resources.editor_context is not None
+            and not session.unsettled
+            and subagent is None
+        ):
             shown = await resources.editor_context(scope)
             if shown is not None:
                 await turn.emit(EditorContext(shown))
@@ -183,12 +193,12 @@ class CodingAgent:
                 return StateChange(TaskState.FAILED, f"A hook stopped the work: {calls.stopped}", STOPPED_BY_HOOK)
             if (end := await guard.check()) is not None:
                 return end
-            limit = options.max_model_turns
+            limit = subagent.max_turns if subagent is not None else options.max_model_turns
             if limit is not None and session.model_turns >= limit:
                 message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
                 return StateChange(TaskState.FAILED, message, TURN_LIMIT)
             if (now := await resources.tools.renewed(scope, tools)) is not tools:
-                tools, loading = now, ToolLoading(now, options.tool_search)
+                tools, loading = now, ToolLoading(_tools_of(session, now), options.tool_search)
                 calls.renew(loading.tools, await resources.approvals_of(session.user, tools))
             if (diagnostics := resources.edit_diagnostics) is not None:
                 problems = await diagnostics.new_problems(scope)
@@ -196,6 +206,8 @@ class CodingAgent:
                     await turn.emit(EditorContext(problems))
             if (background := resources.background) is not None and (news := background.take_news(session.key)):
                 await turn.emit(EditorContext(news))
+            if subagent is not None and limit is not None and 0 < session.model_turns == limit - 1:
+                await turn.emit(EditorContext(LAST_TURN))
             try:
                 end = await self._ask_model(turn, loading, keeper, models, calls)
             except RepeatedTextError as repeated:
@@ -207,6 +219,8 @@ class CodingAgent:
             if end is None:
                 continue
             if end.state is not TaskState.COMPLETED or continued >= MAXIMUM_CONTINUATIONS:
+                return end
+            if subagent is not None:
                 return end
             reason = await calls.reason_to_go_on(text_of(session.messages[-1]), is_again=continued > 0)
             if reason is None:
@@ -283,9 +297,15 @@ class CodingAgent:
         is_trusted = await self._resources.trusts_project(session.user, workspace)
         contents = self._resources.contents
         from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
+        subagent = session.subagent
         return ModelRequest(
             system=system_prompt(
-                workspace, variant, instructions.text, is_trusted=is_trusted, servers=server_instructions(from_servers)
+                workspace,
+                variant,
+                instructions.text,
+                is_trusted=is_trusted,
+                servers=server_instructions(from_servers),
+                subagent=subagent.instructions if subagent is not None else None,
             )
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),
@@ -297,6 +317,15 @@ class CodingAgent:
                 if (not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)) and calls.is_offered(tool)
             ),
         )
+
+
+def _tools_of(session: Session, tools: ToolSet) -> ToolSet:
+    """Return the tools that the session's agent, or its subagent, may use."""
+    if session.subagent is not None:
+        return child_tools(tools, session.subagent)
+    if all(rule.subagent is None for rule in tools.policies):
+        return tools
+    return replace(tools, policies=rules_for(tools.policies, None))
 
 
 def _prompt_text(session: Session) -> str:

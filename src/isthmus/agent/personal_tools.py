@@ -1,6 +1,7 @@
-"""Tools that depend on the user and the folder: `activate_skill` with their skills, and `save_memory`.
+"""Tools that depend on the user and the folder: `activate_skill`, `invoke_agent` and `save_memory`.
 
-Only the local user has a home folder here; other users of a server get neither skills nor memory of the server's owner.
+Only the local user has a home folder here: other users of a server get neither skills nor memory of the server's owner,
+and only the built-in subagents.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,9 @@ from typing_extensions import override
 from isthmus.agent.memory.save_memory import SaveMemory
 from isthmus.agent.skills.activate_skill import ActivateSkill
 from isthmus.agent.skills.finding import FoundSkills
+from isthmus.agent.subagents.child_tasks import ChildTasks
+from isthmus.agent.subagents.finding import SubagentSource
+from isthmus.agent.subagents.invoke_agent import InvokeAgent
 from isthmus.tools.base import Tool, ToolScope, ToolSet, ToolSource
 
 SkillSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSkills]]
@@ -25,10 +29,20 @@ class PersonalTools(ToolSource):
     """The tools of ``source``, and those of the session's user.
 
     ``memory_file`` (an absolute path) is the local user's own file of instructions; without it nothing is remembered.
+    ``subagents`` finds the subagents, whose tasks are those of ``child_tasks``; without them there are none.
     """
 
-    def __init__(self, source: ToolSource, skills: SkillSource, memory_file: Path | None) -> None:
+    def __init__(
+        self,
+        source: ToolSource,
+        skills: SkillSource,
+        memory_file: Path | None,
+        subagents: SubagentSource | None = None,
+        child_tasks: Callable[[], ChildTasks] | None = None,
+    ) -> None:
         self._source = source
+        self._subagents = subagents
+        self._child_tasks = child_tasks
         self._skills = skills
         self._memory_file = memory_file
         self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
@@ -57,6 +71,11 @@ class PersonalTools(ToolSource):
         if found.offered:
             skills = ActivateSkill(found.offered)
             added[skills.name] = skills
+        if self._subagents is not None and self._child_tasks is not None and scope.task_id:
+            definitions = (await self._subagents(scope)).definitions
+            if definitions:
+                invoke = InvokeAgent(definitions, self._child_tasks(), scope.task_id)
+                added[invoke.name] = invoke
         if self._memory_file is not None and not scope.user:
             memory = SaveMemory(self._memory_file)
             added[memory.name], asked[memory.name] = memory, ASKED_MEMORY

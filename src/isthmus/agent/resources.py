@@ -14,6 +14,7 @@ from isthmus.agent.background_work import BackgroundWork
 from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.personal_tools import SkillSource
+from isthmus.agent.subagents.finding import SubagentSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
@@ -44,7 +45,7 @@ class AgentResources:
     have no such folder. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
-    the hooks of the settings; ``skills`` finds the skills of a session, and
+    the hooks of the settings; ``skills`` finds the skills of a session, ``subagents`` its subagents, and
     ``background`` has its commands in the background.
     """
 
@@ -64,6 +65,7 @@ class AgentResources:
     yolo_refusal: YoloRefusal | None = None
     hook_programs: HookPrograms | None = None
     skills: SkillSource | None = None
+    subagents: SubagentSource | None = None
     background: BackgroundWork | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:

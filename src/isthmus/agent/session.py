@@ -11,6 +11,7 @@ from typing import TypeVar, assert_never
 from isthmus.agent.context.pruning import pruned
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.statistics import Statistics
+from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import (
     AgentSettings,
     ConfirmationDetails,
@@ -42,6 +43,7 @@ from isthmus.events import (
     ResultsPruned,
     RetryNotice,
     StateChange,
+    SubagentBegun,
     TaskState,
     TextContent,
     Thought,
@@ -57,8 +59,6 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 PROMPT_REFUSED = "prompt_refused_by_hook"
 """Reason of a task that failed because a hook refused the prompt, which the model then never reads."""
-QUESTION_MARK = "?"
-"""Separator in the id of a question: the id of the call that asks, this mark, and a number."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
@@ -123,6 +123,8 @@ class Session:
     """Number of model messages since the last prompt."""
     has_editor_context: bool = False
     """Whether the last prompt has its editor context."""
+    subagent: SubagentBegun | None = None
+    """The subagent whose work the session is; None for the agent itself."""
     command: Command | None = None
     """The slash command that the task runs; None while it works on a prompt."""
     command_texts: set[str] = field(default_factory=set[str])
@@ -192,6 +194,9 @@ class Session:
                 self._before_prompt = tuple(self.messages)
                 self.requested_file = requested_file
                 self._add_user_parts(Text(text), *media)
+            case SubagentBegun(answered=answered):
+                self.subagent = event
+                self.answered = [(item.tool_call, item.option_id) for item in answered]
             case LoopNotice(text):
                 self.loops.note_warning()
                 self._add_user_parts(Text(text))

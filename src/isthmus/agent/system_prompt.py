@@ -46,36 +46,54 @@ class PromptVariant:
     """Names of the tools that are offered; some have a text of their own."""
 
     @property
+    def mode_text(self) -> str:
+        """Name of the text on the approval mode."""
+        is_asked = self.is_user_present or self.mode in (ApprovalMode.PLAN, ApprovalMode.YOLO)
+        return f"mode_{self.mode.value}{'' if is_asked else '_absent'}"
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """Names of the texts, in order."""
-        is_asked = self.is_user_present or self.mode in (ApprovalMode.PLAN, ApprovalMode.YOLO)
         return (
             "user_present" if self.is_user_present else "user_absent",
             *(("asking",) if self.is_user_present and ASK_USER in self.tools else ()),
             *(("todos",) if WRITE_TODOS in self.tools else ()),
             *(("in_terminal",) if self.is_in_terminal else ()),
-            f"mode_{self.mode.value}{'' if is_asked else '_absent'}",
+            self.mode_text,
             *((f"provider_{self.provider}",) if self.provider in PROVIDERS_WITH_NOTES else ()),
         )
 
 
 def system_prompt(
-    workspace: Path, variant: PromptVariant, instructions: str = "", *, is_trusted: bool = False, servers: str = ""
+    workspace: Path,
+    variant: PromptVariant,
+    instructions: str = "",
+    *,
+    is_trusted: bool = False,
+    servers: str = "",
+    subagent: str | None = None,
 ) -> str:
     """Return the system prompt for a session in ``workspace``. ``instructions`` is the text of its instruction files.
 
     ``is_trusted``: the user trusts the folder, and so the project's files. ``servers`` are the instructions of MCP
-    servers (:mod:`isthmus.agent.server_instructions`); they stand last, since servers come and go.
+    servers (:mod:`isthmus.agent.server_instructions`); they stand last, since servers come and go. ``subagent`` are the
+    instructions of a subagent, which take the place of the agent's own role.
     """
     place = f"\nThe workspace is {workspace} (on {platform.system()}). Relative paths are relative to it.\n"
     authority = _TRUSTED if is_trusted else _UNTRUSTED
     memory = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
-    return prompt_text(variant) + place + memory + servers
+    role = prompt_text(variant) if subagent is None else subagent_text(variant, subagent)
+    return role + place + memory + servers
 
 
 def prompt_text(variant: PromptVariant) -> str:
     """Return the texts of a variant, without the workspace and the instructions."""
     return _text("role") + "".join(_text(name) for name in variant.texts)
+
+
+def subagent_text(variant: PromptVariant, instructions: str) -> str:
+    """Return the texts for a subagent with these instructions. It has no user, whoever answers its questions."""
+    return f"{_text('subagent')}\n{instructions}\n" + _text(variant.mode_text)
 
 
 @cache

@@ -18,6 +18,7 @@ from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_fo
 from isthmus.agent.personal_tools import PersonalTools
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.skills.finding import FoundSkills, find_skills
+from isthmus.agent.subagents.finding import FoundSubagents, built_in, find_subagents
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
@@ -167,12 +168,21 @@ async def local_agent(
             return FoundSkills()
         return await asyncio.to_thread(_skills, scope.workspace, trusts, setup.settings.disabled_skills)
 
+    async def subagents_of(scope: ToolScope) -> FoundSubagents:
+        if not setup.settings.uses_subagents:
+            return FoundSubagents()
+        if scope.user:
+            return FoundSubagents(built_in())
+        return await asyncio.to_thread(_subagents, scope.workspace, trusts, setup.settings.disabled_subagents)
+
+    memory_file = own_file(Path.home() / ".gemini", setup.context_files)
     resources = AgentResources(
         open_model=model.open,
         tools=RestrictedTools(
-            PersonalTools(mcp, skills_of, own_file(Path.home() / ".gemini", setup.context_files)), rules.of
+            PersonalTools(mcp, skills_of, memory_file, subagents_of, lambda: engine.child_tasks), rules.of
         ),
         skills=skills_of,
+        subagents=subagents_of,
         background=background,
         servers=mcp,
         contents=HostContents(mcp),
@@ -267,6 +277,11 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
 def _skills(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSkills:
     """Return the skills of the local user, and of a workspace that the user trusts. Blocking."""
     return find_skills(Path.home(), workspace if trusts(workspace) else None, disabled)
+
+
+def _subagents(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSubagents:
+    """Return the subagents of the local user, and of a workspace that the user trusts. Blocking."""
+    return find_subagents(Path.home(), workspace if trusts(workspace) else None, disabled)
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:

@@ -30,6 +30,7 @@ def task_json(row: TaskRow) -> dict[str, Any]:
         "events": row.seq,
         "error": row.error,
         "pending": [to_json(call) for call in row.pending],
+        "parent_id": row.parent or None,
     }
 
 
@@ -76,7 +77,8 @@ def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
     for row in rows:
         user = [visible_line(row.user) or "-"] if with_users else []
         cells = [row.task_id[:short], row.state, _when(row.updated_at, now), str(row.seq), *user]
-        table.append([*cells, visible_line(row.title)])
+        title = f"[of {row.parent[:short]}] {row.title}" if row.parent else row.title
+        table.append([*cells, visible_line(title)])
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)]
     return [
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]) for line in table
@@ -93,6 +95,7 @@ def detail_lines(
     facts = [
         ("Task", row.task_id),
         ("Session", row.context_id),
+        *([("Begun by", row.parent)] if row.parent else []),
         *([("User", row.user)] if row.user else []),
         ("State", f"{row.state}: {row.error}" if row.error else row.state),
         ("Folder", row.workspace),

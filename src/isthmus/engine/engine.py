@@ -8,8 +8,10 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 import contextlib
 
 from isthmus.agent.session import Session
+from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQuery, UserLimits
 from isthmus.development_tool import AgentSettings
+from isthmus.engine.child_tasks import EngineChildTasks
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.runner import EngineOptions, Runner
 from isthmus.engine.task_run import Agent
@@ -37,6 +39,11 @@ class Engine(UserTasks):
     def journal(self) -> Journal:
         """Journal of the tasks, for push notifications; closed with the engine."""
         return self._runner.journal
+
+    @property
+    def child_tasks(self) -> ChildTasks:
+        """Tasks of subagents, for the agent that begins them."""
+        return EngineChildTasks(self._runner)
 
     async def settings_of(self, task_id: str) -> AgentSettings | None:
         """Return the AgentSettings of a task's session; reads the whole session."""

@@ -47,6 +47,7 @@ async def snapshot_after(journal: Journal, task_id: str, delivery: Delivery, mod
         pending=pending,
         history=history,
         artifacts=artifacts,
+        parent=row.parent,
     )
 
 

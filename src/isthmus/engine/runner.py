@@ -17,6 +17,7 @@ from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
 from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
 from isthmus.encoding.codec import JsonObject
+from isthmus.engine.child_monitor import ChildMonitor
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.lease_owner import is_gone, new_owner
 from isthmus.engine.open_questions import OpenQuestions
@@ -100,6 +101,7 @@ class Runner:
         self._breaks: Counter[str] = Counter()
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
+        self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
         self._suspended: SuspendedCallMonitor | None = None
         if isinstance(agent, SuspendingAgent):
             agent.suspended.process = self._owner
@@ -110,7 +112,8 @@ class Runner:
         """Take over the tasks of ended processes, and keep leases from now on."""
         if self.options.takes_over:
             for row in await self._rows(*(state for state in TaskState if state.is_waiting)):
-                await self.go_on(row)
+                if not await self.children.look(row):
+                    await self.go_on(row)
         await self._sweep()
         self._upkeep = [
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
@@ -120,6 +123,7 @@ class Runner:
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         upkeep, self._upkeep = self._upkeep, []
+        await self.children.stop()
         if self._suspended is not None:
             await self._suspended.stop()
         leases = [segment.lease for segment in self._segments.values()]
@@ -145,7 +149,12 @@ class Runner:
     # --- taking ---
 
     async def create(
-        self, task: NewTask, event: AgentEvent, limits: UserLimits, *, is_whole_session: bool = False
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        limits: UserLimits = NO_LIMITS,
+        *,
+        is_whole_session: bool = False,
     ) -> ClaimedTask:
         """Create a task and run it. ``is_whole_session``: its session is new. Raises LimitReached."""
         if self.retention.is_full:
@@ -156,7 +165,7 @@ class Runner:
                 " to remove: new tasks are not accepted, existing ones can continue. End some and delete them"
                 " (isthmus tasks delete), or raise isthmus.journal.maxSize in the settings."
             )
-        write = self.journal.create(task, [event], self._owner, self.options.lease_seconds, limits)
+        write = self.journal.create(task, events, self._owner, self.options.lease_seconds, limits)
         return await self._run_taken(write, is_whole_session=is_whole_session)
 
     async def claim(
@@ -171,7 +180,14 @@ class Runner:
         return taken
 
     async def cancel(self, task_id: str) -> None:
-        """Cancel a task wherever it runs, and return once that is recorded. Raises TaskNotCancelable."""
+        """Cancel a task wherever it runs, with those of its subagents. Return once that is recorded.
+
+        Raises TaskNotCancelable and TaskNotFound.
+        """
+        await self._cancel_one(task_id)
+        await self.children.cancel_children(task_id)
+
+    async def _cancel_one(self, task_id: str) -> None:
         is_asked = False
         while True:
             row = await self.journal.task(task_id)
@@ -241,11 +257,12 @@ class Runner:
                 session.apply(delivery.event, row.task_id, delivery.at)
         # A task to which a user's events were added was at rest: no text of it is torn.
         fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._resume_session, row)
-        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row.user))
+        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row))
         self._broken.pop(row.task_id, None)
         self._segments[row.task_id] = segment
         self.begins.begun(row.task_id)
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
+        self.children.changed(row)
 
     async def _run(self, segment: TaskRun, row: TaskRow) -> None:
         try:
@@ -263,14 +280,15 @@ class Runner:
                 self._forget(row.task_id)
             segment.feed.close()
 
-    def _end(self, user: str, segment: TaskRun) -> None:
-        session = segment.session
-        task_id = segment.lease.task_id
+    def _end(self, row: TaskRow, segment: TaskRun) -> None:
+        session, task_id = segment.session, row.task_id
         self._forget(task_id)
         self._breaks.pop(task_id, None)
+        shown = self.children.own_questions(task_id, session.waiting)
         self.questions.waiting(
-            task_id, session.context_id, session.workspace, session.waiting, user=user, settings=session.settings
+            task_id, session.context_id, session.workspace, shown, user=row.user, settings=session.settings
         )
+        self.children.changed(row, has_ended=not session.waiting)
         if not session.waiting and self._suspended is not None:
             self._suspended.ended(task_id)
         if not session.waiting and self.options.on_task_end is not None:
@@ -330,7 +348,8 @@ class Runner:
     async def _sweep(self) -> None:
         if self.options.takes_over:
             for row in await self._rows(TaskState.SUBMITTED, TaskState.WORKING):
-                await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
+                if not row.parent or not await self.children.look(row):
+                    await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
 
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
         """Resume a task whose process has ended, also one whose question was lost; show open questions in editors."""
@@ -351,7 +370,8 @@ class Runner:
 
     def _ask(self, row: TaskRow) -> None:
         """Show the questions of a task in editors."""
-        self.questions.waiting(row.task_id, row.context_id, row.workspace, row.pending, user=row.user)
+        shown = self.children.own_questions(row.task_id, row.pending)
+        self.questions.waiting(row.task_id, row.context_id, row.workspace, shown, user=row.user)
 
     # --- following ---
 

@@ -37,6 +37,7 @@ class Snapshots:
             reason=row.reason,
             pending=row.pending,
             history=history,
+            parent=row.parent,
         )
 
     async def history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
-from isthmus.agent.session import QUESTION_MARK
+from isthmus.client import QUESTION_MARK
 from isthmus.engine.lease_owner import is_gone
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal, TaskRow

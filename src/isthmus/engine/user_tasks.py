@@ -120,7 +120,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         prompt = await self._prompt_of(task_id, context_id, message, settings)
         is_new_session = message.context_id is None
         try:
-            taken = await self._runner.create(task, prompt, self._limits, is_whole_session=is_new_session)
+            taken = await self._runner.create(task, [prompt], self._limits, is_whole_session=is_new_session)
         except RepeatedMessage as repeated:
             return await self._first_snapshot(repeated.task_id)
         return self._turn(taken.row, taken.row.seq, is_new=True, history=history_of(taken.deliveries))
@@ -235,7 +235,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._user)
         event = Command(command.message_id or str(uuid.uuid4()), command.path, command.args, settings)
         try:
-            taken = await self._runner.create(task, event, self._limits, is_whole_session=context_id is None)
+            taken = await self._runner.create(task, [event], self._limits, is_whole_session=context_id is None)
         except LimitReached as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
         turn = self._turn(taken.row, 0, is_new=True)

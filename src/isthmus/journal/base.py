@@ -42,7 +42,8 @@ class UnkeepableEvent(JournalError):
 class TaskRow:
     """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
 
-    ``user`` is the name of the task's user; it is empty for the local user.
+    ``user`` is the name of the task's user; it is empty for the local user. ``parent`` is the id of the task that began
+    this one for a part of its work; it is empty for a task that a user began.
     """
 
     task_id: str
@@ -60,6 +61,7 @@ class TaskRow:
     reason: str | None = None
     pending: tuple[ToolCall, ...] = ()
     user: str = ""
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class NewTask:
     """The first state of a task. ``user`` is the user of the task and of the session ``context_id``.
 
     ``message_id`` and ``digest`` identify the message that begins the task: the client's id, and a hash of its content.
+    ``parent`` is the id of the task that begins this one for a part of its work; empty if a user does.
     """
 
     task_id: str
@@ -85,6 +88,7 @@ class NewTask:
     user: str = ""
     message_id: str = ""
     digest: str = ""
+    parent: str = ""
 
 
 NO_LIMITS = UserLimits()
@@ -103,7 +107,10 @@ class Removal(Protocol):
     """
 
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
-        """Mark ended tasks, with ``also_waiting`` also waiting ones but none at work; return those that were marked."""
+        """Mark ended tasks, with ``also_waiting`` also waiting ones but none at work; return those that were marked.
+
+        The tasks that a marked one has begun are marked with it.
+        """
         ...
 
     async def marked(self) -> Sequence[str]:
@@ -259,6 +266,10 @@ class Journal(Protocol):
 
     async def task(self, task_id: str) -> TaskRow | None:
         """Return one row, or None."""
+        ...
+
+    async def children(self, task_id: str) -> Sequence[TaskRow]:
+        """Return the tasks whose parent is this task, in the order in which they were created."""
         ...
 
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:

@@ -15,7 +15,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 5
+VERSION = 6
 BUSY_SECONDS = 5.0
 """Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
@@ -40,13 +40,15 @@ CREATE TABLE tasks (
     pending TEXT NOT NULL DEFAULT '[]',
     user TEXT NOT NULL DEFAULT '',
     message TEXT NOT NULL DEFAULT '',
-    digest TEXT NOT NULL DEFAULT ''
+    digest TEXT NOT NULL DEFAULT '',
+    parent TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX tasks_by_user ON tasks (user, state);
 CREATE INDEX tasks_by_context ON tasks (context, key);
 CREATE INDEX tasks_by_state ON tasks (state);
 CREATE INDEX tasks_by_change ON tasks (updated);
 CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
+CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
 CREATE TABLE events (
     task INTEGER NOT NULL,
     seq INTEGER NOT NULL,
@@ -111,6 +113,10 @@ CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 """,
     3: _MESSAGES,
     4: _INBOX_TYPES,
+    5: """
+ALTER TABLE tasks ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
+""",
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
 

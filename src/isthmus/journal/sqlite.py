@@ -116,16 +116,20 @@ class SqliteJournal(SqliteReads):
             try:
                 cursor = connection.execute(
                     "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created,"
-                    " updated, user, message, digest) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)",
+                    " updated, user, message, digest, parent) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         *(*made, TaskState.SUBMITTED, len(events), owner, until, now, now, task.user),
-                        *(task.message_id, task.digest),
+                        *(task.message_id, task.digest, task.parent),
                     ),
                 )
             except sqlite3.IntegrityError as error:
                 raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
             deliveries = insert_events(connection, cursor.lastrowid or 0, 0, now, events, bodies)
-            row = TaskRow(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now, user=task.user)
+            row = TaskRow(
+                *(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now),
+                user=task.user,
+                parent=task.parent,
+            )
             return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
         return self._writer.submit(work, is_brief=True)

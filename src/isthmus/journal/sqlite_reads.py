@@ -73,6 +73,15 @@ class SqliteReads(Journal):
         return rows[0] if rows else None
 
     @override
+    async def children(self, task_id: str) -> Sequence[TaskRow]:
+        # "parent <> ''" is the condition of the index.
+        return await self.read(
+            f"SELECT {COLUMNS} FROM tasks WHERE parent = ? AND parent <> '' AND state <> ? ORDER BY key",
+            (task_id, DELETED),
+            row_from,
+        )
+
+    @override
     async def find(self, beginning: str, limit: int) -> Sequence[TaskRow]:
         return await self.read(
             f"SELECT {COLUMNS} FROM tasks WHERE substr(id, 1, ?) = ? AND state <> ? ORDER BY key LIMIT ?",

@@ -29,6 +29,22 @@ _OTHERS = tuple(state for state in TaskState if not state.is_terminal)
 _WAITING = tuple(state for state in TaskState if state.is_waiting)
 
 
+def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskState]) -> bool:
+    """Mark a task at rest in one of these states; return whether there was one."""
+    found = connection.execute(
+        "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
+        " user = '', pending = '[]', error = NULL, reason = NULL"
+        f" WHERE id = ? AND owner IS NULL AND state IN ({', '.join('?' * len(states))}) RETURNING key",
+        (_MARK, _MARK, DELETED, task_id, *states),
+    ).fetchone()
+    if found is None:
+        return False
+    connection.execute("DELETE FROM inbox WHERE task = ?", found)
+    connection.execute("DELETE FROM pushes WHERE task = ?", found)
+    connection.execute("DELETE FROM messages WHERE task = ?", found)
+    return True
+
+
 class SqliteRemoval(Removal):
     """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
 
@@ -40,22 +56,13 @@ class SqliteRemoval(Removal):
     @override
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
         states = (*_ENDED, *_WAITING) if also_waiting else _ENDED
-        marks = ", ".join("?" * len(states))
 
         def work(connection: sqlite3.Connection) -> Sequence[str]:
-            marked: list[str] = []
-            for task_id in task_ids:
-                found = connection.execute(
-                    "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
-                    " user = '', pending = '[]', error = NULL, reason = NULL"
-                    f" WHERE id = ? AND owner IS NULL AND state IN ({marks}) RETURNING key",
-                    (_MARK, _MARK, DELETED, task_id, *states),
-                ).fetchone()
-                if found is not None:
-                    connection.execute("DELETE FROM inbox WHERE task = ?", found)
-                    connection.execute("DELETE FROM pushes WHERE task = ?", found)
-                    connection.execute("DELETE FROM messages WHERE task = ?", found)
-                    marked.append(task_id)
+            marked = [task_id for task_id in task_ids if _mark(connection, task_id, states)]
+            for task_id in marked:
+                children = "SELECT id FROM tasks WHERE parent = ? AND parent <> '' AND state <> ?"
+                for (child,) in connection.execute(children, (task_id, DELETED)).fetchall():
+                    _mark(connection, child, (*_ENDED, *_WAITING))
             return marked
 
         return self._writer.submit(work)

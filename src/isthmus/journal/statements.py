@@ -37,7 +37,7 @@ DELETED = "deleted"
 """State of a task that is being removed."""
 COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
-    " user"
+    " user, parent"
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 INBOX_BY_TYPE = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = ? ORDER BY number"
@@ -211,9 +211,9 @@ def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
 
 def row_from(values: Sequence[Any]) -> TaskRow:
     """Build a row from the values of its COLUMNS."""
-    task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user = values
+    task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user, parent = values
     pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
-    ends += [pending, user]
+    ends += [pending, user, parent]
     return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
 
 
@@ -254,13 +254,16 @@ def delivery_of(values: Sequence[Any]) -> Delivery:
 def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, but: str | None = None) -> None:
     """Check that the user may have one more working task; ``but`` is a task of the user that is not counted.
 
+    Tasks that another task began are not counted: the agent limits them itself.
+
     Raises:
         LimitReached: it would be too many.
     """
     if limits.max_tasks is None and limits.max_running is None:
         return
     rows = connection.execute(
-        "SELECT state, count(*) FROM tasks WHERE user = ? AND state IN (?, ?, ?, ?) AND id IS NOT ? GROUP BY state",
+        "SELECT state, count(*) FROM tasks WHERE user = ? AND state IN (?, ?, ?, ?) AND id IS NOT ? AND parent = ''"
+        " GROUP BY state",
         (user, *(state for state in TaskState if not state.is_terminal), but),
     )
     counts: dict[str, int] = dict(rows.fetchall())

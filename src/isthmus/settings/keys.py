@@ -102,6 +102,8 @@ _KEYS = (
     SettingKey("skills.enabled", _ANY, "`false` offers the agent no skills", Merge.ALL),
     SettingKey("admin.skills.enabled", _ANY, "the same", Merge.ALL),
     SettingKey("skills.disabled", _ANY, "the names of skills that the agent is not offered", Merge.ALL),
+    SettingKey("experimental.enableAgents", _ANY, "`false` offers the agent no subagents", Merge.ALL),
+    SettingKey("agents.overrides", _ANY, '`{"NAME": {"enabled": false}}` takes a subagent away', Merge.ALL),
     SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
     SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),
     SettingKey("advanced.excludedEnvVars", _YOURS, "variables that are not read from `~/.env`"),

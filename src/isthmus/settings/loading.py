@@ -38,9 +38,12 @@ class Settings:
     thinking_effort: str | None = None
     """``isthmus.thinkingEffort``: ``low``, ``medium`` or ``high``."""
     fallback_models: tuple[str, ...] = ()
+    """``isthmus.fallbackModels``, as they are written."""
     uses_skills: bool = True
     disabled_skills: tuple[str, ...] = ()
-    """``isthmus.fallbackModels``, as they are written."""
+    uses_subagents: bool = True
+    disabled_subagents: tuple[str, ...] = ()
+    """Names that ``agents.overrides`` switches off."""
     approval_mode: str | None = None
     allowed_tools: tuple[str, ...] = ()
     max_model_turns: int | None = None
@@ -105,6 +108,8 @@ def load_settings(
         disabled_skills=tuple(
             name for _, names in values.lists(of("skills.disabled"), "skills.disabled") for name in names
         ),
+        uses_subagents=not values.is_off(of("experimental.enableAgents"), "experimental.enableAgents"),
+        disabled_subagents=values.switched_off(of("agents.overrides"), "agents.overrides"),
         fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
         approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),

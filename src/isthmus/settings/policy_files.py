@@ -183,8 +183,6 @@ def _rules(fields: Mapping[str, object], tier: Tier, where: str) -> Iterator[Pol
     decision = _decision(fields)
     if unknown := sorted(set(fields) - _FIELDS):
         raise _RuleError(f"unknown field {unknown[0][:100]!r}")
-    if _text(fields, "subagent") is not None:
-        return  # There are no sub-agents, so it never applies.
     if fields.get("toolAnnotations"):
         if decision is RuleDecision.ALLOW:
             return
@@ -214,6 +212,7 @@ def _rules(fields: Mapping[str, object], tier: Tier, where: str) -> Iterator[Pol
                 interactive,
                 _text(fields, "denyMessage") or _text(fields, "deny_message") or "",
                 (fields.get("allowRedirection") or fields.get("allow_redirection")) is True,
+                _text(fields, "subagent"),
             )
 
 

@@ -68,6 +68,7 @@ class PolicyRule:
         interactive: whether a user can be asked; None for no condition.
         message: reason that is given for a refusal; may be empty.
         allows_redirection: whether an allowed command may write files by ``>``.
+        subagent: name of the subagent whose calls it decides; None for all calls.
     """
 
     decision: RuleDecision
@@ -81,6 +82,7 @@ class PolicyRule:
     interactive: bool | None = None
     message: str = ""
     allows_redirection: bool = False
+    subagent: str | None = None
 
     @property
     def has_argument_condition(self) -> bool:

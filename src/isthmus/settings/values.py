@@ -139,6 +139,25 @@ def first_enabled(sources: Sequence[SettingsSource], key: str) -> SettingsSource
     return next((source for source in sources if first([source], key, bool)), None)
 
 
+def switched_off(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
+    """Return the names below a key whose own ``enabled`` is false in any file.
+
+    Raises:
+        SettingsError: the key is not an object of objects.
+    """
+    off: list[str] = []
+    for source in sources:
+        if (named := source.get(key)) is None:
+            continue
+        values = list(cast("Mapping[str, object]", named).items()) if isinstance(named, Mapping) else [("", named)]
+        for name, value in values:
+            if not isinstance(value, Mapping):
+                raise SettingsError(f"{source.path}: {key} is {named!r:.200}; expected an object of objects")
+            if cast("Mapping[str, object]", value).get("enabled") is False:
+                off.append(name)
+    return tuple(dict.fromkeys(off))
+
+
 def is_off(sources: Sequence[SettingsSource], key: str) -> bool:
     """Return whether a file sets a key to false; no other file can lift that.
 

@@ -4,9 +4,9 @@ Facts come from the call itself; the agent's own words stand in quotes. A fact t
 a command is in a sandbox, for example. Pure; not the choices and their descriptions, which the agent decides.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from isthmus.client import ELICITATION, SAMPLING
+from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line
@@ -21,25 +21,34 @@ LONGEST_REASON = 400
 
 @dataclass(frozen=True, slots=True)
 class QuestionFacts:
-    """``title`` begins with a verb, and is empty if only the tool's name is known. The others may be empty, too."""
+    """``title`` begins with a verb, and is empty if only the tool's name is known. The others may be empty, too.
+
+    ``asker`` is the subagent that wants the call.
+    """
 
     title: str = ""
     wants: str = ""
     touches: str = ""
     covers: str = ""
+    asker: str = ""
 
     @property
     def facts(self) -> tuple[str, ...]:
         """The reach of the call and of the answer, as far as they are known."""
         covered = f"covers {self.covers}" if self.covers else ""
-        return tuple(part for part in (self.touches, covered) if part)
+        asked = f"asked by the subagent {self.asker}" if self.asker else ""
+        return tuple(part for part in (self.touches, covered, asked) if part)
 
 
 def facts_of(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFacts:
     """Return the words for a pending call; ``diff`` is the change under review, with the user's edits."""
-    request = call.confirmation_request
     if call.tool_name in (ELICITATION, SAMPLING):
         return QuestionFacts()  # the question is a server's, in its own words
+    return replace(_facts(call, diff, workspace), asker=_subagent(call))
+
+
+def _facts(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFacts:
+    request = call.confirmation_request
     match request.details if request is not None else None:
         case FileDiff() as proposed:
             return _edit(call, diff or proposed, workspace)
@@ -66,6 +75,12 @@ def _edit(call: ToolCall, diff: FileDiff, workspace: str) -> QuestionFacts:
         return QuestionFacts(f"Create {path}", _reason(call), f"a new file, {count}", "this file only")
     only = ", nothing else" if call.tool_name in EDIT_TOOLS else ""
     return QuestionFacts(f"Change {path}", _reason(call), f"touches this file{only}", "this change only")
+
+
+def _subagent(call: ToolCall) -> str:
+    """Return the subagent for which a task asks: the description of such a call begins with its name."""
+    is_for_another = QUESTION_MARK in call.tool_call_id
+    return visible_line((call.description or "").partition(": ")[0]) if is_for_another else ""
 
 
 def _reason(call: ToolCall) -> str:

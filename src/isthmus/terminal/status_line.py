@@ -93,7 +93,7 @@ class StatusLine:
                 if isinstance(self.agent, SessionStatusProvider):
                     self.status = await self.agent.session_status(scope)
                 tasks = await self.agent.tasks(RECENT_TASKS)
-                asked = [task for task in tasks if task.state is TaskState.INPUT_REQUIRED]
+                asked = [task for task in tasks if task.state is TaskState.INPUT_REQUIRED and not task.parent]
                 self.waiting = sum(len(task.pending) for task in asked if task.context_id != scope.context_id)
         self.changed()
 

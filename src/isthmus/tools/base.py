@@ -18,6 +18,8 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ErrorDetails,
     McpServerSettings,
+    ToolCall,
+    ToolCallConfirmation,
     ToolOutput,
 )
 from isthmus.encoding.codec import JsonObject
@@ -115,28 +117,52 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelTokens:
+    """Tokens of a model in ``requests`` requests for a call. ``input`` has the cached ones, ``output`` the thoughts."""
+
+    model: str
+    requests: int = 1
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    thoughts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSucceeded:
     """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
-    ``loads`` names tools whose schemas are sent to the model from now on.
+    ``loads`` names tools whose schemas are sent to the model from now on. ``tokens`` is what models needed for it.
     """
 
     output: ToolOutput
     for_model: str
     media: tuple[Media, ...] = ()
     loads: tuple[str, ...] = ()
+    tokens: tuple[ModelTokens, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFailed:
-    """Failure of a call: ``error`` for the user, ``for_model`` (default: the error) and ``media`` for the model."""
+    """Failure of a call: ``error`` for the user, ``for_model`` (default: the error) and ``media`` for the model.
+
+    ``tokens`` is what models needed for it.
+    """
 
     error: ErrorDetails
     for_model: str = ""
     media: tuple[Media, ...] = ()
+    tokens: tuple[ModelTokens, ...] = ()
 
 
 ToolResult: TypeAlias = ToolSucceeded | ToolFailed
+
+
+@dataclass(frozen=True, slots=True)
+class ToolWaits:
+    """The task that a call has begun waits for the user, with these calls of its own; they have questions."""
+
+    questions: tuple[ToolCall, ...]
 
 
 class Tool(Protocol):
@@ -217,6 +243,32 @@ class AskingTool(Protocol):
 
     def choices(self, arguments: Arguments) -> tuple[ConfirmationOption, ...]:
         """Return the answers that the user can choose."""
+        ...
+
+
+@runtime_checkable
+class DelegatingTool(Tool, Protocol):
+    """A tool whose call begins a task and waits for it. The task outlives the process, and so does the call.
+
+    The questions of the task are asked in the call's own task too. Nothing waits in memory for their answers.
+    """
+
+    async def follow(
+        self, arguments: Arguments, context: CallContext, answers: Mapping[str, ToolCallConfirmation]
+    ) -> ToolResult | ToolWaits:
+        """Begin the task, or find the one that this call has begun, and wait until it has ended or asks.
+
+        ``answers`` are the answers to its questions that were given here, by the ids of its calls. Those that it has
+        received before have no effect.
+        """
+        ...
+
+    async def open_questions(self, tool_call_id: str) -> Sequence[str]:
+        """Return the ids of the calls with which the task of a call waits for the user now."""
+        ...
+
+    async def abandon(self, tool_call_id: str) -> None:
+        """Cancel the task of a call whose result is no longer needed."""
         ...
 
 

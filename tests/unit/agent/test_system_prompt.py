@@ -14,7 +14,8 @@ import pytest
 
 from isthmus.agent import system_prompt as system_prompt_module
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.system_prompt import PROVIDERS_WITH_NOTES, PromptVariant, prompt_text, system_prompt
+from isthmus.agent.subagents.finding import built_in
+from isthmus.agent.system_prompt import PROVIDERS_WITH_NOTES, PromptVariant, prompt_text, subagent_text, system_prompt
 from isthmus.models.base import ModelRequest
 from isthmus.models.providers import PROVIDERS
 from isthmus.models.scripted import WORKSPACE
@@ -32,6 +33,17 @@ VARIANTS = {
     f"{mode}-{reader}": PromptVariant(mode, reader != "headless", reader == "terminal", "", TOOLS)
     for mode, reader in product(ApprovalMode, ("terminal", "client", "headless"))
 } | {f"notes-{provider}": PromptVariant(provider=provider) for provider in PROVIDERS_WITH_NOTES}
+SUBAGENTS = {f"subagent-{definition.name}": definition for definition in built_in()}
+
+
+@pytest.mark.parametrize("name", SUBAGENTS)
+def test_the_prompt_of_each_built_in_subagent_is_as_reviewed(name: str) -> None:
+    text = subagent_text(PromptVariant(), SUBAGENTS[name].instructions)
+    snapshot = SNAPSHOTS / f"{name}.md"
+    if os.environ.get("WRITE_PROMPT_SNAPSHOTS"):
+        snapshot.write_text(text, encoding="utf-8")
+    assert text == snapshot.read_text("utf-8"), "write them again with WRITE_PROMPT_SNAPSHOTS=1, and review them"
+    assert len(text.encode()) <= MAXIMUM_BYTES
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -44,9 +56,9 @@ def test_each_variant_of_the_prompt_is_as_reviewed(name: str) -> None:
 
 
 def test_snapshots_and_texts_are_all_used() -> None:
-    assert {path.stem for path in SNAPSHOTS.iterdir()} == set(VARIANTS)
+    assert {path.stem for path in SNAPSHOTS.iterdir()} == {*VARIANTS, *SUBAGENTS}
     texts = Path(system_prompt_module.__file__).with_name("prompt")
-    used = {"role", *(name for variant in VARIANTS.values() for name in variant.texts)}
+    used = {"role", "subagent", *(name for variant in VARIANTS.values() for name in variant.texts)}
     found = {path.stem for path in texts.iterdir()}
     assert found == used
 

@@ -32,6 +32,8 @@ GEMINI_SERVED: dict[str, Any] = {
     "admin.mcp.enabled": False,
     "skills.enabled": False,
     "skills.disabled": ["x"],
+    "experimental.enableAgents": False,
+    "agents.overrides": {"x": {"enabled": False}},
     "admin.skills.enabled": False,
     "tools.sandbox": True,
     "advanced.ignoreLocalEnv": True,
@@ -85,7 +87,9 @@ def effects(tmp_path: Path, program: str, values: dict[str, Any]) -> tuple[Any, 
     settings = load_settings(project, home, {}, is_trusted=True)
     servers = load_configuration(project, home, {}, lambda _: True).servers
     usable = [server.name for server in servers if not hasattr(server, "problem")]
-    rules = (settings.rules.described(), settings.uses_skills, settings.disabled_skills, settings.sandbox)
+    skills = (settings.uses_skills, settings.disabled_skills)
+    subagents = (settings.uses_subagents, settings.disabled_subagents)
+    rules = (settings.rules.described(), skills, subagents, settings.sandbox)
     return (rules, settings.ignores_local_env), usable, settings.guards
 
 

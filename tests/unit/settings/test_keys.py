@@ -40,6 +40,8 @@ HOSTILE: dict[str, Any] = {
     "skills.enabled": False,
     "admin.skills.enabled": False,
     "skills.disabled": ["mine"],
+    "experimental.enableAgents": False,
+    "agents.overrides": {"mine": {"enabled": False}},
     "context.fileName": ["mcp-oauth-tokens.json"],
     "ide.enabled": False,
     "advanced.excludedEnvVars": ["NOTHING"],
@@ -104,6 +106,8 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "admin.mcp.enabled",
         "skills.enabled",
         "skills.disabled",
+        "experimental.enableAgents",
+        "agents.overrides",
         "admin.skills.enabled",
     }
     assert {key for key in KEYS if KEYS[key].setter is Setter.USER} >= {
@@ -146,7 +150,9 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
     assert not settings.rules.keeps_answers
     assert [entry.name for rules in settings.rules.tools.excluded for entry in rules.entries] == ["read_file"]
     assert (settings.uses_skills, settings.disabled_skills) == (False, ("mine",))
+    assert (settings.uses_subagents, settings.disabled_subagents) == (False, ("mine",))
     narrowed = replace(settings, ignores_local_env=False, uses_skills=True, disabled_skills=(), files=(), ignored=())
+    narrowed = replace(narrowed, uses_subagents=True, disabled_subagents=())
     assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), rules=settings.rules)
 
 

@@ -132,7 +132,6 @@ def test_a_rule_that_cannot_be_applied_refuses_yolo_and_nothing_is_allowed(
 def test_rules_for_what_is_not_here_are_neither_applied_nor_a_problem(tmp_path: Path) -> None:
     of_user(
         tmp_path / "home",
-        '[[rule]]\nsubagent = "x"\ntoolName = "*"\ndecision = "deny"\npriority = 1\n'
         '[[rule]]\ntoolAnnotations = {readOnlyHint = true}\ndecision = "allow"\npriority = 1\n',
     )
     assert (rules(tmp_path), problems(tmp_path)) == ((), ())

@@ -41,6 +41,7 @@ def snapshot_of(task: TaskItem, uri: str | None, seq: int | None = None) -> Task
         pending=() if status.state.is_terminal else tuple(pending_calls(status.message)),
         history=tuple(_history(task)),
         artifacts=tuple(artifact.update for artifact in task.artifacts),
+        parent=str(extended.get("parent_task_id", "")),
     )
 
 

@@ -293,6 +293,7 @@ def _task_metadata(snapshot: TaskSnapshot) -> JsonDict:
         "model": snapshot.model or None,
         "error": snapshot.error,
         "reason": snapshot.reason,
+        "parent_task_id": snapshot.parent or None,
     }
     metadata.update((name, value) for name, value in optional.items() if value is not None)
     return metadata

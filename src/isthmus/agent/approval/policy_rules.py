@@ -76,11 +76,16 @@ def rule_on(rules: Sequence[PolicyRule], call: RuledCall) -> Ruling | None:
 def exclusion(rules: Sequence[PolicyRule], tool: NamedTool) -> str | None:
     """Return why a tool is withheld from the model: a rule denies all calls of it in every mode. Otherwise None."""
     for rule in rules:
-        if not _names(rule, tool):
+        if rule.subagent is not None or not _names(rule, tool):
             continue
         is_for_all = not (rule.has_argument_condition or rule.modes or rule.interactive is not None)
         return _ruling(rule).reason if is_for_all and rule.decision is RuleDecision.DENY else None
     return None
+
+
+def rules_for(rules: Sequence[PolicyRule], subagent: str | None) -> tuple[PolicyRule, ...]:
+    """Return the rules that decide the calls of a subagent, or with None those of the agent itself."""
+    return tuple(rule for rule in rules if rule.subagent is None or rule.subagent == subagent)
 
 
 def may_allow(rules: Sequence[PolicyRule], tool: NamedTool) -> bool:

@@ -15,12 +15,18 @@ from typing import TypeAlias
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import CANCELLED_CATEGORY, failure_events, refusal_events
+from isthmus.agent.calls.relayed_questions import (
+    answered_events,
+    answers_of,
+    relay_events,
+    withdrawal_events,
+)
 from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import QUESTION_MARK
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
+from isthmus.client import APPROVAL_REQUIRED, QUESTION_MARK
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
@@ -33,7 +39,17 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text.visible import with_ellipsis
-from isthmus.tools.base import Approved, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
+from isthmus.tools.base import (
+    Approved,
+    DelegatingTool,
+    ModelTokens,
+    Tool,
+    ToolContext,
+    ToolFailed,
+    ToolResult,
+    ToolSucceeded,
+    ToolWaits,
+)
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion
 
@@ -85,6 +101,15 @@ class CallExecution:
         running.start(tool, call.input_parameters, place, approved)
         await self._follow(running)
 
+    async def go_on(self, call: ToolCall, tool: DelegatingTool, place: ToolContext) -> None:
+        """Go on with a call whose work is a task of its own, with the answers that were given to its questions here."""
+        await self._turn.emit(*answered_events(self._session, call.tool_call_id))
+        asked = await tool.open_questions(call.tool_call_id)
+        await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id, asked))
+        running = RunningCall(call)
+        running.start(tool, call.input_parameters, place, Approved(), answers_of(self._session, call.tool_call_id))
+        await self._follow(running)
+
     def is_suspended(self, call_id: str) -> bool:
         """Return whether a call that executes waits in this process."""
         return self._suspended.find(self._session.task_id, call_id) is not None
@@ -121,19 +146,26 @@ class CallExecution:
                         if await self._ask(running, question):
                             is_suspended = True
                             return
-                    case ToolSucceeded(output, _, media, loads) as result:
+                    case ToolWaits(questions):
+                        await self._relay(call, questions)
+                        return
+                    case ToolSucceeded(output, _, media, loads, tokens) as result:
                         await self._note_edit(running.checkpoint_id)
                         for_model, is_hidden = await self._after_hooks(call, result)
                         if loads:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
+                            *withdrawal_events(self._session, call.tool_call_id),
+                            *map(_usage, tokens),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
                             ToolResultRecorded(call.tool_call_id, for_model, is_hidden, () if is_hidden else media),
                         )
                         return
-                    case ToolFailed(error, _, media) as result:
+                    case ToolFailed(error, _, media, tokens) as result:
                         for_model, is_hidden = await self._after_hooks(call, result)
                         await self._turn.emit(
+                            *withdrawal_events(self._session, call.tool_call_id),
+                            *map(_usage, tokens),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
                             ToolResultRecorded(call.tool_call_id, for_model, True, () if is_hidden else media),
                         )
@@ -148,7 +180,7 @@ class CallExecution:
                 replace(event, content=for_model) if isinstance(event, ToolResultRecorded) else event
                 for event in events
             ]
-            await self._turn.emit(*told)
+            await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id), *told)
         finally:
             if not is_suspended:
                 await running.stop()
@@ -160,6 +192,17 @@ class CallExecution:
         return result.for_model or (result.error.message if isinstance(result, ToolFailed) else ""), False
 
     # --- questions of a call ---
+
+    async def _relay(self, call: ToolCall, questions: Sequence[ToolCall]) -> None:
+        """Ask here what the task of a call asks; the call goes on once an answer is there, in whichever process."""
+        if not self._policy.may_ask:
+            raise ToolFailure(
+                f"{call.tool_name}: its task waits for a user, and none can be asked here; answer it in its own task",
+                APPROVAL_REQUIRED,
+            )
+        await self._turn.emit(*relay_events(self._session, call, questions))
+        if not any(item.is_waiting for item in self._session.questions_of(call.tool_call_id)):
+            raise ToolFailure(f"{call.tool_name}: its task did not take the answer that was given", "internal_error")
 
     async def _ask(self, running: RunningCall, question: OpenQuestion) -> bool:
         """Ask a call's question; return whether the call now waits for the user."""
@@ -285,6 +328,12 @@ class CallExecution:
         # Only needed to see later whether another program has changed the file; the edit itself is done.
         with contextlib.suppress(CheckpointError):
             await self._checkpoints.edited(checkpoint_id)
+
+
+def _usage(tokens: ModelTokens) -> ModelUsed:
+    return ModelUsed(
+        tokens.model, tokens.input, tokens.output, tokens.cached, tokens.thoughts, requests=tokens.requests
+    )
 
 
 def _request(prompt: ModelPrompt) -> ModelRequest:

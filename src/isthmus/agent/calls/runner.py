@@ -61,6 +61,7 @@ from isthmus.settings.rules import RuleDecision
 from isthmus.tools.base import (
     Approved,
     AskingTool,
+    DelegatingTool,
     Tool,
     ToolContext,
     ToolKind,
@@ -171,6 +172,8 @@ class CallRunner:
         session = self._session
         for call in session.given_up:
             await self._suspended.discard(session.task_id, call.tool_call_id)
+            if isinstance(tool := self._tools.tools.get(call.tool_name), DelegatingTool):
+                await tool.abandon(call.tool_call_id)
         await self._turn.emit(*given_up_calls(session))
         asked_paths: set[str] = set()
         for request_id in [item.request.id for item in session.unsettled]:
@@ -192,6 +195,9 @@ class CallRunner:
         if call is not None and call.status is ToolCallStatus.EXECUTING:
             if self._execution.is_suspended(call.tool_call_id):
                 await self._execution.resume(call.tool_call_id)
+                return
+            if tool is not None and isinstance(tool, DelegatingTool):
+                await self._execution.go_on(call, tool, self._context(item))
                 return
             await emit(*lost_questions(self._session, call.tool_call_id))
             if tool is None or tool.kind is not ToolKind.READ:

@@ -7,11 +7,22 @@ answered. Only the latest progress is kept.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.development_tool import ToolCall
-from isthmus.tools.base import Approved, Arguments, CallContext, Tool, ToolContext, ToolResult
+from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.tools.base import (
+    Approved,
+    Arguments,
+    CallContext,
+    DelegatingTool,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolWaits,
+)
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.user_question import NoAnswer, Reply, UserQuestion
 
@@ -67,7 +78,7 @@ class OpenQuestion:
         return self._reply or NoAnswer("There was no answer")
 
 
-CallEvent: TypeAlias = Progress | OpenQuestion | ToolResult
+CallEvent: TypeAlias = Progress | OpenQuestion | ToolResult | ToolWaits
 
 
 class RunningCall:
@@ -79,19 +90,31 @@ class RunningCall:
     def __init__(self, call: ToolCall, checkpoint_id: str | None = None) -> None:
         self.call = call
         self.checkpoint_id = checkpoint_id
-        self._task: asyncio.Task[ToolResult] | None = None
+        self._task: asyncio.Task[ToolResult | ToolWaits] | None = None
         self._progress: Progress | None = None
         self._questions: deque[OpenQuestion] = deque()
         self._waiter: asyncio.Future[None] | None = None
 
-    def start(self, tool: Tool, arguments: Arguments, place: ToolContext, approved: Approved) -> None:
-        """Start the tool in an asyncio task."""
+    def start(
+        self,
+        tool: Tool,
+        arguments: Arguments,
+        place: ToolContext,
+        approved: Approved,
+        answers: Mapping[str, ToolCallConfirmation] = MappingProxyType({}),
+    ) -> None:
+        """Start the tool in an asyncio task. ``answers`` are for the task that a delegating tool follows."""
         context = CallContext.of(place, approved, self._show, self._ask)
-        self._task = asyncio.create_task(tool.run(arguments, context), name=f"isthmus-call-{place.tool_call_id}")
+        self._task = asyncio.create_task(
+            tool.follow(arguments, context, answers)
+            if isinstance(tool, DelegatingTool)
+            else tool.run(arguments, context),
+            name=f"isthmus-call-{place.tool_call_id}",
+        )
         self._task.add_done_callback(lambda _: self._notify())
 
     async def next_event(self) -> CallEvent:
-        """Wait for the next event of the call and return it: progress, a question, or the result.
+        """Wait for the next event of the call and return it: progress, a question, the result, or that it waits.
 
         Raises:
             ToolFailure: the tool gave up.

@@ -2,6 +2,7 @@
 
 from isthmus.agent.commands import (
     about,
+    agents,
     compress,
     context_size,
     cost,
@@ -37,6 +38,7 @@ BUILT_IN: tuple[CommandNode, ...] = (
     shell.COMMAND,
     shells.COMMAND,
     skills.COMMAND,
+    agents.COMMAND,
     stats.COMMAND,
     tasks.COMMAND,
 )
