@@ -17,7 +17,6 @@ from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolCall
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from isthmus.text.visible import single_line, with_ellipsis
-from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments
 from isthmus.tools.base import (
     Arguments,
     CallContext,
@@ -77,13 +76,12 @@ class InvokeAgent:
 
     def describe(self, arguments: Arguments) -> str:
         """Return the name of the subagent and the beginning of its task."""
-        checked = self._check(arguments)
-        about = with_ellipsis(single_line(checked.string("prompt")), ABOUT_CHARACTERS)
-        return f"{self._definition(checked).name}: {about}"
+        definition, prompt = self._order(arguments)
+        return f"{definition.name}: {with_ellipsis(single_line(prompt), ABOUT_CHARACTERS)}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Check the arguments; what the subagent does is asked when it does it."""
-        self._definition(self._check(arguments))
+        self._order(arguments)
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
@@ -101,13 +99,10 @@ class InvokeAgent:
         self, arguments: Arguments, context: CallContext, answers: Mapping[str, ToolCallConfirmation]
     ) -> ToolResult | ToolWaits:
         """Begin the subagent, or find the one that this call has begun, and follow it until it has ended or asks."""
-        checked = self._check(arguments)
-        definition = self._definition(checked)
+        definition, prompt = self._order(arguments)
         view = TaskView()
         try:
-            child = await self._tasks.begin(
-                self._task_id, context.tool_call_id, _new(definition, checked.string("prompt"))
-            )
+            child = await self._tasks.begin(self._task_id, context.tool_call_id, _new(definition, prompt))
             for confirmation in answers.values():
                 await self._tasks.answer(child, confirmation)
             minutes = definition.minutes or USUAL_MINUTES
@@ -139,16 +134,22 @@ class InvokeAgent:
                     shown = now
                     context.progress(shown)
 
-    def _check(self, arguments: Arguments) -> CheckedArguments:
-        return check_arguments(self.name, self.parameters, arguments)
-
-    def _definition(self, checked: CheckedArguments) -> SubagentDefinition:
-        name = checked.string("agent_name")
-        if (definition := self._definitions.get(name)) is None:
+    def _order(self, arguments: Arguments) -> tuple[SubagentDefinition, str]:
+        """Return the subagent that is to work, and its prompt."""
+        name: object = arguments.get("agent_name")
+        prompt: object = arguments.get("prompt")
+        if not isinstance(name, str) or name not in self._definitions:
             expected = ", ".join(self._definitions)
-            message = f"{self.name}: agent_name: expected one of {expected}; received {name[:100]!r}"
-            raise ToolFailure(message, INVALID_ARGUMENTS)
-        return definition
+            raise _invalid(f"agent_name: expected one of {expected}; received {str(name)[:100]!r}")
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise _invalid(f"prompt: expected a text that is not blank; received {str(prompt)[:100]!r}")
+        if unknown := sorted(set(arguments) - {"agent_name", "prompt"}):
+            raise _invalid(f"expected agent_name and prompt alone; received also {unknown[0][:100]!r}")
+        return self._definitions[name], prompt
+
+
+def _invalid(problem: str) -> ToolFailure:
+    return ToolFailure(f"{INVOKE_AGENT}: {problem}", "invalid_arguments")
 
 
 def _new(definition: SubagentDefinition, prompt: str) -> NewSubagent:
