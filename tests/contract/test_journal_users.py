@@ -178,7 +178,7 @@ async def test_an_inbox_takes_no_more_than_its_size(journal: Journal) -> None:
         await journal.post(taken.row, [Prompt("m3", "x" * 4000)])
 
 
-async def test_the_tasks_that_a_task_began_are_found_by_it_count_for_no_limit_and_go_with_it(journal: Journal) -> None:
+async def test_the_tasks_that_a_task_began_count_for_no_limit_and_go_with_it(journal: Journal) -> None:
     taken = await new_task(journal, "parent", "alice")
     for name in ("first", "second"):
         child = NewTask(name, name, "/work", "A part", "alice", parent="parent")

@@ -28,7 +28,7 @@ def sessions(tmp_path: Path, workspace: Path) -> Sessions:
     return Sessions(tmp_path, SCRIPT, workspace)
 
 
-def test_the_question_of_a_subagent_outlives_the_program_and_is_answered_in_the_session(sessions: Sessions) -> None:
+def test_the_question_of_a_subagent_outlives_the_program(sessions: Sessions) -> None:
     note = sessions.workspace / "note.txt"
     with sessions.terminal(columns=100) as terminal:
         terminal.wait_for(PROMPT).press("hand it over\r").wait_for("1  Allow once")

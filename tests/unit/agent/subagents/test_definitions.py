@@ -105,7 +105,7 @@ def put(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text, "utf-8")
 
 
-def test_files_of_the_user_and_the_project_override_by_name_and_a_bad_one_stops_no_other(tmp_path: Path) -> None:
+def test_files_override_by_name_and_a_bad_one_stops_no_other(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     put(home / ".claude/agents", "reviewer.md", CLAUDE)
     put(home / ".gemini/agents", "auditor.md", GEMINI)

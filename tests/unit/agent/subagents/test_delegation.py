@@ -160,7 +160,7 @@ async def test_cancelling_a_task_cancels_its_subagents(
         assert (await at.view(at.task_id)).questions == ()
 
 
-async def test_a_subagent_whose_parent_was_cancelled_by_an_ended_process_is_cancelled_at_the_next_start(
+async def test_a_subagent_whose_parent_was_cancelled_ends_at_the_next_start(
     tmp_path: Path, wire: GeminiWire, models: TwoModels
 ) -> None:
     scripted(models)
