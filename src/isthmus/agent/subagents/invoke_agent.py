@@ -171,7 +171,7 @@ def _result(definition: SubagentDefinition, child: str, view: TaskView) -> ToolR
     answer = with_ellipsis(view.final_text.strip(), MAXIMUM_RESULT)
     if view.state is not TaskState.COMPLETED:
         why = view.error or f"its task is {view.state.value}"
-        return _failed(f"{definition.name} did not finish: {why}", f"subagent_{view.state.value}", view, answer)
+        return _failed(f"{definition.name} did not finish: {why}", "subagent_failed", view, answer)
     refused = dict.fromkeys(
         item.call.tool_name
         for item in view.calls.values()
@@ -181,7 +181,7 @@ def _result(definition: SubagentDefinition, child: str, view: TaskView) -> ToolR
         message = f"{definition.name} was refused calls that need a user's permission: {', '.join(refused)}"
         return _failed(message, APPROVAL_REQUIRED, view, answer)
     if not answer:
-        return _failed(f"{definition.name} ended without an answer", "subagent_empty", view)
+        return _failed(f"{definition.name} ended without an answer", "subagent_failed", view)
     return ToolSucceeded(ToolOutput(text=answer), answer, tokens=_tokens(view))
 
 
