@@ -39,6 +39,7 @@ def test_the_question_of_a_subagent_outlives_the_program(sessions: Sessions) -> 
     with sessions.terminal("--continue", columns=100) as terminal:
         terminal.wait_for("1  Allow once").press("1").wait_for("The generalist has done it.").wait_for(PROMPT)
         assert note.read_text("utf-8") == "A note.\n"
-        terminal.press("/tasks\r").wait_for("generalist: write the note").wait_for(PROMPT)
-        terminal.press("/stats\r").wait_for("script").wait_for(PROMPT)
-        terminal.press("/agents\r").wait_for("- codebase_investigator: ").wait_for(PROMPT)
+        terminal.press("/tasks\r").wait_for("completed .* generalist: write the note").wait_for(PROMPT)
+        terminal.press("/stats\r").wait_for("tool calls: 1 succeeded, 0 failed").wait_for(PROMPT)
+        terminal.press("/age").wait_for("/agents  List the subagents")  # While it is typed.
+        terminal.press("nts\r").wait_for("- codebase_investigator: ").wait_for(PROMPT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from isthmus.agent.loops import LOOP_QUESTION
-from isthmus.client import ELICITATION, SAMPLING
+from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -130,6 +130,9 @@ class Statistics:
             self._executing_since.setdefault(key, at)
         if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
             return  # These are questions of a server or of the guard against loops, not tools.
+        asker = call.tool_call_id.rpartition(QUESTION_MARK)[0]
+        if (task_id, asker) in self._executing_since:
+            return  # A question of a subagent, whose own task has the call.
         self._ended.add(key)
         found = use.tools.setdefault(call.tool_name, ToolStatistics())
         found.seconds += _since(self._executing_since, key, at)

@@ -13,9 +13,10 @@ from typing_extensions import override
 
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.prompting import AskForCompletions, Complete
+from isthmus.text.visible import single_line
 
 MAXIMUM_HINTS = 8
-"""Maximum number of files that are shown while a reference is typed."""
+"""Maximum number of files or commands that are shown while a reference or a command is typed."""
 REFERENCE = re.compile(r"(^|\s|[(\[])@\S*$")
 """A reference at the end of a line, which the agent can complete."""
 
@@ -61,13 +62,25 @@ class PromptCompleter(Completer):
         return found[0].line if asked == line and found and not self._answered[1] else None
 
     def hints(self, line: str) -> Sequence[str]:
-        """Return the last words of the agent's answers to a line."""
+        """Return what a line can become: commands with their descriptions, or the agent's answers to a reference."""
         asked, found = self._found
+        if line.startswith("/"):
+            return _described(self._known(line) or (found if asked == line else ()))
         start = line.rfind("@")
         return tuple(item.line[start:] for item in found[:MAXIMUM_HINTS]) if asked == line else ()
 
     def _known(self, line: str) -> Sequence[Completion]:
         return self._complete(line) if line.startswith("/") and "\n" not in line else ()
+
+
+def _described(found: Sequence[Completion]) -> Sequence[str]:
+    """Return commands in order, a line each, and how many more there are."""
+    ordered = sorted(found, key=lambda item: item.line)
+    shown = ordered if len(ordered) <= MAXIMUM_HINTS else ordered[: MAXIMUM_HINTS - 1]
+    widest = max((len(item.line) for item in shown), default=0)
+    lines = [f"{item.line:<{widest}}  {single_line(item.description)}".rstrip() for item in shown]
+    left = len(ordered) - len(shown)
+    return [*lines, *([f"and {left} more; go on typing"] if left else [])]
 
 
 def _common(one: str, other: str) -> int:

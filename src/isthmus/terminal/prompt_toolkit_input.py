@@ -42,6 +42,7 @@ from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
+from isthmus.text.visible import with_ellipsis
 
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
@@ -66,6 +67,8 @@ class PromptToolkitPrompter(Prompter):
         self._glyph = glyphs.prompt
         self._mode: ShownMode | None = None
         self._hints: Sequence[str] = ()
+        self._hint_rows = 0
+        """Maximum number of hints that were shown at once below this prompt."""
         self._looking: asyncio.Task[None] | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: PromptCompleter | None = None
@@ -114,21 +117,28 @@ class PromptToolkitPrompter(Prompter):
         event.app.create_background_task(ask())
 
     def _begin_hints(self) -> None:
-        """Show below the prompt, while a reference is typed, what it can mean."""
+        """Show below the prompt, while a reference or a command is typed, what it can become."""
         self._prompt.default_buffer.on_text_changed += self._look_ahead
         window = Window(
-            FormattedTextControl(lambda: [("class:quiet", "\n".join(f"  {hint}" for hint in self._hints))]),
+            FormattedTextControl(self._hint_lines),
             dont_extend_height=True,
             height=Dimension(max=MAXIMUM_HINTS),
         )
         shown = ConditionalContainer(window, Condition(lambda: bool(self._hints)) & ~is_done)
         self._prompt.layout.container = HSplit([self._prompt.layout.container, shown])
 
+    def _hint_lines(self) -> StyleAndTextTuples:
+        width = self._output.get_size().columns - 1
+        # Toolkit keeps the height: without blank lines after them, fewer hints would stand away from the prompt.
+        blank = [""] * (self._hint_rows - len(self._hints))
+        return [("class:quiet", "\n".join([*(with_ellipsis(f"  {hint}", width) for hint in self._hints), *blank]))]
+
     def _look_ahead(self, buffer: Buffer) -> None:
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
-        if self._completer is None or (not self._hints and "@" not in buffer.text):
+        is_hinted = "@" in buffer.text or buffer.text.startswith("/")
+        if self._completer is None or not (self._hints or is_hinted):
             return
         self._looking = self._prompt.app.create_background_task(self._look(buffer, self._completer))
 
@@ -136,13 +146,12 @@ class PromptToolkitPrompter(Prompter):
         # The cursor moves after this was called.
         await asyncio.sleep(0)
         line = buffer.document.text_before_cursor
-        if REFERENCE.search(line):
+        if completer.has_to_ask(line):
             await completer.ask(line)
-            hints = completer.hints(line)
-        else:
-            hints = ()
+        hints = completer.hints(line) if line.startswith("/") or REFERENCE.search(line) else ()
         if hints != self._hints:
             self._hints = hints
+            self._hint_rows = max(self._hint_rows, len(hints))
             self._prompt.app.invalidate()
 
     def _next_mode(self, event: KeyPressEvent) -> None:
@@ -163,7 +172,7 @@ class PromptToolkitPrompter(Prompter):
 
         if (waiting := self.typed.next()) is not None:
             return self._pastes.unfold(await self._read(self._prompt, message, waiting, is_sent=True))
-        self._mode, self._hints = mode, ()
+        self._mode, self._hints, self._hint_rows = mode, (), 0
         draft, self.typed.draft = self.typed.draft, ""
         return self._pastes.unfold(await self._read(self._prompt, message, draft))
 
@@ -321,7 +330,13 @@ class PromptToolkitPrompter(Prompter):
     ) -> str:
         self._reading = session
         try:
-            return await session.prompt_async(message, default=typed, accept_default=is_sent, handle_sigint=False)
+            return await session.prompt_async(
+                message,
+                default=typed,
+                accept_default=is_sent,
+                handle_sigint=False,
+                pre_run=lambda: self._look_ahead(session.default_buffer) if typed else None,
+            )
         finally:
             self._reading = None
 

@@ -46,7 +46,10 @@ PARAMETERS: Mapping[str, Any] = {
         "include_pattern": pattern_parameter("A glob pattern of the files to search: '*.py', '*.{ts,tsx}', 'src/**'."),
         "exclude_pattern": pattern_parameter("Lines that match this expression as well are left out."),
         "names_only": {"type": "boolean", "description": "Return the paths of the files only."},
-        "case_sensitive": {"type": "boolean", "description": "Tell capitals from small letters; not the default."},
+        "case_sensitive": {
+            "type": "boolean",
+            "description": "Tell capitals from small letters. By default only a pattern that has capitals does.",
+        },
         "fixed_strings": {"type": "boolean", "description": "Take the pattern as plain text."},
         "context": {**_LINES, "description": "Lines to show around each match."},
         "before": {**_LINES, "description": "Lines to show before each match."},
@@ -57,6 +60,8 @@ PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["pattern"],
 }
+_ESCAPED = re.compile(r"\\(?:[NpP]\{[^}]*\}|[xuU][0-9A-Fa-f]+|.)|\(\?P[<=>]\w*")
+"""An escape sequence, or the name of a group."""
 _ALIASES = {"path": "dir_path", "include": "include_pattern"}
 
 
@@ -76,7 +81,8 @@ class GrepSearch:
     name = "grep_search"
     description = (
         "Searches the text files of the workspace for a regular expression (Python syntax), line by line, and "
-        "returns the matching lines with their numbers, file by file. Ignored files, binary files, files of more than "
+        "returns the matching lines with their numbers, file by file. A pattern without capitals matches them, too; "
+        "one with capitals matches exactly. Ignored files, binary files, files of more than "
         "10 MiB and the .git folder are left out."
     )
     parameters = PARAMETERS
@@ -121,7 +127,9 @@ class GrepSearch:
         filtered = f' (filter: "{checked.string("include_pattern")}")' if "include_pattern" in checked else ""
         title = f'pattern "{query.pattern}" {place}{filtered}'
         if not result.files:
-            text = f"{walk.note}No matches found for {title}."
+            exact = query.is_case_sensitive and "case_sensitive" not in checked
+            note = " Its capitals matched exactly; case_sensitive: false ignores them." if exact else ""
+            text = f"{walk.note}No matches found for {title}.{note}"
         else:
             text = walk.note + await asyncio.to_thread(_formatted, context.workspace, result, checked, title)
         return ToolSucceeded(ToolOutput(text=text), text)
@@ -147,11 +155,16 @@ def _query(checked: CheckedArguments) -> LineQuery:
     return LineQuery(
         checked.string("pattern"),
         is_fixed,
-        checked.boolean("case_sensitive"),
+        checked.boolean("case_sensitive") if "case_sensitive" in checked else _has_capitals(checked.string("pattern")),
         checked.string("exclude_pattern"),
         # One more than shown, to find out whether there are more.
         1 if checked.boolean("names_only") else min(per_file, wanted + 1),
     )
+
+
+def _has_capitals(pattern: str) -> bool:
+    r"""Return whether a pattern has capital letters of its own, such as ``\W`` has not: it is meant exactly then."""
+    return any(character.isupper() for character in _ESCAPED.sub("", pattern))
 
 
 def _require_expression(name: str, pattern: str) -> None:

@@ -65,6 +65,9 @@ async def test_matches_come_file_by_file_with_their_numbers(workspace: Path, eng
     [
         ({"pattern": "x1"}, ["a.py", "s/b.py", "s/t/c.txt"]),
         ({"pattern": "X1", "case_sensitive": True}, []),
+        ({"pattern": "X1"}, []),
+        ({"pattern": "X1", "case_sensitive": False}, ["a.py", "s/b.py", "s/t/c.txt"]),
+        ({"pattern": r"\Bx1|x\S|\x781"}, ["a.py", "s/b.py", "s/t/c.txt"]),
         ({"pattern": "x1", "include_pattern": "*.py"}, ["a.py", "s/b.py"]),
         ({"pattern": "x1", "include_pattern": "", "dir_path": ""}, ["a.py", "s/b.py", "s/t/c.txt"]),
         ({"pattern": "x1", "include": "s/**"}, ["s/b.py", "s/t/c.txt"]),

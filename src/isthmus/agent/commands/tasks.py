@@ -11,8 +11,10 @@ MAXIMUM_SHOWN = 100
 
 
 async def list_session_tasks(context: CommandContext) -> None:
-    """List the tasks of this session."""
-    tasks = [task for task in await _tasks(context) if task.context_id == context.session.context_id]
+    """List the tasks of this session, and those of its subagents."""
+    found = await _tasks(context)
+    own = {task.task_id for task in found if task.context_id == context.session.context_id}
+    tasks = [task for task in found if task.task_id in own or task.parent in own]
     await context.say(_format(tasks, "this session"))
 
 
