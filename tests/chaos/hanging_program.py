@@ -15,7 +15,8 @@ from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.events import TextContent, ToolCallUpdate
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSet, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.tool_set import ToolSet
 
 HANG_SECONDS = 0.5
 SCRIPT = """

@@ -23,8 +23,9 @@ from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
-from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSet
+from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import ToolSet
 
 T = TypeVar("T")
 

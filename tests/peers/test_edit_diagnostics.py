@@ -9,7 +9,7 @@ import pytest
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.ide.clients.ide_client import IdeClient
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.editing import make_file
 from support.vscode_companion import vscode_companion

@@ -12,8 +12,8 @@ import pytest
 
 from isthmus.mcp_host.connection.errors import ConnectFailedError
 from isthmus.mcp_host.connection.headers_helper import helper_headers
-from isthmus.tools.base import ToolScope
 from isthmus.tools.servers import ServerState
+from isthmus.tools.tool_set import ToolScope
 from support.isthmus_program import isthmus
 from support.mcp_hosting import SUPPORT, hosting, status_when, write_servers
 from support.ports import free_port

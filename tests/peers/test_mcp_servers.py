@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
-from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
+from isthmus.tools.tool_set import ToolScope
 from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.ports import free_port

@@ -10,8 +10,9 @@ import pytest
 
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from isthmus.settings import ReadOnlyTools
-from isthmus.tools.base import SEARCH_TOOL, ToolKind, ToolScope
+from isthmus.tools.base import ToolKind
 from isthmus.tools.servers import ServerState
+from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus

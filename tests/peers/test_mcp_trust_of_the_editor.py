@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.local_agent import trust_of
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, write_servers
 from support.vscode_companion import VsCodeCompanion, vscode_companion
 from support.waiting import eventually_async

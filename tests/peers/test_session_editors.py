@@ -11,7 +11,7 @@ from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.session_editors import SessionEditors
 from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
 from isthmus.engine.open_questions import QuestionOpened
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 from support.companion import RunningCompanion, running_companion
 from support.waiting import eventually_async
 

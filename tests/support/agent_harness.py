@@ -29,8 +29,8 @@ from isthmus.events import (
 from isthmus.models.base import ChatModel, ModelError, ModelErrorKind
 from isthmus.models.choose import choose, open_model
 from isthmus.models.streaming import StreamOptions
-from isthmus.tools.base import FixedTools, ToolScope, ToolSet
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
 from support.emitting import collecting_turn
 from support.scripted_wire import Call, ScriptedWire
 

@@ -26,9 +26,9 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
-from isthmus.tools.base import FixedTools
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.servers import ToolServers
+from isthmus.tools.tool_set import FixedTools
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply
 

@@ -23,9 +23,10 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
-from isthmus.tools.base import Approved, CallContext, Tool, ToolResult, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import Approved, CallContext, Tool, ToolResult, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
+from isthmus.tools.tool_set import ToolScope, ToolSet
 from isthmus.tools.user_question import Chosen, Reply, UserQuestion
 from isthmus.tools.workspace import Workspace
 

@@ -25,8 +25,8 @@ from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.models.streaming import StreamOptions
 from isthmus.task_view import TaskView
-from isthmus.tools.base import FixedTools, ToolScope
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import FixedTools, ToolScope
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Script
 from support.turns import all_of

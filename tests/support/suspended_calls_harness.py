@@ -23,16 +23,8 @@ from isthmus.engine import Engine
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
-from isthmus.tools.base import (
-    Arguments,
-    CallContext,
-    ToolContext,
-    ToolKind,
-    ToolResult,
-    ToolScope,
-    ToolSet,
-    ToolSucceeded,
-)
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.tool_set import ToolScope, ToolSet
 from isthmus.tools.user_question import ModelPrompt, SamplingMessage, UserQuestion
 from support.engines import engine_on, events, once
 from support.gemini_wire import GeminiWire

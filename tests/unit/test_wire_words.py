@@ -14,7 +14,7 @@ from isthmus.mcp_host.elicitation.url_elicitation import URL_ELICITATION_REQUIRE
 from isthmus.mcp_host.results.result import MAXIMUM_SIZE_KEY
 from isthmus.rpc import lsp, messages
 from isthmus.terminal.headless import ExitCode
-from isthmus.tools.base import SEARCH_TOOL
+from isthmus.tools.tool_set import SEARCH_TOOL
 
 
 @pytest.mark.parametrize(

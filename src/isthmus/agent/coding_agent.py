@@ -52,8 +52,9 @@ from isthmus.models.base import (
     text_of,
 )
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.base import ModelSpecificTool, ToolScope, ToolSet, full_parameters_of
+from isthmus.tools.base import ModelSpecificTool, full_parameters_of
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolScope, ToolSet
 
 if TYPE_CHECKING:
     from isthmus.agent.commands.runner import CommandRunner

@@ -6,7 +6,7 @@ This module is independent of the editor and its protocol. ``engine.editor_surfa
 from pathlib import Path
 from typing import Protocol
 
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 
 class EditorControl(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import cancelled_call
 from isthmus.agent.loops import LOOP_QUESTION
-from isthmus.agent.session import OpenCall
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import (
     AgentThought,

@@ -7,7 +7,7 @@ and only the built-in subagents.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from typing_extensions import override
 
@@ -17,7 +17,10 @@ from isthmus.agent.skills.finding import FoundSkills
 from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.agent.subagents.finding import SubagentSource
 from isthmus.agent.subagents.invoke_agent import InvokeAgent
-from isthmus.tools.base import Tool, ToolScope, ToolSet, ToolSource
+from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
+
+if TYPE_CHECKING:
+    from isthmus.tools.base import Tool
 
 SkillSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSkills]]
 """Returns the skills of a session."""

@@ -18,9 +18,9 @@ from isthmus.agent.subagents.finding import SubagentSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
-from isthmus.tools.base import ToolScope, ToolSet, ToolSource
 from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
+from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
 
 ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
 """Returns the context of the user's editor as text for the model, or None. The editor is the one named by the session,

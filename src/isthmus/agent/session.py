@@ -10,11 +10,11 @@ from typing import TypeVar, assert_never
 
 from isthmus.agent.context.pruning import pruned
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.statistics import Statistics
 from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import (
     AgentSettings,
-    ConfirmationDetails,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
@@ -70,36 +70,6 @@ SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
 def is_summary(message: Message) -> bool:
     """Return whether a message is the summary of compacted messages."""
     return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCall:
-    """A tool call of the last model message: the model's request and its progress.
-
-    ``call`` is the last announced state, None before the first. ``proposal`` has the details that the user was shown.
-    ``confirmation`` is the user's answer. ``result`` is the result for the model; with it the call is settled.
-    """
-
-    request: ToolRequest
-    call: ToolCall | None = None
-    proposal: ConfirmationDetails | None = None
-    confirmation: ToolCallConfirmation | None = None
-    result: ModelToolResult | None = None
-    is_models: bool = True
-    """Whether the model asked for it; otherwise a command did, or an agent without a model."""
-    announcements: int = 0
-    """Number of announcements without a question; each resumption after the end of a process adds one."""
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a user has been asked and has not answered."""
-        return (
-            self.call is not None
-            and self.call.status is ToolCallStatus.PENDING
-            and self.call.confirmation_request is not None
-            and self.confirmation is None
-            and self.result is None
-        )
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from isthmus.app.editor_directory import EditorTimeouts
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -52,10 +52,10 @@ from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
 from isthmus.tools.background_commands import BackgroundCommands
-from isthmus.tools.base import ToolScope
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy

@@ -19,7 +19,7 @@ from isthmus.agent.editor_ports import EditorControl
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, ide_context
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.ide.clients.ide_client import IdeClient

@@ -15,7 +15,7 @@ from shutil import which
 from isthmus.agent.environment import Environment, environment_text
 from isthmus.app.git_state import git_state
 from isthmus.text.visible import printable
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 from isthmus.tools.workspace import Workspace
 
 PROGRAMS = tuple(

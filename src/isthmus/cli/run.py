@@ -19,7 +19,7 @@ from isthmus.app.trust_question import ask_for_trust, report_untrusted
 from isthmus.client import AgentClient
 from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.text.visible import visible_line, with_ellipsis
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.host import McpHost

@@ -31,9 +31,9 @@ from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.settings.edit_file import SettingsFileError, change_file
-from isthmus.tools.base import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
+from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy

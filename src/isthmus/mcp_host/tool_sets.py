@@ -5,7 +5,7 @@ Not here: the choice of a session's servers, and waiting for them, see :mod:`ist
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.mcp_host.catalogue.catalogue import Catalogue
 from isthmus.mcp_host.catalogue.tool_names import assign_names
@@ -13,7 +13,10 @@ from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.resource_tools import resource_tools
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools
-from isthmus.tools.base import Tool, ToolSet
+from isthmus.tools.tool_set import ToolSet
+
+if TYPE_CHECKING:
+    from isthmus.tools.base import Tool
 
 Key: TypeAlias = tuple[str, str]
 """A session and its task."""

@@ -19,8 +19,8 @@ from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.tool import McpTool
 from isthmus.sandbox.confinement import describe_policy
 from isthmus.text.units import show_count
-from isthmus.tools.base import ServerTools
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
+from isthmus.tools.tool_set import ServerTools
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Callback that gets the names of the awaited servers, in configuration order, and the time waited in seconds. It gets

@@ -4,7 +4,6 @@ from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
-from isthmus.tools.base import ToolSet
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
 from isthmus.tools.grep_search import GrepSearch
@@ -14,6 +13,7 @@ from isthmus.tools.read_many_files import ReadManyFiles
 from isthmus.tools.replace import Replace
 from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
 from isthmus.tools.shell_sandbox import ShellSandbox
+from isthmus.tools.tool_set import ToolSet
 from isthmus.tools.web_fetch import WebFetch
 from isthmus.tools.write_file import WriteFile
 from isthmus.tools.write_todos import WriteTodos

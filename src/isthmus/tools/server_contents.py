@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from isthmus.tools.base import Content, ToolScope
+from isthmus.tools.base import Content
+from isthmus.tools.tool_set import ToolScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 REQUIRED_MISSING = "mcp_required"
 """Reason of a task that failed before it started because a required MCP server is not connected."""

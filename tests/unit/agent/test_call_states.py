@@ -26,7 +26,8 @@ from isthmus.events import (
 )
 from isthmus.models.base import Message, ToolRequest
 from isthmus.models.message import message_to_json
-from isthmus.tools.base import ToolKind, ToolSet
+from isthmus.tools.base import ToolKind
+from isthmus.tools.tool_set import ToolSet
 from support.effect_tools import EffectTool
 from support.emitting import collecting_turn, until_killed
 

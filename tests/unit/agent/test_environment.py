@@ -11,7 +11,7 @@ from isthmus.agent.session import Session
 from isthmus.app.session_environment import SessionEnvironment
 from isthmus.events import Compacted, EnvironmentContext, Prompt
 from isthmus.models.base import Message, Text, text_of
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 

@@ -18,16 +18,8 @@ from isthmus.media import Media
 from isthmus.models.base import Message, Text, ToolRequest
 from isthmus.models.base import ModelToolResult as ToolResultPart
 from isthmus.models.message import message_to_json
-from isthmus.tools.base import (
-    Arguments,
-    CallContext,
-    ToolContext,
-    ToolFailed,
-    ToolKind,
-    ToolResult,
-    ToolSet,
-    ToolSucceeded,
-)
+from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolFailed, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.tool_set import ToolSet
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say

@@ -9,8 +9,8 @@ from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.personal_tools import PersonalTools
 from isthmus.agent.skills.finding import FoundSkills, find_skills
 from isthmus.events import TaskState
-from isthmus.tools.base import FixedTools, ToolScope, ToolSet
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 

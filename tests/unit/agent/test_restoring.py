@@ -7,14 +7,15 @@ import pytest
 
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.session import Session
 from isthmus.checkpoints.base import CheckpointFor, CheckpointInfo
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, Checkpoint, Command, ConfirmationAccepted, Prompt, ToolCallUpdate
 from isthmus.models.base import ToolRequest
-from isthmus.tools.base import ToolSet
+from isthmus.tools.tool_set import ToolSet
 from support.emitting import collecting_turn, until_killed
 
 pytestmark = pytest.mark.anyio

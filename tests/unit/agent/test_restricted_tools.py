@@ -8,19 +8,10 @@ from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTool
 from isthmus.development_tool import ErrorDetails
 from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
 from isthmus.settings.sources import SettingsError
-from isthmus.tools.base import (
-    CallContext,
-    ServerTools,
-    Tool,
-    ToolContext,
-    ToolFailed,
-    ToolKind,
-    ToolResult,
-    ToolScope,
-    ToolSet,
-)
+from isthmus.tools.base import CallContext, Tool, ToolContext, ToolFailed, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ServerTools, ToolScope, ToolSet
 from isthmus.tools.workspace import Workspace
 from support.tool_calls import running
 

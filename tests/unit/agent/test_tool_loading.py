@@ -8,7 +8,8 @@ import pytest
 
 from isthmus.agent.tool_search.loading import SearchMode, SearchOptions, ToolLoading
 from isthmus.events import TaskState, ToolsLoaded
-from isthmus.tools.base import SEARCH_TOOL, ServerTools, ToolKind, ToolSet
+from isthmus.tools.base import ToolKind
+from isthmus.tools.tool_set import SEARCH_TOOL, ServerTools, ToolSet
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Reply, Say
 

@@ -12,8 +12,8 @@ from isthmus.checkpoints.base import CheckpointError, CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, McpDetails
 from isthmus.events import Checkpoint, Prompt, TaskState
-from isthmus.tools.base import ServerTools, ToolSet
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import ServerTools, ToolSet
 from support.agent_harness import edit, is_update
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Failure, Reply, Say, WireUsage

@@ -13,7 +13,7 @@ from typing import Protocol
 from isthmus.agent.approval.policy import ServerToolGrant
 from isthmus.development_tool import McpDetails
 from isthmus.errors import IsthmusError
-from isthmus.tools.base import ToolSet
+from isthmus.tools.tool_set import ToolSet
 
 _log = logging.getLogger(__name__)
 

@@ -17,18 +17,9 @@ from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.sources import SettingsError
-from isthmus.tools.base import (
-    Arguments,
-    CallContext,
-    Tool,
-    ToolContext,
-    ToolKind,
-    ToolResult,
-    ToolScope,
-    ToolSet,
-    ToolSource,
-)
+from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
 
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "glob": ("GlobTool",),

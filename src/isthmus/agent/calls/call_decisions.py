@@ -32,11 +32,13 @@ from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.call_rules import ruling_of, server_of
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, FileDiff, McpDetails
 from isthmus.settings.rules import RuleDecision
-from isthmus.tools.base import AskingTool, Tool, ToolKind, ToolSet, version_of
+from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
+from isthmus.tools.tool_set import ToolSet
 
 
 class CallDecisions:

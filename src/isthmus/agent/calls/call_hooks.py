@@ -19,7 +19,8 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought, ConfirmationDetails, ToolCall
 from isthmus.events import Thought
-from isthmus.tools.base import Tool, ToolFailed, ToolResult, ToolSet, ToolSucceeded
+from isthmus.tools.base import Tool, ToolFailed, ToolResult, ToolSucceeded
+from isthmus.tools.tool_set import ToolSet
 
 log = logging.getLogger(__name__)
 

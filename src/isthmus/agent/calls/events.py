@@ -5,11 +5,12 @@ Pure. Not here: deciding and running, see :mod:`isthmus.agent.calls.runner`.
 
 from dataclasses import replace
 
-from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.open_call import OpenCall
+from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
-from isthmus.tools.base import ToolSet
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolSet
 
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""

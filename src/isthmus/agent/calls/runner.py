@@ -41,9 +41,9 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loops import LOOP_QUESTION
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.session import OpenCall
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
@@ -58,17 +58,9 @@ from isthmus.development_tool import (
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.settings.rules import RuleDecision
-from isthmus.tools.base import (
-    Approved,
-    AskingTool,
-    DelegatingTool,
-    Tool,
-    ToolContext,
-    ToolKind,
-    ToolSet,
-    version_of,
-)
+from isthmus.tools.base import Approved, AskingTool, DelegatingTool, Tool, ToolContext, ToolKind, version_of
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolSet
 from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80

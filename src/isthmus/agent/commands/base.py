@@ -8,7 +8,7 @@ from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.resources import AgentResources
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
 from isthmus.slash_commands.tree import SUBCOMMAND
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 Body: TypeAlias = Callable[[CommandContext], Awaitable[None]]
 """Body of a command. It raises CommandError to fail, and CommandRefusedError if the user refused."""

@@ -17,16 +17,18 @@ from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.memory.memory import Memory
+from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session import OpenCall, Session
+from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, CommandPrompt, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.media import Media
 from isthmus.models.base import ToolRequest
-from isthmus.tools.base import Tool, ToolScope, ToolSet
+from isthmus.tools.base import Tool
+from isthmus.tools.tool_set import ToolScope, ToolSet
 
 
 class CommandError(IsthmusError):

@@ -26,8 +26,8 @@ from isthmus.slash_commands.arguments import (
     usage,
 )
 from isthmus.slash_commands.tree import ALIASES, FRONT_COMMANDS
-from isthmus.tools.base import ToolScope
 from isthmus.tools.server_contents import ServerPrompt
+from isthmus.tools.tool_set import ToolScope
 
 MAXIMUM_NAME = 63
 MAXIMUM_WORKSPACES = 64

@@ -27,8 +27,8 @@ from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState
 from isthmus.models.base import ModelError
 from isthmus.slash_commands.tree import Completion, find
-from isthmus.tools.base import ToolScope, ToolSet
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolScope, ToolSet
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from isthmus.agent.context.size import tool_tokens
-from isthmus.tools.base import SEARCH_TOOL
 from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
+from isthmus.tools.tool_set import SEARCH_TOOL
 
 NONE_CONFIGURED = (
     "No MCP servers are configured. Add them under mcpServers in ~/.gemini/settings.json or the project's"

@@ -9,7 +9,8 @@ from isthmus.agent.approval.restricted_tools import OfServer
 from isthmus.agent.hooks.dialects import CLAUDE_NAMES
 from isthmus.agent.subagents.invoke_agent import INVOKE_AGENT
 from isthmus.events import SubagentBegun
-from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
+from isthmus.tools.base import Tool
+from isthmus.tools.tool_set import SEARCH_TOOL, ToolSet
 
 ONLY_OF_THE_AGENT = frozenset((INVOKE_AGENT, "ask_user", "save_memory"))
 """Tools that no subagent has: it begins no others, asks the user nothing but permission, and remembers nothing."""

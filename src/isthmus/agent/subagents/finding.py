@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from isthmus.agent.subagents.definition import SubagentDefinition, read_definition
 from isthmus.files.atomic import read_regular
-from isthmus.tools.base import ToolScope
+from isthmus.tools.tool_set import ToolScope
 
 FOLDERS = (".claude/agents", ".gemini/agents")
 """Folders of subagents below the user's home, and below a project; the later one overrides the earlier one."""

@@ -17,7 +17,8 @@ from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.text.units import show_count
 from isthmus.text.visible import single_line
-from isthmus.tools.base import SEARCH_TOOL, Tool, ToolSet
+from isthmus.tools.base import Tool
+from isthmus.tools.tool_set import SEARCH_TOOL, ToolSet
 
 MAXIMUM_NAME = 100
 """Maximum length in characters of a server's name in the system prompt."""

@@ -24,8 +24,8 @@ from isthmus.events import (
 )
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
-from isthmus.tools.base import FixedTools
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.tool_set import FixedTools
 from support.emitting import emitted
 
 pytestmark = pytest.mark.anyio
