@@ -129,6 +129,13 @@ class SubagentBegun(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class FolderIncluded(InternalEvent):
+    """The agent works in this further folder for the rest of the session; ``path`` is absolute. Not shown by itself."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class EditorContext(InternalEvent):
     """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
 
@@ -392,6 +399,7 @@ AgentEvent: TypeAlias = (
     | Command
     | CommandPrompt
     | SubagentBegun
+    | FolderIncluded
     | EditorContext
     | EnvironmentContext
     | ReferredContent

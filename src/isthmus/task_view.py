@@ -14,34 +14,25 @@ from isthmus.client import MISSED_EVENTS, Delivery, TaskSnapshot
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
     AgentMessage,
-    AgentRecord,
     ArtifactPart,
     ArtifactUpdate,
     Checkpoint,
     Command,
-    CommandPrompt,
     Compacted,
     ConfirmationAccepted,
-    EditorContext,
-    EnvironmentContext,
-    LoopNotice,
-    ModelChosen,
+    InternalEvent,
     ModelReply,
     ModelUsed,
     Prompt,
-    ReferredContent,
     Restored,
-    ResultsPruned,
     RetryNotice,
     StateChange,
-    SubagentBegun,
     TaskState,
     TextContent,
     Thought,
     ThoughtProgress,
     ToolCallUpdate,
     ToolResultRecorded,
-    ToolsLoaded,
 )
 from isthmus.todo_list import Todo, todos_of
 
@@ -252,9 +243,7 @@ class TaskView:
                 self._count(event, at)
             case ToolResultRecorded():
                 self.request_began_at = at
-            case ReferredContent() | EnvironmentContext() | LoopNotice() | ResultsPruned() | SubagentBegun():
-                pass
-            case CommandPrompt() | AgentMessage() | EditorContext() | ModelChosen() | ToolsLoaded() | AgentRecord():
+            case AgentMessage() | InternalEvent():
                 pass
             case _:
                 assert_never(event)

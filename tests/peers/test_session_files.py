@@ -30,6 +30,25 @@ def sessions(tmp_path: Path, workspace: Path) -> Sessions:
     return Sessions(tmp_path, script, workspace)
 
 
+def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path: Path, workspace: Path) -> None:
+    for name in ("first", "second", "third"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.txt").write_text(f"text of {name}", "utf-8")
+    replies = "\n".join(
+        f"  - prompt: 'read {name}'\n    replies:\n"
+        f"      - call: {{name: read_file, arguments: {{file_path: '{tmp_path}/{name}/file.txt'}}}}\n"
+        "      - text: 'It says: {{result}}'"
+        for name in ("first", "second", "third")
+    )
+    sessions = Sessions(tmp_path, f"name: reads\nscenarios:\n{replies}\n", workspace)
+    with sessions.terminal("--include-directories", str(tmp_path / "first")) as terminal:
+        terminal.wait_for(PROMPT).press("read first\r").wait_for("It says: text of first").wait_for(PROMPT)
+        terminal.press(f"/directory add {tmp_path}/second\r").wait_for("may read and edit files in").wait_for(PROMPT)
+        terminal.press("read second\r").wait_for("It says: text of second").wait_for(PROMPT)
+        terminal.press("read third\r").wait_for("Read a file outside the workspace: ")
+        terminal.wait_for("Always allow this folder").press("1").wait_for("It says: text of third").wait_for(PROMPT)
+
+
 def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
     """Return the messages of the request that a model provider gets for a prompt, as text."""
     return model_request("--data-dir", str(tmp_path / "d"), "-p", prompt, folder=workspace)

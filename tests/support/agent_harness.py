@@ -53,6 +53,8 @@ class AgentHarness:
     search: SearchOptions = field(default_factory=SearchOptions)
     approvals: KeptApprovals | None = None
     user: str = ""
+    may_include_folders: bool = False
+    included_folders: tuple[Path, ...] = ()
     fallback: ScriptedWire | None = None
     """The server of another model, `gemini:other`, which answers while the first is overloaded."""
     hook_programs: HookPrograms | None = None
@@ -84,6 +86,8 @@ class AgentHarness:
             settings_rule=self.rule,
             compaction_share=self.share,
             tool_search=self.search,
+            may_include_folders=self.may_include_folders,
+            included_folders=self.included_folders,
             fallback_models=("gemini:gone", "gemini:other") if self.fallback is not None else (),
         )
         other = await self._model("gemini:other", self.fallback) if self.fallback is not None else model

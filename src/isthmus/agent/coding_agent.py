@@ -98,7 +98,9 @@ class CodingAgent:
         scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else (), user=user)
         if line.startswith("/"):
             return await self._commands.complete(scope, self._resources.home_of(user), line)
-        return await complete_references(line, self._resources.contents, scope)
+        return await complete_references(
+            line, self._resources.contents, scope, self._options.workspace_of(workspace, user)
+        )
 
     async def status(self, session: Session) -> SessionStatus:
         """Return the mode in force in a session, and how full the context of its model is, as far as it was counted."""
@@ -307,6 +309,7 @@ class CodingAgent:
                 is_trusted=is_trusted,
                 servers=server_instructions(from_servers),
                 subagent=subagent.instructions if subagent is not None else None,
+                folders=self._options.workspace_of(workspace, session.user, session.folders).others,
             )
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),

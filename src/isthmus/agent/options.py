@@ -1,7 +1,7 @@
 """Options of a coding agent, for all its sessions."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.models.base import Effort
+from isthmus.tools.workspace import Workspace
 
 COMPACTION_SHARE = 0.7
 
@@ -26,7 +27,8 @@ class AgentOptions:
     their agents. ``tool_search`` controls loading the schemas of MCP servers' tools on demand. ``sandbox``
     describes the limits of shell commands. ``unused_settings`` are lines about ignored settings.
     ``appended_prompt`` is what the user who runs the agent adds to the system prompt of every request.
-    ``is_in_terminal``: the user reads the answers in a terminal of ours.
+    ``is_in_terminal``: the user reads the answers in a terminal of ours. ``included_folders`` are further folders in
+    which the agent works for the local user, who adds others to a session with ``may_include_folders``.
     """
 
     output_folder: Path
@@ -47,6 +49,12 @@ class AgentOptions:
     fallback_models: tuple[str, ...] = ()
     """Names of the models that are asked while the session's own is overloaded, in order."""
     is_in_terminal: bool = False
+    included_folders: tuple[Path, ...] = ()
+    may_include_folders: bool = False
+
+    def workspace_of(self, folder: Path, user: str, added: Iterable[str] = ()) -> Workspace:
+        """Return the workspace of a session in ``folder``, with the folders that were ``added`` to the session."""
+        return Workspace(folder) if user else Workspace(folder, (*self.included_folders, *map(Path, added)))
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """Return the environment of a user's commands; only the local user's contains secrets."""

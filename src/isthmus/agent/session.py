@@ -33,6 +33,7 @@ from isthmus.events import (
     ConfirmationAccepted,
     EditorContext,
     EnvironmentContext,
+    FolderIncluded,
     LoopNotice,
     ModelChosen,
     ModelReply,
@@ -103,6 +104,8 @@ class Session:
     """Whether the command has handed the task over to the model."""
     requested_file: str = ""
     """The file that the user requested by that command; empty if none."""
+    folders: tuple[str, ...] = ()
+    """The further folders that the user has added to the session."""
     settings: AgentSettings | None = None
     """The last AgentSettings that a prompt or a command brought."""
     model: str | None = None
@@ -205,6 +208,8 @@ class Session:
                 self._take_checkpoint(checkpoint_id, call_id)
             case Restored(checkpoint_id):
                 self._restore(checkpoint_id)
+            case FolderIncluded(path):
+                self.folders = (*self.folders, path)
             case AgentRecord(data):
                 self.record = data
             case ModelChosen(model):

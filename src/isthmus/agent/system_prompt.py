@@ -6,6 +6,7 @@ of a conversation.
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,14 +73,18 @@ def system_prompt(
     is_trusted: bool = False,
     servers: str = "",
     subagent: str | None = None,
+    folders: Sequence[Path] = (),
 ) -> str:
     """Return the system prompt for a session in ``workspace``. ``instructions`` is the text of its instruction files.
 
     ``is_trusted``: the user trusts the folder, and so the project's files. ``servers`` are the instructions of MCP
     servers (:mod:`isthmus.agent.server_instructions`); they stand last, since servers come and go. ``subagent`` are the
-    instructions of a subagent, which take the place of the agent's own role.
+    instructions of a subagent, which take the place of the agent's own role. ``folders`` are the further folders that
+    the user has included.
     """
     place = f"\nThe workspace is {workspace} (on {platform.system()}). Relative paths are relative to it.\n"
+    if folders:
+        place += f"Further folders, whose files have absolute paths: {', '.join(map(str, folders))}.\n"
     authority = _TRUSTED if is_trusted else _UNTRUSTED
     memory = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
     role = prompt_text(variant) if subagent is None else subagent_text(variant, subagent)

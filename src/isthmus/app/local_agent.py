@@ -130,7 +130,7 @@ async def local_agent(
     model = ModelDirectory(setup.model, setup.environment, open_model if is_watched else open_patient_model)
     checkpoints = CheckpointStore(files.checkpoints)
     local_editors = EditorDirectory(setup.environment, editor_timeouts) if setup.use_ide and not is_idle else None
-    options = _agent_options(setup, workspaces, files, settings_rule)
+    options = _agent_options(setup, workspaces, files, settings_rule, may_include_folders=not takes_over)
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
         row = await journal.task(task_id)
@@ -244,7 +244,12 @@ async def local_agent(
 
 
 def _agent_options(
-    setup: Setup, workspaces: WorkspaceRule, files: TaskFiles, settings_rule: SettingsRule | None
+    setup: Setup,
+    workspaces: WorkspaceRule,
+    files: TaskFiles,
+    settings_rule: SettingsRule | None,
+    *,
+    may_include_folders: bool,
 ) -> AgentOptions:
     return AgentOptions(
         output_folder=files.outputs,
@@ -258,6 +263,8 @@ def _agent_options(
         compaction_share=setup.compaction_share or COMPACTION_SHARE,
         context_files=setup.context_files,
         appended_prompt=setup.appended_prompt,
+        included_folders=setup.included_folders,
+        may_include_folders=may_include_folders,
         roots=workspaces.roots,
         sandbox=setup.sandbox.level,
         tool_search=_tool_search(setup.settings),

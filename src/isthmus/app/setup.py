@@ -46,6 +46,7 @@ class GivenOptions:
     sandbox: str | None = None
     strict_mcp: bool = False
     append_system_prompt: str | None = None
+    include_directories: tuple[str, ...] = ()
     mcp_config: tuple[str, ...] = ()
     strict_mcp_config: bool = False
     allowed_mcp_server_names: tuple[str, ...] = ()
@@ -88,6 +89,12 @@ def agent_options(function: F) -> F:
             "--append-system-prompt",
             metavar="TEXT",
             help="Further instructions of yours for every request, after the agent's own and those of files.",
+        ),
+        click.option(
+            "--include-directories",
+            multiple=True,
+            metavar="DIR,DIR",
+            help="Further folders in which the agent may read and edit. Repeatable.",
         ),
         click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
         click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
@@ -142,6 +149,8 @@ class Setup:
     """Whether a turn needs every MCP server that is not switched off."""
     appended_prompt: str = ""
     """The user's own instructions at the end of the system prompt."""
+    included_folders: tuple[Path, ...] = ()
+    """Further folders in which the agent of the local user works; absolute."""
     context_files: tuple[str, ...] = ()
     """Names of the files that instruct the agent; empty for the usual ones."""
     compaction_share: float | None = None
@@ -201,10 +210,31 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         run_servers=run_servers,
         is_mcp_strict=options.strict_mcp,
         appended_prompt=(options.append_system_prompt or "").strip(),
+        included_folders=_included(options, settings, workspace),
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
     )
+
+
+def _included(options: GivenOptions, settings: "Settings", workspace: Path) -> tuple[Path, ...]:
+    """Return the further folders that options and settings name.
+
+    Raises:
+        BadInputError: an option names no folder. What is missing of the settings' is left out.
+    """
+    given = [part.strip() for option in options.include_directories for part in option.split(",") if part.strip()]
+    for name in given:
+        if not _folder(workspace, name).is_dir():
+            raise BadInputError(f"--include-directories: {name} is not a folder")
+    named = [_folder(workspace, name) for name in (*given, *settings.included_folders)]
+    return tuple(dict.fromkeys(folder for folder in named if folder.is_dir()))
+
+
+def _folder(workspace: Path, name: str) -> Path:
+    with suppress(RuntimeError):  # there is no such user
+        return (workspace / Path(name).expanduser()).resolve()
+    return workspace / name
 
 
 def _turn_limit(turns: int) -> int | None:

@@ -18,7 +18,7 @@ from isthmus.development_tool import AgentSettings, ToolCallConfirmation
 from isthmus.encoding.codec import to_json
 from isthmus.engine.asking import check_answers, title_of
 from isthmus.engine.runner import Runner
-from isthmus.events import AnsweredCall, ConfirmationAccepted, Prompt, SubagentBegun
+from isthmus.events import AnsweredCall, ConfirmationAccepted, FolderIncluded, Prompt, SubagentBegun
 from isthmus.journal.base import NewTask, TaskRow
 
 MAXIMUM_CHILDREN = 20
@@ -69,9 +69,10 @@ class EngineChildTasks(ChildTasks):
             subagent.max_turns,
             tuple(AnsweredCall(call, option) for call, option in session.answered),
         )
+        folders = [FolderIncluded(path) for path in session.folders]
         try:
             taken = await self._runner.create(
-                task, [Prompt(task_id, subagent.prompt, to_json(settings)), begun], is_whole_session=True
+                task, [Prompt(task_id, subagent.prompt, to_json(settings)), begun, *folders], is_whole_session=True
             )
         except LimitReached as error:
             raise ChildTaskError(str(error)) from error

@@ -105,6 +105,7 @@ _KEYS = (
     SettingKey("experimental.enableAgents", _ANY, "`false` offers the agent no subagents", Merge.ALL),
     SettingKey("agents.overrides", _ANY, '`{"NAME": {"enabled": false}}` takes a subagent away', Merge.ALL),
     SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
+    SettingKey("context.includeDirectories", _TRUSTED, "further folders in which the agent works", Merge.ALL),
     SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),
     SettingKey("advanced.excludedEnvVars", _YOURS, "variables that are not read from `~/.env`"),
     SettingKey("advanced.ignoreLocalEnv", _ANY, "`true` reads nothing from `.env` files of projects", Merge.ALL),

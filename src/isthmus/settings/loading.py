@@ -57,6 +57,8 @@ class Settings:
     """``general.vimMode``."""
     context_files: tuple[str, ...] = ()
     """``context.fileName``: one name or several."""
+    included_folders: tuple[str, ...] = ()
+    """``context.includeDirectories``, as they are written."""
     journal_maximum_size: int | None = None
     """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
     attention: str | None = None
@@ -118,6 +120,11 @@ def load_settings(
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         has_vi_keys=bool(values.first(of("general.vimMode"), "general.vimMode", bool)),
+        included_folders=tuple(
+            name
+            for _, names in values.lists(of("context.includeDirectories"), "context.includeDirectories")
+            for name in names
+        ),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),
         journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
         attention=values.choice(

@@ -209,6 +209,15 @@ class SplittingTool(Protocol):
 
 
 @runtime_checkable
+class OutsideReader(Protocol):
+    """A tool that reads one file, also one outside the workspace if the user allows it."""
+
+    def outside(self, arguments: Arguments, context: ToolContext) -> Path | None:
+        """Return the existing file outside the workspace that a call would read; None if it may read what it names."""
+        ...
+
+
+@runtime_checkable
 class ModelSpecificTool(Protocol):
     """A tool that is offered only to some models, which are trained to use it."""
 

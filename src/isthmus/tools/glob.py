@@ -81,7 +81,7 @@ class Glob:
         if not found:
             message = f'No files found matching pattern "{text}" within {printable(str(folder))}.'
             return ToolSucceeded(ToolOutput(text=message), walk.note + message)
-        paths = [printable(f"{workspace.root}/{file.path}") for file in found[:MAXIMUM_RESULTS]]
+        paths = [printable(str(workspace.root / file.path)) for file in found[:MAXIMUM_RESULTS]]
         if len(found) > MAXIMUM_RESULTS:
             paths.append(f"[{len(found) - MAXIMUM_RESULTS} more files are not shown; use a narrower pattern]")
         head = f'Found {len(found)} file(s) matching "{text}" within {printable(str(folder))}, newest first:\n'

@@ -89,7 +89,7 @@ def _list(workspace: Workspace, folder: Path, shown: str, checked: CheckedArgume
     # Entries that .geminiignore names are closed, not only hidden: this option of Gemini CLI cannot open them.
     visible = workspace.visibility(folder, git=options.boolean("respect_git_ignore", default=True))
     entries = _entries(folder, shown)
-    relative = "" if folder == workspace.root else workspace.relative(folder) + "/"
+    relative = workspace.relative_in_its_folder(folder)
     visible = visible.inside(folder, relative, frozenset(entry.name for entry in entries))
     patterns = [GlobPattern(pattern) for pattern in checked.strings("ignore")]
     folders: list[str] = []

@@ -19,6 +19,7 @@ from isthmus.tools.editor_text import EditorText, no_editor, unsaved_text
 from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.kept_files import KeptFiles
+from isthmus.tools.workspace import OUTSIDE_WORKSPACE
 
 SHOWN_KINDS = {
     ".png": "image/png",
@@ -95,9 +96,29 @@ class ReadFile:
             note = f"{shown} has changes in the user's editor that are not saved; this is the editor's text.\n{note}"
         return ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
 
+    def outside(self, arguments: Arguments, context: ToolContext) -> Path | None:
+        """Return the file outside the workspace that a call would read, without symbolic links."""
+        try:
+            path = self._check(arguments).string("file_path")
+        except ToolFailure:
+            return None
+        try:
+            _open(context, path)
+        except ToolFailure as failure:
+            return _existing(context.workspace.root, path) if failure.category == OUTSIDE_WORKSPACE else None
+        return None
+
     def _check(self, arguments: Arguments) -> CheckedArguments:
         schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}
         return check_arguments(self.name, schema, arguments, _ALIASES)
+
+
+def _existing(root: Path, path: str) -> Path | None:
+    try:
+        resolved = (root / Path(path).expanduser()).resolve()
+        return resolved if resolved.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _open(context: ToolContext, path: str) -> Path:

@@ -81,13 +81,18 @@ class ReadManyFiles:
             return [
                 file.path
                 for file in files
-                if any(pattern.matches(file.path) for pattern in included)
-                and not any(pattern.matches(file.path) for pattern in excluded)
+                # Patterns match an absolute path, of a further folder, without its first slash.
+                if any(pattern.matches(file.path.removeprefix("/")) for pattern in included)
+                and not any(pattern.matches(file.path.removeprefix("/")) for pattern in excluded)
             ]
 
         options = checked.nested("file_filtering_options")
-        walk = Walk(workspace, workspace.root, git=options.boolean("respect_git_ignore", default=True))
+        git = options.boolean("respect_git_ignore", default=True)
+        walk = Walk(workspace, workspace.root, git=git)
         paths = await walk.run(collect)
+        for folder in workspace.others:
+            if any(_is_below(pattern, folder) for pattern in checked.strings("include")):
+                paths += await Walk(workspace, folder, git=git).run(collect)
         if not paths:
             message = "No files match " + ", ".join(checked.strings("include")) + "."
             return ToolSucceeded(ToolOutput(text=message), walk.note + message)
@@ -109,6 +114,10 @@ def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> 
         rest = "**" if checked.boolean("recursive", default=True) else "*"
         return GlobPattern(rest if relative in ("", ".") else f"{relative}/{rest}")
     return GlobPattern(relative)
+
+
+def _is_below(pattern: str, folder: Path) -> bool:
+    return pattern == folder.as_posix() or pattern.startswith(folder.as_posix() + "/")
 
 
 def _relative_pattern(workspace: Workspace, pattern: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.sandbox.confinement import Confinement, Launch, environment_of
-from isthmus.sandbox.policy import SandboxError, SandboxPolicy
+from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 from isthmus.tools.base import ToolContext
 from isthmus.tools.failure import ToolFailure
 
@@ -35,9 +35,10 @@ class ShellSandbox:
         """
         launch = Launch(tuple(command), folder, environment_of(environment))
         try:
+            included = tuple(OpenPath(str(folder), is_writable=True) for folder in context.workspace.others)
             found = self.confinement.confined(
                 launch,
-                self.policy,
+                replace(self.policy, paths=(*self.policy.paths, *included)),
                 context.workspace.root,
                 surrounding=environment,
                 readable=(context.output_folder,),

@@ -6,7 +6,7 @@ Every path is resolved, including symbolic links, before it is compared; callers
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,17 +50,23 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A regular file of the workspace; ``path`` is relative to it, with forward slashes."""
+    """A regular file of the workspace; ``path`` is relative to it, with forward slashes, or absolute."""
 
     path: str
     entry: os.DirEntry[str]
 
 
 class Workspace:
-    """The folder of a task, and the closed paths in it."""
+    """The folder of a task, the further folders that the user has included, and the closed paths in them.
 
-    def __init__(self, root: Path) -> None:
+    Paths in a further folder are absolute wherever others are relative to the workspace.
+    """
+
+    def __init__(self, root: Path, others: Iterable[Path] = ()) -> None:
         self.root = root.resolve()
+        self.others = tuple(
+            dict.fromkeys(other for folder in others if not (other := folder.resolve()).is_relative_to(self.root))
+        )
 
     def resolve(self, path: str) -> Path:
         """Return the absolute path of `path` without symbolic links; it may be relative, and need not exist.
@@ -75,23 +81,37 @@ class Workspace:
         except (OSError, RuntimeError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ToolFailure(f"{_quote(path)} is not a usable path: {reason}", "invalid_arguments") from error
-        if resolved != self.root and self.root not in resolved.parents:
-            received = _quote(str(resolved))
-            message = f"{_quote(path)} is outside the workspace: expected a path in {self.root}, received {received}"
+        if self._root_of(resolved) is None:
+            expected = " or ".join(str(folder) for folder in (self.root, *self.others))
+            message = (
+                f"{_quote(path)} is outside the workspace: expected a path in {expected}, received"
+                f" {_quote(str(resolved))}. The user can include a folder: with --include-directories FOLDER,"
+                " context.includeDirectories in the settings, or /directory add FOLDER"
+            )
             raise ToolFailure(message, OUTSIDE_WORKSPACE)
         return resolved
 
+    def _root_of(self, resolved: Path) -> Path | None:
+        """Return the innermost of the folders in which a resolved path is; None if it is in none."""
+        found = [folder for folder in (self.root, *self.others) if resolved.is_relative_to(folder)]
+        return max(found, key=lambda folder: len(folder.parts), default=None)
+
+    def _around(self, path: Path) -> "Workspace":
+        """Return the workspace whose own folder a resolved path is in: this one, or one for a further folder."""
+        root = self._root_of(path)
+        return self if root in (None, self.root) else Workspace(root)
+
     def open_path(self, path: str, *others: Path) -> Path:
-        """Resolve a path in order to read it; files below the folders `others` may be read, too, by absolute paths.
+        """Resolve a path in order to read it. The files `others`, and those below such folders, may be read, too.
 
         Raises:
             ToolFailure: as :meth:`resolve`, or a .geminiignore file names the path or a folder above it.
         """
-        for folder in others:
-            if (kept := _resolved_in(path, folder)) is not None:
+        for allowed in others:
+            if (kept := _resolved_in(path, allowed)) is not None:
                 return kept
         resolved = self.resolve(path)
-        if self._is_closed(resolved):
+        if self._around(resolved)._is_closed(resolved):
             message = f"{_quote(path)} is closed to the agent: a .geminiignore file of the workspace names it"
             raise ToolFailure(message, IGNORED_FILE)
         return resolved
@@ -103,17 +123,26 @@ class Workspace:
             ToolFailure: as :meth:`open_path`, or the path is in a .git folder, where a file can become a command.
         """
         resolved = self.open_path(path)
-        if ".git" in (part.lower() for part in resolved.relative_to(self.root).parts):
+        if ".git" in (part.lower() for part in resolved.relative_to(self._around(resolved).root).parts):
             message = f"{_quote(path)} belongs to git and may not be written; use git commands instead"
             raise ToolFailure(message, PROTECTED_PATH)
         return resolved
 
     def relative(self, path: Path) -> str:
-        """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself."""
-        return path.relative_to(self.root).as_posix()
+        """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself.
+
+        A path in a further folder stays absolute.
+        """
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
+
+    def relative_in_its_folder(self, path: Path) -> str:
+        """Return the path relative to the workspace or further folder that it is in, with a final slash, or empty."""
+        return _with_slash(path.relative_to(self._around(path).root).as_posix())
 
     def visibility(self, folder: Path, *, git: bool = True, gemini: bool = True) -> Visibility:
         """Return the rules above `folder`, a resolved path in the workspace, without its own ignore files."""
+        if (around := self._around(folder)) is not self:
+            return around.visibility(folder, git=git, gemini=gemini)
         above, scope = self._git_scope_above() if git else ("", None)
         visible = Visibility(scope, IgnoreScope(".geminiignore") if gemini else None, above)
         current = self.root
@@ -132,8 +161,14 @@ class Workspace:
     ) -> Iterator[FoundFile]:
         """Yield each shown regular file below `folder`, sorted by the names in its path, without symbolic links.
 
+        The paths of files in a further folder are absolute.
+
         `should_stop` is called regularly and ends the walk early. Unreadable folders are left out.
         """
+        if (around := self._around(folder)) is not self:
+            for file in around.walk(folder, git=git, gemini=gemini, should_stop=should_stop):
+                yield replace(file, path=f"{around.root.as_posix()}/{file.path}")
+            return
         waiting: list[tuple[list[os.DirEntry[str]], str, Visibility]] = []
         entered = _enter(folder, _with_slash(self.relative(folder)), self.visibility(folder, git=git, gemini=gemini))
         waiting.append(entered)
@@ -181,11 +216,14 @@ class Workspace:
         return relative, scope
 
 
-def _resolved_in(path: str, folder: Path) -> Path | None:
-    """Return an absolute path without symbolic links if it is below a folder; otherwise None."""
+def _resolved_in(path: str, allowed: Path) -> Path | None:
+    """Return an absolute path without symbolic links if it is a file or below a folder; otherwise None."""
     try:
         resolved = Path(path).resolve() if Path(path).is_absolute() else None
-        return resolved if resolved is not None and folder.resolve() in resolved.parents else None
+        if resolved is None:
+            return None
+        kept = allowed.resolve()
+        return resolved if kept in resolved.parents or (resolved == kept and kept.is_file()) else None
     except (OSError, RuntimeError, ValueError):
         return None
 

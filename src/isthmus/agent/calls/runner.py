@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import assert_never
 
 from isthmus.agent.approval.kept_approvals import SessionApprovals
+from isthmus.agent.approval.outside_reads import allowed_reads, details_of, options_of
 from isthmus.agent.approval.policy import (
     CANCEL,
     DENIED,
     PROCEED_ALWAYS_AND_SAVE,
     Allow,
+    ApprovalMode,
     ApprovalRequired,
     AskedEachTime,
     Decision,
@@ -58,10 +60,18 @@ from isthmus.development_tool import (
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.settings.rules import RuleDecision
-from isthmus.tools.base import Approved, AskingTool, DelegatingTool, Tool, ToolContext, ToolKind, version_of
+from isthmus.tools.base import (
+    Approved,
+    AskingTool,
+    DelegatingTool,
+    OutsideReader,
+    Tool,
+    ToolContext,
+    ToolKind,
+    version_of,
+)
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolSet
-from isthmus.tools.workspace import Workspace
 
 ABOUT_CHARACTERS = 80
 _REJECTED = ("Rejected by the user", "The user rejected this call; it was not run.")
@@ -201,6 +211,12 @@ class CallRunner:
         if tool is None or item.request.invalid is not None:
             await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
             return
+        if (decision := self._on_outside_read(item, tool)) is not None:
+            path, decision = decision
+            announced = announced_call(item, _description(tool, item))
+            ready = _Ready(tool, self._context(item), details_of(path), announced, version_of(tool))
+            await self._carry_out(ready, await self._after_hooks(ready, decision))
+            return
         is_again = item.request.id in self._reopened or (call is not None and call.status is ToolCallStatus.EXECUTING)
         is_free = tool.kind is ToolKind.READ and not self._is_asked_each_time
         if is_again and is_free and isinstance(self._decisions.decide(item, tool, None), Allow):
@@ -283,7 +299,10 @@ class CallRunner:
             at_rest = replace(call, confirmation_request=None)
             await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools)))
             return
-        if confirmation is None and not isinstance(self._decisions.decide(item, tool, item.proposal), Allow):
+        if confirmation is None and (
+            self._on_outside_read(item, tool) is not None
+            or not isinstance(self._decisions.decide(item, tool, item.proposal), Allow)
+        ):
             return
         ruling = self._decisions.ruling(item, tool, item.proposal)
         if ruling is not None and ruling.decision is RuleDecision.DENY:
@@ -301,6 +320,21 @@ class CallRunner:
         at_rest = replace(call, confirmation_request=None)
         await self._execution.begin(at_rest, tool, self._context(item), approved)
 
+    def _on_outside_read(self, item: OpenCall, tool: Tool) -> tuple[Path, ApprovalRequired] | None:
+        """Return the file outside the workspace that a call may only read if the user allows it, and the question."""
+        session, policy = self._session, self._decisions.policy
+        if not isinstance(tool, OutsideReader) or item.confirmation is not None:
+            return None
+        if session.user or not self._options.may_include_folders or not policy.may_ask:
+            return None  # A server's users must not choose what of its machine they read.
+        if policy.mode is ApprovalMode.YOLO:
+            return None  # It never asks.
+        ruling = self._decisions.ruling(item, tool, None)
+        if ruling is not None and ruling.decision is RuleDecision.DENY:
+            return None
+        path = tool.outside(item.request.arguments, self._context(item))
+        return None if path is None else (path, ApprovalRequired(options_of(path)))
+
     async def _propose(self, item: OpenCall, tool: Tool) -> _Ready:
         context = self._context(item)
         arguments = item.request.arguments
@@ -308,13 +342,13 @@ class CallRunner:
         return _Ready(tool, context, proposal, announced_call(item, tool.describe(arguments)), version_of(tool))
 
     def _context(self, item: OpenCall) -> ToolContext:
-        workspace = Path(self._session.workspace)
+        session = self._session
         return ToolContext(
-            Workspace(workspace),
+            self._options.workspace_of(Path(session.workspace), session.user, session.folders),
             item.request.id,
             self._options.output_folder / self._session.task_id,
             self._options.environment_of(self._session.user),
-            self._tools.readable_folders,
+            (*self._tools.readable_folders, *allowed_reads(session.answered, item)),
             self._session.key,
         )
 

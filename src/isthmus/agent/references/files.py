@@ -41,9 +41,8 @@ class WorkspaceReference:
     arguments: Mapping[str, Any]
 
 
-def find_file_references(text: str, root: Path, others: Collection[int] = ()) -> list[WorkspaceReference]:
+def find_file_references(text: str, workspace: Workspace, others: Collection[int] = ()) -> list[WorkspaceReference]:
     """Return the references in a text, each once; ``others`` are the starts of references to something else."""
-    workspace = Workspace(root)
     found: dict[str, WorkspaceReference] = {}
     for match in REFERENCE_BEGIN.finditer(text):
         if match.start() in others or len(found) >= MAXIMUM_FILE_REFERENCES:
@@ -97,7 +96,7 @@ def _is_small(workspace: Workspace, folder: Path) -> bool:
     return 0 < len(sizes) <= WHOLE_FOLDER_FILES and sum(sizes) <= WHOLE_FOLDER_BYTES
 
 
-def complete_path(line: str, root: Path) -> list[str]:
+def complete_path(line: str, workspace: Workspace) -> list[str]:
     """Return whole lines that complete a reference to a file or folder at the end of a line, best first.
 
     The letters that are typed must occur in the path in their order; ignored files are not offered.
@@ -110,7 +109,6 @@ def complete_path(line: str, root: Path) -> list[str]:
         return []
     ends = time.monotonic() + COMPLETION_SECONDS
     scores: dict[str, tuple[int, int, str]] = {}
-    workspace = Workspace(root)
     for file in islice(workspace.walk(workspace.root, should_stop=lambda: time.monotonic() > ends), MAXIMUM_CANDIDATES):
         if not file.path.isprintable():
             continue

@@ -31,6 +31,7 @@ from isthmus.tools.base import Arguments, CallContext, Content, ToolContext, Too
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.tool_set import ToolScope, ToolSet
+from isthmus.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from isthmus.media import Media
@@ -79,7 +80,8 @@ async def read_references(
         for number, reference in enumerate(_distinct(found), 1):
             resources[f"reference-{stem}-{number}"] = reference
         starts = {reference.start for reference in found if reference.is_known}
-        in_workspace = await asyncio.to_thread(find_file_references, prompt.text, scope.workspace, starts)
+        workspace = options.workspace_of(scope.workspace, session.user, session.folders)
+        in_workspace = await asyncio.to_thread(find_file_references, prompt.text, workspace, starts)
         for file in in_workspace:
             # By its text: after a crash fewer files may be there.
             files[f"file-{stem}-{hashlib.sha256(file.typed.encode()).hexdigest()[:8]}"] = file
@@ -109,7 +111,9 @@ async def read_references(
         await turn.emit(ReferredContent("\n\n".join(texts), tuple(media)))
 
 
-async def complete_references(line: str, contents: ServerContents | None, scope: ToolScope) -> Sequence[Completion]:
+async def complete_references(
+    line: str, contents: ServerContents | None, scope: ToolScope, workspace: Workspace
+) -> Sequence[Completion]:
     """Return the completions of a reference at the end of a line: resources, then files and folders."""
     if "@" not in line:
         return ()
@@ -118,7 +122,7 @@ async def complete_references(line: str, contents: ServerContents | None, scope:
         listed = [(item.server, item.uri) for item in await contents.resources(scope) if not item.is_template]
         found = completed(line, listed)
         lines += [] if found is None else [line[: found[0]] + item for item in found[1]]
-    lines += await asyncio.to_thread(complete_path, line, scope.workspace)
+    lines += await asyncio.to_thread(complete_path, line, workspace)
     return [Completion(item, "") for item in dict.fromkeys(lines)]
 
 
