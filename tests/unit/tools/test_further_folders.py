@@ -102,9 +102,7 @@ def test_a_further_folder_around_the_workspace_keeps_its_own_rules(workspace: Pa
         place.open_path("mine.txt")
 
 
-def test_a_file_outside_is_named_for_a_question_only_if_it_exists_and_may_not_be_read(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_a_file_outside_is_named_for_a_question_only_if_it_exists(workspace: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("o", "utf-8")
     (tmp_path / "link").symlink_to(outside)
