@@ -1,5 +1,6 @@
 """Further folders of a workspace: what the tools read, find and write there, and what stays closed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,8 @@ async def result(workspace: Workspace, tool: str, **arguments: Any) -> str:
 async def test_each_tool_works_in_a_further_folder(
     workspace: Path, other: Path, tool: str, arguments: dict[str, Any], expected: str, hidden: str
 ) -> None:
-    def filled(value: Any) -> Any:
-        return [filled(item) for item in value] if isinstance(value, list) else value.format(other=other)
-
-    text = await result(Workspace(workspace, [other]), tool, **{name: filled(v) for name, v in arguments.items()})
+    filled = json.loads(json.dumps(arguments).replace("{other}", str(other)))
+    text = await result(Workspace(workspace, [other]), tool, **filled)
     assert expected.format(other=other) in text
     assert not hidden or hidden not in text
 
