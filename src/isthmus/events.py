@@ -371,6 +371,13 @@ class ModelChosen(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class EffortChosen(InternalEvent):
+    """The session continues with this effort: low, medium or high; None: the agent's. Not shown by itself."""
+
+    effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolsLoaded(InternalEvent):
     """The model receives the schemas of these tools of MCP servers, and of no others, from now on. Not shown.
 
@@ -420,6 +427,7 @@ AgentEvent: TypeAlias = (
     | Checkpoint
     | Restored
     | ModelChosen
+    | EffortChosen
     | ToolsLoaded
     | LoopNotice
     | AgentRecord

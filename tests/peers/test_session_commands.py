@@ -55,6 +55,17 @@ def test_a_plan_that_is_not_approved_changes_nothing(sessions: Sessions) -> None
     assert not (sessions.workspace / "new.txt").exists()
 
 
+def test_a_model_and_an_effort_are_chosen_from_lists(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/effort\r").wait_for(" 3  high").wait_for("effort, or a number:")
+        terminal.press("3\r").wait_for("This session continues with the effort high.").wait_for(PROMPT)
+        terminal.press("/effort\r").wait_for("effort, or a number:").press("\r").wait_for("Effort: high").wait_for(
+            PROMPT
+        )
+        terminal.press("/model\r").wait_for(" 1  script").wait_for("model, or a number:")
+        terminal.press("1\r").wait_for("This session continues with practice").wait_for(PROMPT)
+
+
 def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
     for prompt in ("the first one", "the second one"):
         assert isthmus(*sessions.options, "-p", prompt, folder=sessions.workspace, text="").returncode == 0

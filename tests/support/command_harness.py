@@ -150,6 +150,7 @@ async def command_harness(
     environment: Mapping[str, str] | None = None,
     mcp: McpHost | None = None,
     sandbox: str = "none",
+    may_include_folders: bool = False,
 ) -> AsyncGenerator[CommandHarness]:
     """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
@@ -172,10 +173,16 @@ async def command_harness(
         checkpoints=checkpoints,
         tasks=tasks,
         trusts=trusts,
+        model_names=model.names,
     )
     variables = {"PATH": "/usr/bin:/bin", **(environment or {})}
     options = AgentOptions(
-        data / "outputs", variables, policy or Policy(), context_files=context_files, sandbox=sandbox
+        data / "outputs",
+        variables,
+        policy or Policy(),
+        context_files=context_files,
+        sandbox=sandbox,
+        may_include_folders=may_include_folders,
     )
     engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
     await engine.start()

@@ -45,6 +45,7 @@ from isthmus.events import (
 )
 from isthmus.models.base import (
     ChatModel,
+    Effort,
     ModelError,
     ModelErrorKind,
     ModelRequest,
@@ -314,7 +315,7 @@ class CodingAgent:
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),
             messages=tuple(session.messages),
-            effort=self._options.effort,
+            effort=Effort(session.effort) if session.effort is not None else self._options.effort,
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)

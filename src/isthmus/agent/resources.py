@@ -29,6 +29,8 @@ EnvironmentSource: TypeAlias = Callable[[ToolScope], Awaitable[str]]
 """Returns the environment of a session as text for the model (:mod:`isthmus.agent.environment`)."""
 ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
 """Opens the model with this name (as in ``--model``), or the agent's own model for None; raises ModelError."""
+ModelNames: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
+"""Returns the names of the models that the keys of the environment reach, as in ``--model``."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Returns whether the local user trusts a folder. Blocking, since it reads a file; call it in a thread."""
 YoloRefusal: TypeAlias = Callable[[Path], Awaitable[str | None]]
@@ -46,7 +48,7 @@ class AgentResources:
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``skills`` finds the skills of a session, ``subagents`` its subagents, and
-    ``background`` has its commands in the background.
+    ``background`` has its commands in the background. ``model_names`` lists the models to choose from.
     """
 
     open_model: ModelSource
@@ -67,6 +69,7 @@ class AgentResources:
     skills: SkillSource | None = None
     subagents: SubagentSource | None = None
     background: BackgroundWork | None = None
+    model_names: ModelNames | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:
         """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""

@@ -32,6 +32,7 @@ from isthmus.events import (
     Compacted,
     ConfirmationAccepted,
     EditorContext,
+    EffortChosen,
     EnvironmentContext,
     FolderIncluded,
     LoopNotice,
@@ -110,6 +111,8 @@ class Session:
     """The last AgentSettings that a prompt or a command brought."""
     model: str | None = None
     """The model that AgentSettings or a command chose last; None for the agent's own."""
+    effort: str | None = None
+    """The effort that a command chose last; None for the agent's own."""
     statistics: Statistics = field(default_factory=Statistics)
     """Usage of all tasks of the session."""
     prompt: str = ""
@@ -214,6 +217,8 @@ class Session:
                 self.record = data
             case ModelChosen(model):
                 self.model = model
+            case EffortChosen(effort):
+                self.effort = effort
             case ToolsLoaded(names):
                 self._load_tools(*names)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():

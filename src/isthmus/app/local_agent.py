@@ -184,6 +184,7 @@ async def local_agent(
         skills=skills_of,
         subagents=subagents_of,
         background=background,
+        model_names=model.names,
         servers=mcp,
         contents=HostContents(mcp),
         editor_context=editors.context,

@@ -6,7 +6,8 @@ needed is closed as soon as no request reads from it.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ from isthmus.models.providers import ANY_MEDIA, provider_with_id
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LIST_SECONDS = 300.0
+"""Time in seconds during which the providers' lists of models are not asked for again."""
 OPEN_MODELS = 8
 """Maximum number of models that stay open besides the agent's own."""
 
@@ -88,6 +91,7 @@ class ModelDirectory:
     open_choice: "Callable[[ModelChoice, Mapping[str, str]], ChatModel]" = open_model
     _own: "asyncio.Task[ChatModel] | None" = None
     _others: "dict[str, asyncio.Task[SharedModel]]" = field(default_factory=dict[str, "asyncio.Task[SharedModel]"])
+    _names: tuple[float, Sequence[str]] | None = None
     _retiring: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     def begin(self) -> "asyncio.Task[ChatModel]":
@@ -113,6 +117,15 @@ class ModelDirectory:
         while len(self._others) > OPEN_MODELS:
             self._retire(self._others.pop(next(iter(self._others))))
         return await asyncio.shield(opening)
+
+    async def names(self) -> Sequence[str]:
+        """Return the names of the models to choose from; asks the providers, at most once in five minutes."""
+        now = time.monotonic()
+        if self._names is None or now - self._names[0] > LIST_SECONDS:
+            from isthmus.models.model_names import list_model_names
+
+            self._names = (now, await list_model_names(self.environment))
+        return tuple(dict.fromkeys((self.own.name, *self._names[1])))
 
     def check(self, name: str) -> None:
         """Check a model's name without opening the model.

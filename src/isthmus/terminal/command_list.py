@@ -32,6 +32,8 @@ KEYS = (
     ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
     ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),
 )
+VALUES_SECONDS = 8.0
+"""Maximum time for values to choose from, which the agent may have to ask a provider for."""
 LOAD_SECONDS = 10.0
 """Maximum time that a typed command waits for the list."""
 
@@ -75,12 +77,18 @@ class CommandList:
         names = {command.name for command in self.tree}
         return completions(line, [*(command for command in own if command.name not in names), *self.tree])
 
-    async def ask(self, line: str) -> Sequence[Completion]:
+    async def values(self, command: str) -> Sequence[str]:
+        """Return the values of a command's argument to choose from; empty if the agent does not tell them."""
+        beginning = f"{command} "
+        found = await self.ask(beginning, VALUES_SECONDS)
+        return [item.line.removeprefix(beginning) for item in found if item.line.startswith(beginning)]
+
+    async def ask(self, line: str, seconds: float | None = None) -> Sequence[Completion]:
         """Return the agent's completions of a line, e.g. values of an argument; nothing if that takes too long."""
         if not isinstance(self.agent, LineCompleter):
             return ()
         try:
-            async with asyncio.timeout(self.ask_seconds):
+            async with asyncio.timeout(seconds if seconds is not None else self.ask_seconds):
                 return await self.agent.complete(self._scope, line)
         except (IsthmusError, TimeoutError):
             return ()

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
 
 SESSION_PROMPT = "session (a number, or Enter for none): "
+MAXIMUM_VALUES = 60
+"""Maximum number of values of an argument that are shown to choose from."""
 PLAN_LINES = (
     "1  Carry it out; edits and commands are asked about",
     "2  Carry it out; only commands are asked about",
@@ -189,6 +191,8 @@ class TerminalConversation:
                     await self._resume_number(await self._ask_line(lines, SESSION_PROMPT), context_ids)
             case _ if text.startswith("/resume "):
                 await self._resume(text.split(maxsplit=1)[1])
+            case "/model" | "/effort":
+                await self._choose_value(text)
             case "/copy":
                 await self.past.copy_answer(self.last_task)
             case "/plan" if not self._has_command("plan"):
@@ -316,6 +320,18 @@ class TerminalConversation:
             return ""
         finally:
             self.screen.forget_position()
+
+    async def _choose_value(self, command: str) -> None:
+        """Let the user choose the value of a command's argument, and run the command with it."""
+        values = (await self.commands.values(command))[:MAXIMUM_VALUES]
+        if not values:
+            await self._handle_command(command)
+            return
+        lines = [f"{number:>2}  {value}" for number, value in enumerate(values, 1)]
+        typed = (await self._ask_line(lines, f"{command[1:]}, or a number: ")).strip()
+        if typed.isdecimal() and 1 <= int(typed) <= len(values):
+            typed = values[int(typed) - 1]
+        await self._handle_command(f"{command} {typed}".strip())
 
     async def _resume_number(self, typed: str, context_ids: Sequence[str]) -> None:
         answer = typed.strip()

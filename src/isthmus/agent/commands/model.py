@@ -1,8 +1,12 @@
 """/model: shows the model, or chooses another one for the rest of the session."""
 
+from collections.abc import Sequence
+
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext
+from isthmus.agent.resources import AgentResources
 from isthmus.events import ModelChosen
+from isthmus.tools.tool_set import ToolScope
 
 
 async def model(context: CommandContext) -> None:
@@ -16,9 +20,16 @@ async def model(context: CommandContext) -> None:
     await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
 
 
+async def _complete(resources: AgentResources, scope: ToolScope, args: str) -> Sequence[str]:
+    if scope.user or resources.model_names is None:
+        return ()  # What the keys of a server's owner reach is not told to its users.
+    return [name for name in await resources.model_names() if args.lower() in name.lower()]
+
+
 COMMAND = CommandNode(
     "model",
     "Show the model, or choose another one for this session",
     model,
     (argument("name", "As in --model: gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, or a bare name"),),
+    complete=_complete,
 )

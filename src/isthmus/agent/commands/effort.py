@@ -1,0 +1,41 @@
+"""/effort: shows how much the model thinks before it answers, or chooses it for the rest of the session."""
+
+from collections.abc import Sequence
+
+from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.context import CommandContext, CommandError
+from isthmus.agent.resources import AgentResources
+from isthmus.events import EffortChosen
+from isthmus.models.base import Effort
+from isthmus.tools.tool_set import ToolScope
+
+DEFAULT = "default"
+"""Name of the effort that the settings, or else the provider, decide."""
+NAMES = (*(effort.value for effort in Effort), DEFAULT)
+
+
+async def effort(context: CommandContext) -> None:
+    """Show the effort; with a name, switch to it."""
+    name = context.args.strip().lower()
+    own = context.options.effort.value if context.options.effort is not None else DEFAULT
+    if not name:
+        chosen = context.session.effort or own
+        await context.say(f"Effort: {chosen}. /effort NAME changes it: {', '.join(NAMES)}.")
+        return
+    if name not in NAMES:
+        raise CommandError(f"Unknown effort {name[:100]}; expected one of {', '.join(NAMES)}.")
+    await context.emit(EffortChosen(None if name == DEFAULT else name))
+    await context.say(f"This session continues with the effort {name}.")
+
+
+async def _complete(resources: AgentResources, scope: ToolScope, args: str) -> Sequence[str]:
+    return [name for name in NAMES if name.startswith(args)]
+
+
+COMMAND = CommandNode(
+    "effort",
+    "Show how much the model thinks before it answers, or choose it for this session",
+    effort,
+    (argument("name", f"One of {', '.join(NAMES)}"),),
+    complete=_complete,
+)
