@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.client import CommandScope
+from isthmus.client import CommandScope, LineCompleter
 from isthmus.events import TaskState
 from support.command_harness import CommandHarness, OpenHarness
 
@@ -48,7 +48,8 @@ async def test_the_values_of_the_arguments_are_offered(open_harness: OpenHarness
         assert lines == ["/effort low", "/effort medium", "/effort high", "/effort default"]
         assert [item.line for item in await harness.engine.complete(CommandScope(), "/model te")] == ["/model test"]
         of_alice = harness.engine.for_user("alice")
-        assert not await of_alice.complete(CommandScope(), "/model te")  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(of_alice, LineCompleter)
+        assert not await of_alice.complete(CommandScope(), "/model te")
 
 
 async def test_a_folder_is_added_to_a_session_where_the_user_may(open_harness: OpenHarness, tmp_path: Path) -> None:
