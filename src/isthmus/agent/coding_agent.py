@@ -53,7 +53,7 @@ from isthmus.models.base import (
     text_of,
 )
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.base import ModelSpecificTool, full_parameters_of
+from isthmus.tools.base import ModelSpecificTool, SearchTool, Tool, full_parameters_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
@@ -319,9 +319,16 @@ class CodingAgent:
             tools=tuple(
                 ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
                 for tool in loading.sent(session.loaded_tools)
-                if (not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)) and calls.is_offered(tool)
+                if _suits(tool, model) and calls.is_offered(tool)
             ),
         )
+
+
+def _suits(tool: Tool, model: ChatModel) -> bool:
+    """Return whether a tool is offered to a model."""
+    if isinstance(tool, SearchTool) and not model.capabilities.web_search:
+        return False
+    return not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)
 
 
 def _tools_of(session: Session, tools: ToolSet) -> ToolSet:

@@ -21,6 +21,8 @@ from isthmus.models.base import (
     ModelErrorKind,
     ModelRequest,
     PreparedModel,
+    SearchAnswer,
+    SearchingModel,
     StreamItem,
 )
 from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
@@ -66,6 +68,22 @@ class SharedModel(ChatModel):
             async with contextlib.aclosing(self.model.stream(request)) as items:
                 async for item in items:
                     yield item
+        finally:
+            self._readers -= 1
+            if self._is_retired and not self._readers:
+                await self.model.aclose()
+
+    async def search(self, query: str) -> SearchAnswer:
+        """Search the web with the model.
+
+        Raises:
+            ModelError: there is no usable answer.
+        """
+        if not isinstance(self.model, SearchingModel):
+            raise ModelError(ModelErrorKind.BAD_REQUEST, f"{self.name} does not search the web")
+        self._readers += 1
+        try:
+            return await self.model.search(query)
         finally:
             self._readers -= 1
             if self._is_retired and not self._readers:

@@ -40,6 +40,7 @@ from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.providers import ANTHROPIC
 from isthmus.models.received import as_count, tool_arguments, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
+from isthmus.models.web_search import AnthropicSearchReader, SearchReader, anthropic_search
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -295,7 +296,12 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return Capabilities(CONTEXT_WINDOW if version_of(self.name) else None, thoughts=thinks(self.name))
+        is_own = version_of(self.name) is not None
+        return Capabilities(CONTEXT_WINDOW if is_own else None, thoughts=thinks(self.name), web_search=is_own)
+
+    @override
+    def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
+        return anthropic_search(query, self.name), AnthropicSearchReader()
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

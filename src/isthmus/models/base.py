@@ -240,11 +240,29 @@ class ModelError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Abilities of a model. ``context_window`` is in tokens, None if unknown."""
+    """Abilities of a model. ``context_window`` is in tokens, None if unknown. ``web_search``: it searches the web."""
 
     context_window: int | None = None
     thoughts: bool = False
     parallel_tool_calls: bool = True
+    web_search: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSource:
+    """A page of the web that an answer names."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """Answer to a search of the web: a text with the numbers of its ``sources`` in brackets, counted from 1."""
+
+    text: str
+    sources: tuple[SearchSource, ...]
+    usage: Usage
 
 
 @runtime_checkable
@@ -290,6 +308,19 @@ class PreparedModel(ChatModel, Protocol):
 
     async def prepare(self) -> None:
         """Ask the server; return in any case, within a few seconds."""
+        ...
+
+
+@runtime_checkable
+class SearchingModel(ChatModel, Protocol):
+    """A model whose provider may search the web for it, if its capabilities say so."""
+
+    async def search(self, query: str) -> SearchAnswer:
+        """Search the web; the query alone is sent.
+
+        Raises:
+            ModelError: there is no usable answer.
+        """
         ...
 
 

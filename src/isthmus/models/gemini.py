@@ -46,6 +46,7 @@ from isthmus.models.providers import GEMINI
 from isthmus.models.received import as_count, excerpt, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 from isthmus.models.tool_names import NameRule
+from isthmus.models.web_search import GeminiSearchReader, SearchReader, gemini_search
 
 if TYPE_CHECKING:
     import httpx2
@@ -294,7 +295,15 @@ class GeminiModel(ProviderModel[_Client]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return Capabilities(CONTEXT_WINDOW if thinks(self.name) else None, thoughts=thinks(self.name))
+        return Capabilities(
+            CONTEXT_WINDOW if thinks(self.name) else None,
+            thoughts=thinks(self.name),
+            web_search=self.name.startswith("gemini-"),
+        )
+
+    @override
+    def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
+        return gemini_search(query), GeminiSearchReader()
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

@@ -6,6 +6,7 @@ events are read as raw JSON. https://platform.openai.com/docs/api-reference/resp
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from typing_extensions import override
@@ -14,6 +15,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.attachments import Attachments
 from isthmus.models.base import (
+    Capabilities,
     Finish,
     Message,
     ModelRequest,
@@ -37,6 +39,7 @@ from isthmus.models.providers import OPENAI
 from isthmus.models.received import as_count, tool_arguments, without
 from isthmus.models.responses_body import ITEM, responses_body
 from isthmus.models.streaming import AnswerReader, StreamedAnswer
+from isthmus.models.web_search import ResponsesSearchReader, SearchReader, responses_search
 
 _INCOMPLETE: Mapping[str, Finish] = {"max_output_tokens": Finish.LENGTH, "content_filter": Finish.SAFETY}
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -149,6 +152,15 @@ class ResponsesModel(OpenAIModel):
     @override
     def provider(self) -> str:
         return OPENAI.id
+
+    @property
+    @override
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, web_search=True)
+
+    @override
+    def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
+        return responses_search(query, self.name), ResponsesSearchReader()
 
     @override
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:

@@ -31,6 +31,7 @@ from isthmus.models.base import (
     Opaque,
     ProviderState,
     Retrying,
+    SearchAnswer,
     StreamItem,
     Text,
     ToolRequest,
@@ -44,6 +45,7 @@ from isthmus.models.providers import Provider
 from isthmus.models.received import as_count, unused_id
 from isthmus.models.retry import BRIEF, PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
+from isthmus.models.web_search import SearchReader
 from isthmus.text.units import show_count
 
 if TYPE_CHECKING:
@@ -214,6 +216,31 @@ class ProviderModel(ABC, Generic[Client]):
     @abstractmethod
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         """Return the HTTP failure or the underlying error of an SDK's exception; None for another exception."""
+
+    def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
+        """Return the body of a search of the web and the reader of its answer; None if the provider has none."""
+        return None
+
+    async def search(self, query: str) -> SearchAnswer:
+        """Search the web, as specified by :meth:`SearchingModel.search`; it is tried once."""
+        found = self._search(query)
+        if found is None:
+            message = f"{self._endpoint.title} does not search the web for {self.name}"
+            raise ModelError(ModelErrorKind.BAD_REQUEST, message)
+        body, reader = found
+        try:
+            async with self._open(body) as events:
+                async for event in events:
+                    reader.feed(event)
+        except Exception as failure:
+            error = self._translate(failure)
+            if error is None:
+                raise
+            raise error from failure
+        answer = reader.answer()
+        if not answer.text:
+            raise ModelError(ModelErrorKind.EMPTY, f"{self._endpoint.title} found nothing, or answered without a text")
+        return answer
 
     def _http_client(self) -> "httpx2.AsyncClient":
         """Return the HTTP client for all connections of the SDK."""

@@ -5,7 +5,7 @@ to the user. Then it *runs*, with the approved proposal. A tool never asks for p
 tasks, models or protocols.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -41,12 +41,25 @@ class ToolKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """Answer of a model's provider to a search of the web; ``sources`` are pairs of title and URL, in their order."""
+
+    text: str
+    sources: tuple[tuple[str, str], ...]
+    tokens: "ModelTokens"
+
+
+Search: TypeAlias = Callable[[str], Awaitable[WebAnswer]]
+"""Searches the web with the session's model; raises ToolFailure."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """Context in which a call is proposed and runs. Nothing in it is process-wide.
 
     ``output_folder`` receives the full text of outputs that are too long to show; ``environment`` is for child
     processes. Both belong to the task. ``readable_folders`` are folders outside the workspace whose files may be read.
-    ``session`` is the key of the session and its user.
+    ``session`` is the key of the session and its user. ``search`` searches the web with the session's model.
     """
 
     workspace: Workspace
@@ -55,6 +68,7 @@ class ToolContext:
     environment: Mapping[str, str]
     readable_folders: tuple[Path, ...] = ()
     session: str = ""
+    search: Search | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +111,7 @@ class CallContext(ToolContext):
             place.environment,
             place.readable_folders,
             place.session,
+            place.search,
             approved=approved,
             progress=progress,
             ask=ask,
@@ -206,6 +221,13 @@ class SplittingTool(Protocol):
     def split(self, arguments: Arguments) -> Sequence[JsonObject]:
         """Return the arguments of one call for each effect, at least one."""
         ...
+
+
+@runtime_checkable
+class SearchTool(Protocol):
+    """A tool that is offered only with models whose provider searches the web."""
+
+    needs_search: bool
 
 
 @runtime_checkable

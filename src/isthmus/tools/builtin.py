@@ -6,6 +6,7 @@ from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
 from isthmus.tools.editor_text import EditorText, no_editor
 from isthmus.tools.glob import Glob
+from isthmus.tools.google_web_search import GoogleWebSearch
 from isthmus.tools.grep_search import GrepSearch
 from isthmus.tools.list_directory import ListDirectory
 from isthmus.tools.read_file import ReadFile
@@ -50,5 +51,6 @@ def builtin_tools(
         WriteTodos(),
         AskUserTool(),
         WebFetch(),
+        GoogleWebSearch(),
         ApplyPatch(editor_text),
     )

@@ -88,3 +88,10 @@ def test_every_way_to_allow_a_tool_of_a_server_counts(entry: str) -> None:
 def test_what_allows_something_else_does_not_count(grant: Grant, is_refused: bool) -> None:
     policy = Policy(grants=frozenset({grant}), may_ask=False)
     assert is_always_refused(policy, "add", ToolKind.OTHER, "tickets") is is_refused
+
+
+async def test_only_a_model_whose_provider_searches_the_web_is_offered_the_tool_for_it(harness: Harness) -> None:
+    at = harness([Reply.of(Call("google_web_search", {"query": "x"})), Reply.of(Say("Done."))])
+    await at.prompt("hello")
+    assert "google_web_search" not in {tool["name"] for tool in at.body(0)["tools"][0]["functionDeclarations"]}
+    assert "does not search the web" in at.told()

@@ -24,6 +24,7 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "write_todos",
         "ask_user",
         "web_fetch",
+        "google_web_search",
         "apply_patch",
     ]
 

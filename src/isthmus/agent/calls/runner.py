@@ -8,6 +8,7 @@ run a second time but not a third, since it may be the reason why the process en
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -40,6 +41,7 @@ from isthmus.agent.calls.events import (
 )
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.calls.web_search import search_web
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loops import LOOP_QUESTION
@@ -134,6 +136,7 @@ class CallRunner:
         self._tools = tools
         self._options = options
         self._suspended = suspended if suspended is not None else SuspendedCalls()
+        self._open_model = open_model
         self._hooks = CallHooks(turn, options, hook_programs, tools)
         self._decisions = CallDecisions(
             session, options, tools, approvals, is_permitted=is_permitted, asked_each_time=asked_each_time
@@ -350,6 +353,7 @@ class CallRunner:
             self._options.environment_of(self._session.user),
             (*self._tools.readable_folders, *allowed_reads(session.answered, item)),
             self._session.key,
+            partial(search_web, self._open_model, session.model) if self._open_model is not None else None,
         )
 
 

@@ -1,0 +1,33 @@
+"""Search of the web by the model of a session, for tools."""
+
+import asyncio
+
+from isthmus.agent.resources import ModelSource
+from isthmus.models.base import ModelError, SearchingModel
+from isthmus.tools.base import ModelTokens, WebAnswer
+from isthmus.tools.failure import ToolFailure
+
+SECONDS = 90.0
+"""Maximum time for a search: a provider reads pages before it answers."""
+_FAILURE = "web_search_error"
+
+
+async def search_web(open_model: ModelSource, name: str | None, query: str) -> WebAnswer:
+    """Return the answer of the model with this name.
+
+    Raises:
+        ToolFailure: its provider does not search, does not answer, or refuses.
+    """
+    try:
+        model = await open_model(name)
+        if not isinstance(model, SearchingModel) or not model.capabilities.web_search:
+            raise ToolFailure(f"{model.name} does not search the web", _FAILURE)
+        async with asyncio.timeout(SECONDS):
+            found = await model.search(query)
+    except ModelError as error:
+        raise ToolFailure(f"the search failed: {error}", _FAILURE) from error
+    except TimeoutError as error:
+        raise ToolFailure(f"the search took more than {SECONDS:g} s and was stopped", _FAILURE) from error
+    usage = found.usage
+    tokens = ModelTokens(model.name, 1, usage.input, usage.output, usage.cached, usage.thoughts)
+    return WebAnswer(found.text, tuple((source.title, source.url) for source in found.sources), tokens)
