@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, SearchTool, Tool, ToolFailed, ToolKind, ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from support.tool_calls import result_of, running, tool_context
@@ -34,7 +34,11 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 TOOLS: list[Tool] = [
     # Tools of other kinds have tests of their own: they need an answer or a server.
-    *(tool for tool in builtin_tools().tools.values() if tool.kind is not ToolKind.OTHER),
+    *(
+        tool
+        for tool in builtin_tools().tools.values()
+        if tool.kind is not ToolKind.OTHER and not isinstance(tool, SearchTool)
+    ),
     CountLines(),
 ]
 

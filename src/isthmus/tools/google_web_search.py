@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.text.visible import with_ellipsis
 from isthmus.tools.arguments import check_arguments
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
@@ -16,6 +17,7 @@ QUERY_CHARACTERS = 1_000
 """Maximum length of a query in characters."""
 MAXIMUM_CHARACTERS = 40_000
 """Maximum length of an answer for the model in characters."""
+ABOUT_CHARACTERS = 120
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -44,7 +46,7 @@ class GoogleWebSearch:
 
     def describe(self, arguments: Arguments) -> str:
         """Return the query."""
-        return f"Search the web for: {self._query(arguments)}"
+        return f"Search the web for: {with_ellipsis(self._query(arguments), ABOUT_CHARACTERS)}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Check the query; there is nothing to confirm."""
