@@ -37,7 +37,7 @@ class SearchReader(ABC):
         return SearchAnswer(self.text.strip(), tuple(found[:MAXIMUM_SOURCES]), self.usage)
 
     def _add(self, url: object, title: object) -> int | None:
-        """Add a source unless it is known; return its number from 1, None if it is no address of the web."""
+        """Add a source unless it is known; return its number from 1, None if it has no address of the web."""
         address = as_text(url)
         if not address.startswith(("https://", "http://")) or not address.isprintable():
             return None
