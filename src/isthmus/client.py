@@ -114,7 +114,8 @@ class PromptMessage:
     them, unless the agent has a default workspace and ``requires_settings`` is False. ``may_continue_completed`` and
     ``requires_settings`` are set for clients of the development-tool extension, in which a completed task can continue
     (Appendix A, step 10) and a session begins with its settings. ``parts`` is the whole content of a message that is
-    more than one text; ``metadata`` is the message's own.
+    more than one text; ``metadata`` is the message's own. ``is_steering``: if the task works when it arrives, the model
+    reads it before its next message; otherwise, and over A2A, it is a message like others.
 
     A message is accepted once: the repetition of an earlier one, with its ``message_id`` and content, is answered with
     the task of that one as it was then. Messages without an id are never repetitions.
@@ -130,6 +131,7 @@ class PromptMessage:
     new_task_id: str | None = None
     parts: tuple[MessagePart, ...] = ()
     metadata: JsonObject | None = None
+    is_steering: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ class Prompt:
 
     ``text`` is its readable content. ``parts`` is the whole content of a message that is more than one text; ``media``
     are its parts that an agent has put into files. ``settings`` are the AgentSettings that came with the message, as
-    received; ``metadata`` is the message's own.
+    received; ``metadata`` is the message's own. ``is_steering``: it is for the work under way, and the model reads it
+    before its next message.
     """
 
     message_id: str
@@ -67,6 +68,7 @@ class Prompt:
     parts: "tuple[MessagePart, ...]" = ()
     media: tuple[Media, ...] = ()
     metadata: JsonObject | None = None
+    is_steering: bool = False
 
     @property
     def content(self) -> "tuple[MessagePart, ...]":

@@ -50,6 +50,8 @@ class TaskStream:
         self._agent = agent
         self._turn = turn
         self._retry_seconds = timeouts.retry_seconds
+        self._steered = 0
+        """Number of messages that were sent for the work under way."""
 
     async def deliveries(self) -> AsyncIterator[Delivery]:
         """Yield the events until the task ends or a user is asked; resume a stream that ends before.
@@ -104,6 +106,28 @@ class TaskStream:
             await _close(turn)
         else:
             self._turn = turn
+
+    async def steer(self, text: str) -> None:
+        """Send a message for the work under way, which the stream has in its place.
+
+        Raises:
+            TaskError: the agent refuses it.
+        """
+        message = PromptMessage(text, task_id=self.task_id, context_id=self.context_id, is_steering=True)
+        turn = await self._agent.prompt(message)
+        self._steered += 1
+        await _close(turn)
+
+    def is_behind(self) -> bool:
+        """Return whether a message for the work under way came after its end, so that the work goes on.
+
+        :meth:`deliveries` then yields the further events.
+        """
+        seen = sum(prompt.is_steering for prompt in self.view.prompts)
+        if not self.view.state.ends_stream or seen >= self._steered:
+            return False
+        self.view.state = TaskState.WORKING
+        return True
 
     async def while_asked(self) -> AsyncIterator[Delivery]:
         """Yield the events while a question is open, caused by other surfaces, until the task has ended."""

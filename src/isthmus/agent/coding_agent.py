@@ -197,6 +197,9 @@ class CodingAgent:
                 return StateChange(TaskState.FAILED, f"A hook stopped the work: {calls.stopped}", STOPPED_BY_HOOK)
             if (end := await guard.check()) is not None:
                 return end
+            if await turn.takes_steering():
+                await read_references(turn, resources.contents, scope, tools, options, resources.hook_programs)
+                continue
             limit = subagent.max_turns if subagent is not None else options.max_model_turns
             if limit is not None and session.model_turns >= limit:
                 message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."

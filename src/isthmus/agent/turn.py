@@ -10,12 +10,24 @@ Keep: TypeAlias = Callable[[AgentEvent], Awaitable[None]]
 """Passes an event, already applied to the session, on to be stored and sent."""
 
 
+TakeSteering: TypeAlias = Callable[[], Awaitable[bool]]
+"""Records the user's messages for the work under way; returns whether there were any."""
+
+
 class AgentTurn:
     """Work on the task of a session, from its present state to a question or an end."""
 
-    def __init__(self, session: Session, keep: Keep) -> None:
+    def __init__(self, session: Session, keep: Keep, take_steering: TakeSteering | None = None) -> None:
         self.session = session
         self.keep = keep
+        self._take_steering = take_steering
+
+    async def takes_steering(self) -> bool:
+        """Add the user's messages for the work under way to the session; return whether there were any.
+
+        Only while no call is open: a message in place of an answer gives calls up.
+        """
+        return self._take_steering is not None and await self._take_steering()
 
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.

@@ -146,6 +146,11 @@ class Runner:
         """Return the run of a task in this process, or None."""
         return self._segments.get(task_id)
 
+    def posted(self, task_id: str) -> None:
+        """Note that events have come into the inbox of a task, for its run here."""
+        if (segment := self._segments.get(task_id)) is not None:
+            segment.has_inbox = True
+
     # --- taking ---
 
     async def create(

@@ -5,6 +5,7 @@ Events that must be on disk before the agent continues are awaited. Not here: st
 """
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -118,6 +119,8 @@ class TaskRun:
         self.lease = lease
         self.session = session
         self.feed = feed
+        self.has_inbox = False
+        """Whether events may have come into the inbox since it was read."""
         self._agent = agent
         self._journal = journal
         self._fold = fold
@@ -181,7 +184,7 @@ class TaskRun:
         """Run the agent, close everything that it left open, and return the last state of its turn."""
         try:
             await self._fold_once()
-            turn = AgentTurn(self.session, self._keep_event)
+            turn = AgentTurn(self.session, self._keep_event, self._take_steering)
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
             # The turn is also cancelled when the journal refused an event.
@@ -360,6 +363,25 @@ class TaskRun:
                 case _:
                     pass
         self.feed.publish(await self._journal.take(self.lease, kept, len(inbox)))
+        return True
+
+    async def _take_steering(self) -> bool:
+        """Record the messages for the work under way that came first; return whether there were any.
+
+        Those behind another message or an answer wait for the end of the work.
+        """
+        if not self.has_inbox or self._cancelled:
+            return False
+        self.has_inbox = False
+        inbox = await self._journal.inbox(self.lease.task_id)
+        steering = list(itertools.takewhile(lambda event: isinstance(event, Prompt) and event.is_steering, inbox))
+        if not steering:
+            return False
+        self._flush_text()
+        self._end_message()
+        if self._gathered:
+            await self._write()
+        await self._take(steering)
         return True
 
     async def _end_cancelled(self) -> StateChange:

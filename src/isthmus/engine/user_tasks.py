@@ -331,6 +331,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
             await self._runner.go_on(row)
             with contextlib.suppress(StaleLease, RepeatedMessage):
                 await self._journal.post(row, events)
+                self._runner.posted(task_id)
                 # The end of the work under way must not look like the end of the message just sent.
                 return await self._next_turn(row)
         raise InvalidRequest(f"task {task_id} keeps changing; look at it and try again")
@@ -360,7 +361,8 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         if parts and (keep := self._runner.options.keep_files) is not None:
             model = partial(self._runner.model_of, context_id, self._user, settings)
             parts, media = (), await keep(task_id, parts, model)
-        return Prompt(message.message_id or str(uuid.uuid4()), message.text, settings, parts, media, message.metadata)
+        message_id = message.message_id or str(uuid.uuid4())
+        return Prompt(message_id, message.text, settings, parts, media, message.metadata, message.is_steering)
 
     async def _first_snapshot(self, task_id: str) -> Turn:
         """Return the turn that the client received when its message began the task."""

@@ -30,6 +30,7 @@ KEYS = (
     ("Ctrl-X Ctrl-E", "edits the message in your $EDITOR"),
     ("Alt-Enter", "another line; also Enter after a backslash"),
     ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
+    ("Tab", "while it works: sends what you have typed at once, for the work under way"),
     ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),
 )
 VALUES_SECONDS = 8.0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
@@ -56,6 +57,7 @@ class Turns:
     resume_command: str = ""
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     is_working: bool = False
+    _sending: "set[asyncio.Future[None]]" = field(default_factory=set["asyncio.Future[None]"])
 
     def interrupt(self) -> bool:
         """Stop the running turn on Ctrl-C; return False if none is running and the user is typing."""
@@ -83,7 +85,10 @@ class Turns:
         try:
             if not stream.is_asking:
                 await self._work(stream)
-            while stream.is_asking:
+            while stream.is_asking or await self._goes_on(stream):
+                if not stream.is_asking:
+                    await self._work(stream)
+                    continue
                 match await self.asking.ask(stream):
                     case QuestionOutcome.ANSWERED:
                         await self._work(stream)
@@ -104,6 +109,12 @@ class Turns:
         is_asked = stream.view.state is TaskState.INPUT_REQUIRED and not stream.view.questions
         return TurnEnd.ASKED_IN_WORDS if is_asked else TurnEnd.OVER
 
+    async def _goes_on(self, stream: TaskStream) -> bool:
+        """Return whether a message for the work under way came after its end, so that there is more of it."""
+        if self._sending:
+            await asyncio.wait(self._sending)
+        return stream.is_behind()
+
     def _left_open(self, stream: TaskStream) -> str:
         if stream.view.questions and stream.view.questions[0].call.tool_name in (ELICITATION, SAMPLING):
             # An MCP server asked, which may end with this program.
@@ -120,7 +131,7 @@ class Turns:
         tick = asyncio.ensure_future(self._tick())
         stop = asyncio.ensure_future(self.interrupted.wait())
         try:
-            with self.asking.prompter.while_working(self._pressed):
+            with self.asking.prompter.while_working(partial(self._pressed, stream)):
                 await asyncio.wait({show, stop, tick}, return_when=asyncio.FIRST_COMPLETED)
                 if tick.done():
                     tick.result()  # raises: the ticks end only by a bug
@@ -139,13 +150,24 @@ class Turns:
         if stream.view.state.ends_stream and not stream.is_asking and stream.view.state is not TaskState.CANCELED:
             self.attention.ended(time.monotonic() - began)
 
-    def _pressed(self, keys: Sequence[WorkKey]) -> None:
+    def _pressed(self, stream: TaskStream, keys: Sequence[WorkKey]) -> None:
         """Show what has been typed, and do what the keys mean."""
+        if WorkKey.STEER in keys and (text := self.asking.prompter.typed.take_steering()):
+            sending = asyncio.ensure_future(self._steer(stream, text))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
         if WorkKey.INTERRUPT in keys:
             self.interrupted.set()
         if WorkKey.NEXT_MODE in keys:
             self.on_next_mode()
         self.renderer.tick(time.monotonic())
+
+    async def _steer(self, stream: TaskStream, text: str) -> None:
+        """Send a message to the work under way; if that is refused, it waits for the end of the turn."""
+        try:
+            await stream.steer(text)
+        except IsthmusError:
+            self.asking.prompter.typed.queue.insert(0, text)
 
     async def _show_work(self, stream: TaskStream) -> None:
         async for delivery in stream.deliveries():

@@ -29,6 +29,7 @@ class WorkKey(Enum):
 
     INTERRUPT = "interrupt"
     NEXT_MODE = "next mode"
+    STEER = "steer"
 
 
 @dataclass(slots=True)
@@ -65,6 +66,13 @@ class TypedAhead:
         """Whether no message waits."""
         return not self.queue
 
+    def take_steering(self) -> str:
+        """Remove and return everything that was typed, for the work under way."""
+        text = "\n".join(item for item in (*self.queue, self.draft.strip()) if item)
+        self.queue.clear()
+        self.draft = ""
+        return text
+
     def unqueue(self) -> None:
         """Make the waiting messages part of the draft: the user decides about them after the turn went otherwise."""
         self.draft = "\n".join(text for text in (*self.queue, self.draft) if text)
@@ -82,6 +90,8 @@ class TypedAhead:
                 return WorkKey.INTERRUPT
             case "s-tab":
                 return WorkKey.NEXT_MODE
+            case "c-i" if not is_alt and (self.draft.strip() or self.queue):
+                return WorkKey.STEER
             case "c-m" | "c-j":
                 self._enter(is_new_line=is_alt)
             case "c-h":
