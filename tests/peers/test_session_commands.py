@@ -1,6 +1,7 @@
 """Commands of a session that show or change its state: the whole program in a terminal, and with -p."""
 
 import base64
+import json
 import sys
 from pathlib import Path
 
@@ -21,6 +22,10 @@ scenarios:
     replies:
       - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
       - text: Written.
+  - prompt: 'as json'
+    replies: [{text: 'Here it is.'}]
+  - prompt: 'Write the answer again'
+    replies: [{text: '{"done": true}'}]
   - prompt: 'plan'
     replies: [{text: 'First I write new.txt.'}]
   - prompt: '.'
@@ -64,6 +69,20 @@ def test_a_model_and_an_effort_are_chosen_from_lists(sessions: Sessions) -> None
         )
         terminal.press("/model\r").wait_for(" 1  script").wait_for("model, or a number:")
         terminal.press("1\r").wait_for("This session continues with practice").wait_for(PROMPT)
+
+
+def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions) -> None:
+    schema = sessions.workspace / "schema.json"
+    schema.write_text('{"type": "object", "required": ["done"]}', "utf-8")
+    options = (*sessions.options, "--output-schema", str(schema), "-p")
+    ran = isthmus(*options, "as json", "-o", "json", folder=sessions.workspace, text="")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["structured_output"] == {"done": True}
+    assert isthmus(*options, "never", folder=sessions.workspace, text="").returncode == 58
+    schema.write_text("[", "utf-8")
+    refused = isthmus(*options, "as json", folder=sessions.workspace, text="")
+    assert refused.returncode == 42
+    assert "is not JSON" in refused.stderr
 
 
 def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:

@@ -1,6 +1,7 @@
 """The request of one start of the program: a conversation, one prompt without a user, or a list of sessions. Pure."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from isthmus.app.setup import BadInputError
 from isthmus.conversations import LATEST
@@ -20,6 +21,7 @@ class GivenRequest:
     resume: str | None = None
     continues: bool = False
     list_sessions: bool = False
+    output_schema: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class RunRequest:
     """A request whose parts fit together.
 
     ``prompt`` is run without a user; standard input may have the rest of it, or all. ``first_prompt`` begins a
-    conversation. ``resume`` is ``latest`` or the id of a session.
+    conversation. ``output_schema`` is a file with the schema of the answer. ``resume`` is ``latest`` or the id of a
+    session.
     """
 
     is_headless: bool
@@ -36,6 +39,7 @@ class RunRequest:
     output_format: str
     resume: str | None
     list_sessions: bool
+    output_schema: Path | None = None
 
 
 def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
@@ -65,4 +69,6 @@ def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
     is_headless = prompt is not None or not is_typed
     if given.output_format != "text" and not is_headless:
         raise BadInputError("--output-format needs a prompt: give one as an argument, with -p or on standard input")
-    return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False)
+    if given.output_schema is not None and not is_headless:
+        raise BadInputError("--output-schema needs a prompt: give one as an argument, with -p or on standard input")
+    return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False, given.output_schema)

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
 @click.option(
+    "--output-schema",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With -p: the answer is JSON that fits the JSON Schema in FILE; it is asked for again until it does.",
+)
+@click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -66,6 +72,7 @@ def command(
     prompt: str | None,
     prompt_interactive: str | None,
     output_format: str,
+    output_schema: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
     workspace: str | None,
@@ -78,7 +85,9 @@ def command(
     The token is not an argument, because other users could read the command line: name its file, or set
     ISTHMUS_A2A_TOKEN.
     """
-    given = GivenRequest(prompt, prompt_interactive, words, output_format, resume, continues, list_sessions)
+    given = GivenRequest(
+        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema
+    )
     request = run_request(given, is_typed=sys.stdin.isatty())
     workspace = None if workspace is None else absolute(workspace)
     if request.prompt is not None and not request.prompt.strip() and sys.stdin.isatty():
@@ -120,7 +129,7 @@ async def _connect(
 
 
 async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | None, workspace: str | None) -> int:
-    from isthmus.cli.run import whole_prompt
+    from isthmus.cli.run import answer_schema, whole_prompt
     from isthmus.terminal.headless import HeadlessOptions, run_headless
 
     options = HeadlessOptions(
@@ -130,6 +139,7 @@ async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | Non
         resume=request.resume,
         workspace=workspace,
         permission_hint=_permission_hint(agent.profile),
+        schema=answer_schema(request.output_schema),
     )
     return await run_headless(agent, options, sys.stdout, sys.stderr)
 

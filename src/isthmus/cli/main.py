@@ -83,6 +83,12 @@ class _Commands(LazyGroup):
     default="text",
     help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
+@click.option(
+    "--output-schema",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With -p: the answer is JSON that fits the JSON Schema in FILE; it is asked for again until it does.",
+)
 @agent_options
 @click.option(
     "-r",
@@ -101,6 +107,7 @@ def command(
     prompt: str | None,
     prompt_interactive: str | None,
     output_format: str,
+    output_schema: Path | None,
     resume: str | None,
     continues: bool,
     list_sessions: bool,
@@ -124,7 +131,9 @@ def command(
         return None
     from isthmus.cli.run import run
 
-    given = GivenRequest(prompt, prompt_interactive, words, output_format, resume, continues, list_sessions)
+    given = GivenRequest(
+        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema
+    )
     return run(GivenOptions(**options), run_request(given, is_typed=sys.stdin.isatty()))
 
 

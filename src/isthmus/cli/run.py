@@ -23,6 +23,7 @@ from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.host import McpHost
+    from isthmus.terminal.answer_schema import AnswerSchema
     from isthmus.tools.servers import ServerStatus
 
 
@@ -45,7 +46,7 @@ def run(options: GivenOptions, request: RunRequest) -> int:
     if request.list_sessions:
         return run_loop(_list_sessions(setup))
     if request.is_headless:
-        return run_loop(_headless(setup, whole_prompt(request.prompt), request.output_format, request.resume))
+        return run_loop(_headless(setup, request, answer_schema(request.output_schema)))
     return run_loop(_interactive(setup, request))
 
 
@@ -93,10 +94,27 @@ class AwaitedServers:
         self.names = servers
 
 
-async def _headless(setup: Setup, prompt: str, output_format: str, resume: str | None) -> int:
+def answer_schema(path: Path | None) -> "AnswerSchema | None":
+    """Return the schema of ``--output-schema``; None without the option.
+
+    Raises:
+        BadInputError: the file cannot be used.
+    """
+    if path is None:
+        return None
+    from isthmus.terminal.answer_schema import AnswerSchemaError, read_answer_schema
+
+    try:
+        return read_answer_schema(path)
+    except AnswerSchemaError as error:
+        raise BadInputError(f"--output-schema: {error}") from error
+
+
+async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | None") -> int:
     from isthmus.terminal.headless import HeadlessOptions, run_headless
     from isthmus.terminal.headless_output import ServerLine
 
+    prompt, resume = whole_prompt(request.prompt), request.resume
     hosts: list[McpHost] = []
     # No user can ask again, so the only turn waits for the servers that it may use.
     use = McpUse(
@@ -119,12 +137,13 @@ async def _headless(setup: Setup, prompt: str, output_format: str, resume: str |
         mode = {} if resume is None else {"approval_mode": setup.policy.mode.value}
         options = HeadlessOptions(
             prompt,
-            output_format,
+            request.output_format,
             settings={"workspace_path": str(setup.workspace), **mode},
             resume=resume,
             workspace=str(setup.workspace),
             model=setup.model.name,
             permission_hint="allow it with --approval-mode or --allowed-tools",
+            schema=schema,
             servers=tuple(
                 ServerLine(status.name, status.state.value, status.problem) for status in servers if not status.is_file
             ),

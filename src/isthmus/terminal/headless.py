@@ -33,7 +33,9 @@ from isthmus.events import TaskState
 from isthmus.slash_commands.tree import read_line
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
+from isthmus.terminal.answer_schema import AnswerSchema, UnfitAnswerError
 from isthmus.terminal.headless_output import (
+    AnswerValue,
     HeadlessOutput,
     JsonOutput,
     OutputStream,
@@ -53,6 +55,8 @@ NAMED_CALLS = 3
 """Maximum number of refused calls that the message names."""
 MAX_REFUSALS = 100
 """Maximum number of questions that a run refuses before it stops the task."""
+MAXIMUM_ANSWERS = 3
+"""Maximum number of answers that are asked for until one fits the schema."""
 STDIN_SECONDS = 0.5
 """Maximum wait for the first byte of a pipe on stdin if there is a prompt already."""
 STDIN_LIMIT = 8 * 1024 * 1024
@@ -60,7 +64,7 @@ STDIN_LIMIT = 8 * 1024 * 1024
 
 
 class ExitCode(IntEnum):
-    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER, LOOP and REFUSED."""
+    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER, LOOP, REFUSED and UNFIT."""
 
     COMPLETED = 0
     ERROR = 1
@@ -69,6 +73,7 @@ class ExitCode(IntEnum):
     TURN_LIMIT = 53
     LOOP = 56
     REFUSED = 57
+    UNFIT = 58
     CANCELLED = 130
 
 
@@ -79,7 +84,7 @@ class HeadlessOptions:
     ``settings`` are the AgentSettings of a new session. ``resume`` is ``latest`` or a session's id; ``latest`` is
     limited to sessions of ``workspace`` (an absolute path). ``model`` is for the ``init`` line if the agent does not
     report its model. ``servers`` is the status of the MCP servers at the beginning. ``permission_hint`` says how to
-    allow a refused call.
+    allow a refused call. ``schema`` is what the answer must fit.
     """
 
     prompt: str
@@ -91,6 +96,7 @@ class HeadlessOptions:
     servers: tuple[ServerLine, ...] = ()
     permission_hint: str = "answer it from an interactive session, or start the agent with --approval-mode"
     timeouts: FrontTimeouts = FrontTimeouts()
+    schema: AnswerSchema | None = None
 
 
 async def run_headless(
@@ -181,9 +187,29 @@ class _Run:
         self.output.started(turn.snapshot, self.options.prompt)
         try:
             await self._follow(stream)
+            unfit = await self._fit(stream)
         except IsthmusError as error:
             return RunError(type(error).__name__, str(error), ExitCode.ERROR)
-        return self._error_of_state()
+        return unfit or self._error_of_state()
+
+    async def _fit(self, stream: TaskStream) -> RunError | None:
+        """Have the answer written until it fits the schema; return the error if it never does."""
+        schema = self.options.schema
+        for left in range(MAXIMUM_ANSWERS - 1, -1, -1):
+            if schema is None or self.view.state is not TaskState.COMPLETED:
+                return None
+            try:
+                self.output.answer = AnswerValue(schema.value_of(self.view.final_text))
+            except UnfitAnswerError as problem:
+                if not left:
+                    message = f"the answer does not fit the schema, after {MAXIMUM_ANSWERS} tries: {problem}"
+                    return RunError("UnfitAnswer", message, ExitCode.UNFIT)
+                self.output.warning(f"the answer does not fit the schema, and is asked for again: {problem}")
+                await stream.tell(f"{problem}. Write the answer again. {schema.instruction}")
+                await self._follow(stream)
+            else:
+                return None
+        return None
 
     async def _start(self) -> Turn:
         context_id = None
@@ -196,7 +222,9 @@ class _Run:
             if execution.turn is None:
                 raise InvalidRequest(execution.message or "the command was not started")
             return execution.turn
-        return await self.agent.prompt(PromptMessage(self.options.prompt, context_id=context_id, settings=settings))
+        schema = self.options.schema
+        prompt = self.options.prompt if schema is None else f"{self.options.prompt}\n\n{schema.instruction}"
+        return await self.agent.prompt(PromptMessage(prompt, context_id=context_id, settings=settings))
 
     async def _command(self, scope: CommandScope) -> CommandMessage | None:
         """Return the slash command in the prompt; None for other prompts, even if they begin with a path."""

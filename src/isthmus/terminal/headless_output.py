@@ -115,8 +115,24 @@ def discard_buffer(stream: TextIO) -> None:
         os.dup2(sink.fileno(), stream.fileno())
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerValue:
+    """The JSON value of an answer."""
+
+    value: Any
+
+    def text(self, *, is_utf8: bool) -> str:
+        """Return it as JSON in one line."""
+        return json.dumps(self.value, ensure_ascii=not is_utf8)
+
+
 class HeadlessOutput(Protocol):
-    """One output format. The calls come in this order: started, event ..., finished; or only finished."""
+    """One output format. The calls come in this order: started, event ..., finished; or only finished.
+
+    ``answer`` is the value of an answer that had to fit a schema, set before the end of the run.
+    """
+
+    answer: "AnswerValue | None"
 
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
         """Handle the start of the task."""
@@ -143,6 +159,7 @@ class TextOutput(HeadlessOutput):
     notices: OutputStream
     written: dict[str, int] = field(default_factory=dict[str, int])
     """Number of increments of a text that have gone to the notices, by message id."""
+    answer: AnswerValue | None = None
 
     @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
@@ -170,7 +187,7 @@ class TextOutput(HeadlessOutput):
 
     @override
     def finished(self, view: TaskView, error: RunError | None) -> None:
-        final = view.final_text
+        final = self.answer.text(is_utf8=self.out.is_utf8) if self.answer is not None else view.final_text
         if final:
             text = without_escapes(final)
             self.out.write(text if text.endswith("\n") else text + "\n")
@@ -194,6 +211,7 @@ class JsonOutput(HeadlessOutput):
     notices: OutputStream
     servers: Sequence[ServerLine] = ()
     session_id: str = ""
+    answer: AnswerValue | None = None
 
     @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
@@ -215,6 +233,8 @@ class JsonOutput(HeadlessOutput):
             "response": without_escapes(view.final_text),
             "stats": session_metrics(view),
         }
+        if self.answer is not None:
+            result["structured_output"] = self.answer.value
         if (servers := servers_json(self.servers)) is not None:
             result["mcp_servers"] = servers
         if error is not None:
@@ -232,6 +252,7 @@ class StreamJsonOutput(HeadlessOutput):
     model: str = ""
     servers: Sequence[ServerLine] = ()
     used: set[str] = field(default_factory=set[str])
+    answer: AnswerValue | None = None
 
     @override
     def started(self, snapshot: TaskSnapshot, prompt: str) -> None:
@@ -276,6 +297,8 @@ class StreamJsonOutput(HeadlessOutput):
         if error is not None:
             result["error"] = error.json
             self.notices.write(f"isthmus: {visible_line(error.message)}\n")
+        if self.answer is not None:
+            result["structured_output"] = self.answer.value
         stats = stream_stats(view, view.duration)
         self._emit("result", datetime.now(UTC).timestamp(), **result, stats=stats)
 
