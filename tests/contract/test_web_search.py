@@ -182,7 +182,7 @@ async def test_the_provider_searches_and_its_sources_are_numbered(
             return model
 
         try:
-            answer = await search_web(source, None, "who won")
+            answer = await search_web(source, [None], "who won")
         finally:
             await model.aclose()
     assert answer.text == text
@@ -217,7 +217,7 @@ async def test_a_search_that_fails_is_a_failed_call_that_says_why(
 
         try:
             with pytest.raises(ToolFailure, match="the search failed") as failed:
-                await search_web(source, None, "who won")
+                await search_web(source, [None], "who won")
         finally:
             await model.aclose()
     assert "test-key" not in str(failed.value)

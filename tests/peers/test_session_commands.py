@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -32,6 +33,7 @@ scenarios:
     replies: [{text: 'You said: {{prompt}}'}]
 """
 CHOICES = r"1  Allow once"
+PROMPT_OF_YOLO = r"(?m)^yolo \u203a ?$"
 
 
 @pytest.fixture
@@ -69,6 +71,16 @@ def test_a_model_and_an_effort_are_chosen_from_lists(sessions: Sessions) -> None
         )
         terminal.press("/model\r").wait_for(" 1  script").wait_for("model, or a number:")
         terminal.press("1\r").wait_for("This session continues with practice").wait_for(PROMPT)
+
+
+def test_an_edit_is_undone_with_the_conversation(sessions: Sessions) -> None:
+    with sessions.terminal("-y") as terminal:
+        terminal.wait_for(PROMPT_OF_YOLO).press("write it\r").wait_for("Written.").wait_for(PROMPT_OF_YOLO)
+        terminal.press("/restore\r").wait_for("/restore ID restores files").wait_for(PROMPT_OF_YOLO)
+        found = re.search(r"(?m)^([0-9a-f]{10})  .* new\.txt ", terminal.screen)
+        assert found is not None, terminal.screen
+        terminal.press(f"/restore {found[1]}\r").wait_for("The conversation is back at its state before that edit")
+        assert not (sessions.workspace / "new.txt").exists()
 
 
 def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions) -> None:

@@ -353,7 +353,9 @@ class CallRunner:
             self._options.environment_of(self._session.user),
             (*self._tools.readable_folders, *allowed_reads(session.answered, item)),
             self._session.key,
-            partial(search_web, self._open_model, session.model) if self._open_model is not None else None,
+            partial(search_web, self._open_model, (session.model, *self._options.fallback_models))
+            if self._open_model is not None
+            else None,
         )
 
 
