@@ -30,8 +30,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "apply_patch": {
         "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n",
     },
+    "notebook_edit": {"notebook_path": "n.ipynb", "cell_id": "cell-0", "new_source": "2"},
     "count_lines": {"file_path": "a.txt"},
 }
+NOTEBOOK = '{"cells": [{"cell_type": "raw", "metadata": {}, "source": "1"}], "metadata": {}, "nbformat": 4}'
 TOOLS: list[Tool] = [
     # Tools of other kinds have tests of their own: they need an answer or a server.
     *(
@@ -46,6 +48,7 @@ TOOLS: list[Tool] = [
 @pytest.fixture(params=TOOLS, ids=lambda tool: tool.name)
 def tool(request: pytest.FixtureRequest, workspace: Path) -> Tool:
     (workspace / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    (workspace / "n.ipynb").write_text(NOTEBOOK, "utf-8")
     return request.param
 
 

@@ -49,6 +49,27 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path:
         terminal.wait_for("Always allow this folder").press("1").wait_for("It says: text of third").wait_for(PROMPT)
 
 
+def test_a_cell_of_a_notebook_is_read_and_edited(tmp_path: Path, workspace: Path) -> None:
+    cell = {"cell_type": "code", "execution_count": 1, "id": "a1", "metadata": {}, "outputs": [], "source": ["x = 1"]}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (workspace / "n.ipynb").write_text(json.dumps(notebook), "utf-8")
+    script = """
+name: notebooks
+scenarios:
+  - prompt: 'edit'
+    replies:
+      - call: {name: read_file, arguments: {file_path: n.ipynb}}
+      - text: 'I see {{result}}'
+        call: {name: notebook_edit, arguments: {notebook_path: n.ipynb, cell_id: a1, new_source: 'x = 2'}}
+      - text: Edited.
+"""
+    with Sessions(tmp_path, script, workspace).terminal() as terminal:
+        terminal.wait_for(PROMPT).press("edit\r").wait_for('I see <cell id="a1" type="code">')
+        terminal.wait_for("Change n.ipynb").wait_for("1  Allow once").press("1").wait_for("Edited.").wait_for(PROMPT)
+    changed = json.loads((workspace / "n.ipynb").read_text("utf-8"))["cells"][0]
+    assert (changed["source"], changed["execution_count"]) == (["x = 2"], None)
+
+
 def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
     """Return the messages of the request that a model provider gets for a prompt, as text."""
     return model_request("--data-dir", str(tmp_path / "d"), "-p", prompt, folder=workspace)

@@ -9,6 +9,7 @@ from isthmus.tools.glob import Glob
 from isthmus.tools.google_web_search import GoogleWebSearch
 from isthmus.tools.grep_search import GrepSearch
 from isthmus.tools.list_directory import ListDirectory
+from isthmus.tools.notebook_edit import NotebookEdit
 from isthmus.tools.read_file import ReadFile
 from isthmus.tools.read_many_files import ReadManyFiles
 from isthmus.tools.replace import Replace
@@ -45,6 +46,7 @@ def builtin_tools(
         Glob(),
         Replace(editor_text),
         WriteFile(editor_text),
+        NotebookEdit(editor_text),
         RunShellCommand(shell_inactivity_seconds, shell_sandbox, background=background),
         *beside,
         ReadManyFiles(),

@@ -11,6 +11,8 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.media import Media
+from isthmus.notebooks.editing import cells_text
+from isthmus.notebooks.notebook import NotebookError, parse
 from isthmus.text.units import show_size
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
@@ -54,7 +56,8 @@ class ReadFile:
     description = (
         f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines and {MAXIMUM_CHARACTERS:,} characters come "
         f"at once, and lines of more than {MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something "
-        "was left out and how to read on with start_line and end_line. Images and PDF documents are shown; other "
+        "was left out and how to read on with start_line and end_line. Notebooks come by their cells. Images and PDF "
+        "documents are shown; other "
         "binary files are not read."
     )
     parameters = PARAMETERS
@@ -89,6 +92,8 @@ class ReadFile:
                 raise
             return await asyncio.to_thread(_read_media, data, media_type, path, context)
         unsaved = await unsaved_text(self._editor_text, path, text)
+        if path.suffix.lower() == ".ipynb":
+            text, unsaved = await asyncio.to_thread(_by_cells, text if unsaved is None else unsaved), None
         start, end = _range(checked)
         excerpt = excerpt_of(text if unsaved is None else unsaved.replace("\r\n", "\n"), start, end)
         note = excerpt.note(shown) if excerpt.is_partial else ""
@@ -111,6 +116,14 @@ class ReadFile:
     def _check(self, arguments: Arguments) -> CheckedArguments:
         schema = {**PARAMETERS, "properties": {**PARAMETERS["properties"], **_OLDER}}
         return check_arguments(self.name, schema, arguments, _ALIASES)
+
+
+def _by_cells(text: str) -> str:
+    """Return a notebook by its cells; the text itself if it is not one."""
+    try:
+        return cells_text(parse(text))
+    except NotebookError:
+        return text
 
 
 def _existing(root: Path, path: str) -> Path | None:

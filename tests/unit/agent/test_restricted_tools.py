@@ -65,9 +65,9 @@ OWN = tuple(builtin_tools().tools)
 @pytest.mark.parametrize(
     ("entry", "gone"),
     [
-        ("write_file", {"write_file", "apply_patch"}),
-        ("WriteFileTool", {"write_file", "apply_patch"}),
-        ("replace", {"replace", "apply_patch"}),
+        ("write_file", {"write_file", "apply_patch", "notebook_edit"}),
+        ("WriteFileTool", {"write_file", "apply_patch", "notebook_edit"}),
+        ("replace", {"replace", "apply_patch", "notebook_edit"}),
         ("apply_patch", {"apply_patch"}),
         ("search_file_content", {"grep_search"}),
         ("ShellTool", {"run_shell_command"}),
@@ -158,7 +158,7 @@ async def test_a_shell_with_forbidden_commands_neither_proposes_nor_runs_them(tm
 
 def test_a_tool_with_the_effect_of_one_to_be_confirmed_is_asked_about_too() -> None:
     tools = restrict(whole(), ToolRules(confirmed=(rule("tools.confirmationRequired", "replace"),)))
-    assert set(tools.always_asked) == {"replace", "apply_patch"}
+    assert set(tools.always_asked) == {"replace", "apply_patch", "notebook_edit"}
 
 
 def test_a_tool_to_be_confirmed_is_asked_about_each_time() -> None:
@@ -199,7 +199,7 @@ async def test_renewed_tools_are_the_same_while_unchanged_and_restricted_when_ch
     assert await tools.renewed(scope, first) is first
     source.now = ToolSet.of(*builtin_tools().tools.values())
     later = await tools.renewed(scope, first)
-    assert set(later.tools) == {*OWN} - {"write_file", "apply_patch"}
+    assert set(later.tools) == {*OWN} - {"write_file", "apply_patch", "notebook_edit"}
     await tools.release(scope)
     assert source.released == 1
 

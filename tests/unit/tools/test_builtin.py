@@ -19,6 +19,7 @@ def test_the_tools_have_gemini_clis_names_and_always_the_same_order() -> None:
         "glob",
         "replace",
         "write_file",
+        "notebook_edit",
         "run_shell_command",
         "read_many_files",
         "write_todos",
@@ -34,6 +35,7 @@ def test_only_edits_and_commands_have_an_effect() -> None:
     assert kinds == {
         "replace": ToolKind.EDIT,
         "write_file": ToolKind.EDIT,
+        "notebook_edit": ToolKind.EDIT,
         "run_shell_command": ToolKind.EXECUTE,
         "ask_user": ToolKind.OTHER,
         "web_fetch": ToolKind.OTHER,

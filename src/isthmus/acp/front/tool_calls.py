@@ -40,6 +40,7 @@ _KINDS: Mapping[str, CallKind] = {
     "read_many_files": CallKind.READ,
     "read_mcp_resource": CallKind.READ,
     "apply_patch": CallKind.EDIT,
+    "notebook_edit": CallKind.EDIT,
     "replace": CallKind.EDIT,
     "run_shell_command": CallKind.EXECUTE,
     "search_mcp_tools": CallKind.SEARCH,

@@ -34,9 +34,10 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "write_file": ("WriteFileTool",),
 }
 """Other names that Gemini CLI accepts for its tools: their class names, and names of earlier versions."""
-_EFFECTS_OF: Mapping[str, tuple[str, ...]] = {
-    "apply_patch": ("replace", "write_file", *_OTHER_NAMES["replace"], *_OTHER_NAMES["write_file"]),
-}
+_EFFECTS_OF: Mapping[str, tuple[str, ...]] = dict.fromkeys(
+    ("apply_patch", "notebook_edit"),
+    ("replace", "write_file", *_OTHER_NAMES["replace"], *_OTHER_NAMES["write_file"]),
+)
 """Names of tools whose effect another tool has too, so that a list which forbids or confirms them means it as well."""
 PERMISSION_DENIED = "permission_denied"
 

@@ -23,6 +23,7 @@ CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "invoke_agent": ("Task", "Agent"),
         "list_directory": ("LS",),
         "list_mcp_resources": ("ListMcpResourcesTool",),
+        "notebook_edit": ("NotebookEdit",),
         "read_file": ("Read",),
         "read_many_files": ("Read",),
         "read_mcp_resource": ("ReadMcpResourceTool",),
@@ -34,7 +35,9 @@ CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Names that Claude Code gives the same tools, the usual one first."""
-GEMINI_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({"apply_patch": ("replace", "write_file")})
+GEMINI_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"apply_patch": ("replace", "write_file"), "notebook_edit": ("replace", "write_file")}
+)
 """Names of Gemini CLI's tools with the effect of one that it does not have."""
 
 _CLAUDE_FIELDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
