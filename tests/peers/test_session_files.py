@@ -50,9 +50,9 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path:
 
 
 def test_a_cell_of_a_notebook_is_read_and_edited(tmp_path: Path, workspace: Path) -> None:
-    cell = {"cell_type": "code", "execution_count": 1, "id": "a1", "metadata": {}, "outputs": [], "source": ["x = 1"]}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (workspace / "n.ipynb").write_text(json.dumps(notebook), "utf-8")
+    cell = '{"cell_type": "code", "execution_count": 1, "id": "a1", "metadata": {}, "outputs": [], "source": ["x = 1"]}'
+    notebook = f'{{"cells": [{cell}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}'
+    (workspace / "n.ipynb").write_text(notebook, "utf-8")
     script = """
 name: notebooks
 scenarios:
