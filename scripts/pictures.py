@@ -52,11 +52,62 @@ scenarios:
             new_string: '    print("Hello,", name or "you")'
       - text: Done. An empty name is greeted as "you".
 """
+WORK = """
+name: demo-model
+scenarios:
+  - prompt: 'slow'
+    replies:
+      - text: I look where the time goes, then I mend it.
+        call:
+          name: write_todos
+          arguments:
+            todos:
+              - {description: Measure the three steps, status: completed}
+              - {description: Read the file once, status: in_progress}
+              - {description: Run the tests, status: pending}
+      - text: |
+          The file is read for **every** row:
+
+          | step  | seconds | calls |
+          |-------|--------:|------:|
+          | read  |    4.12 | 1,000 |
+          | parse |    0.31 | 1,000 |
+          | write |    0.02 |     1 |
+
+          So `load` moves out of the loop:
+
+          ```python
+          rows = load(path)
+          for row in rows:
+              total += row.price
+          ```
+        call:
+          name: replace
+          arguments:
+            file_path: report.py
+            old_string: |-
+              for number in range(count(path)):
+                  total += load(path)[number].price
+            new_string: |-
+              rows = load(path)
+              for row in rows:
+                  total += row.price
+      - text: It takes half a second now.
+"""
+REPORT = """from store import count, load
+
+path = "prices.csv"
+total = 0
+for number in range(count(path)):
+    total += load(path)[number].price
+print(total)
+"""
 ROWS = 22
 PROMPT = r"(?m)^\u203a ?$"
 # The widest picture is shown in about 830 pixels by GitHub: fewer columns are larger letters.
 EDITOR_COLUMNS = 103
 AGENT_COLUMNS = 62
+TERMINAL_COLUMNS = 84
 
 
 def cell_style(cell: "pyte.screens.Char") -> Style:
@@ -122,9 +173,19 @@ async def main() -> None:
             "TERM": "xterm-256color", "COLORTERM": "truecolor",
             "LANG": "C.UTF-8", "TMPDIR": str(home), "XDG_RUNTIME_DIR": str(home), "PS1": "$ ",
         }  # fmt: skip
+        (folder / "report.py").write_text(REPORT, encoding="utf-8")
+        (home / "work.yaml").write_text(WORK, encoding="utf-8")
+        await asyncio.to_thread(_draw_terminal, home, folder, environment)
         await asyncio.to_thread(_draw_review, home, folder, environment)
         (folder / "hi.py").write_text(PROGRAM, encoding="utf-8")
         await asyncio.to_thread(_draw_kill, home, folder, environment)
+
+
+def _draw_terminal(home: Path, folder: Path, environment: dict[str, str]) -> None:
+    agent = [*ISTHMUS, "-m", f"scripted:{home / 'work.yaml'}", "--no-ide"]
+    with pty_program(agent, folder=folder, environment=environment, columns=TERMINAL_COLUMNS, rows=46) as terminal:
+        terminal.wait_for(PROMPT).press("Why is report.py so slow?\r").wait_for("1  Allow once")
+        write_picture("terminal", "A plan, a table, code, and a question", screen_lines(terminal), TERMINAL_COLUMNS)
 
 
 def _draw_review(home: Path, folder: Path, environment: dict[str, str]) -> None:
