@@ -77,6 +77,19 @@ async def run_task(session: ClientSession, **arguments: Any) -> tuple[list[str],
     return [block.text for block in result.content if isinstance(block, types.TextContent)], bool(result.is_error)
 
 
+async def test_a_client_that_wants_it_is_told_of_each_call(workspace: Path, script: str) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    async with served(workspace, script, "-y") as session:
+        await session.call_tool("run_task", {"prompt": "run"}, read_timeout_seconds=60, progress_callback=note)
+        assert told == [(1.0, "run_shell_command: touch ran.txt")]
+        await session.call_tool("run_task", {"prompt": "run"}, read_timeout_seconds=60)
+        assert len(told) == 1
+
+
 async def test_a_client_lists_the_tool_and_gets_the_answer_of_a_session_that_goes_on(
     workspace: Path, script: str
 ) -> None:

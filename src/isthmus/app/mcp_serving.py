@@ -14,11 +14,11 @@ from typing import Any, cast
 from isthmus import __version__
 from isthmus.client import AgentClient, PromptMessage, TaskNotCancelable
 from isthmus.conversations import find_session
-from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.errors import IsthmusError
-from isthmus.events import TaskState
+from isthmus.events import AgentEvent, TaskState, ToolCallUpdate
 from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, CancelCall, McpPeer, Reply, ToolDefinition
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.json_lines import LineFraming
@@ -32,6 +32,8 @@ ANSWER_SECONDS = 600.0
 """Maximum time in seconds for the answer of the client's user."""
 MAXIMUM_QUESTION = 50_000
 """Maximum number of characters that a question shows; a longer one cannot be judged, and is refused."""
+MAXIMUM_NOTIFICATIONS = 1_000
+"""Maximum number of notifications about the progress of one call."""
 MAXIMUM_QUESTIONS = 1_000
 """Maximum number of questions of one call."""
 RUN_TASK = ToolDefinition(
@@ -72,7 +74,7 @@ class AgentMcpServer:
                     if isinstance(line, bytes):
                         await self._receive(line)
                     else:
-                        await self._send(rpc.error_response(None, line.code, line.text))
+                        await self.send(rpc.error_response(None, line.code, line.text))
         finally:
             calls = list(self._calls.values())
             for call in calls:
@@ -80,7 +82,8 @@ class AgentMcpServer:
                     call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
 
-    async def _send(self, message: JsonObject) -> None:
+    async def send(self, message: JsonObject) -> None:
+        """Send a message to the client."""
         await self._write(self._framing.frame(message))
 
     async def _receive(self, line: bytes) -> None:
@@ -88,9 +91,9 @@ class AgentMcpServer:
             return
         match self._peer.receive(line):
             case Reply(message):
-                await self._send(message)
-            case CallTool(request_id, _, arguments):
-                self._calls[request_id] = asyncio.create_task(self._run(request_id, arguments))
+                await self.send(message)
+            case CallTool(request_id, _, arguments, token):
+                self._calls[request_id] = asyncio.create_task(self._run(request_id, arguments, _Progress(self, token)))
             case CancelCall(request_id) if request_id in self._calls:
                 self._calls[request_id].cancel()
             case _:
@@ -115,18 +118,18 @@ class AgentMcpServer:
             self._pending.fail(number, RpcClosedError("the client cannot ask its user"))
         return True
 
-    async def _run(self, request_id: rpc.RequestId, arguments: JsonObject) -> None:
+    async def _run(self, request_id: rpc.RequestId, arguments: JsonObject, progress: "_Progress") -> None:
         try:
-            result = await self._result(arguments)
+            result = await self._result(arguments, progress)
         except IsthmusError as error:
             result = CallToolResult.error(str(error))
         finally:
             self._calls.pop(request_id, None)
         if (message := self._peer.finish(request_id, result)) is not None:
             with contextlib.suppress(OSError):
-                await self._send(message)
+                await self.send(message)
 
-    async def _result(self, arguments: JsonObject) -> CallToolResult:
+    async def _result(self, arguments: JsonObject, progress: "_Progress") -> CallToolResult:
         prompt, session_id = arguments.get("prompt"), arguments.get("session_id")
         if not isinstance(prompt, str) or not prompt.strip():
             return CallToolResult.error("expected prompt as a text that says what to do")
@@ -139,7 +142,7 @@ class AgentMcpServer:
         turn = await self._agent.prompt(PromptMessage(prompt, context_id=session_id, settings=settings))
         stream = TaskStream(self._agent, turn.snapshot, turn)
         try:
-            refused = await self._follow(stream)
+            refused = await self._follow(stream, progress)
         except BaseException:
             await self._cancel(stream.task_id)
             raise
@@ -150,12 +153,12 @@ class AgentMcpServer:
         texts.append(f"Session: {stream.context_id}")
         return CallToolResult(tuple({"type": "text", "text": text} for text in texts), is_error=not is_done)
 
-    async def _follow(self, stream: TaskStream) -> list[str]:
+    async def _follow(self, stream: TaskStream, progress: "_Progress") -> list[str]:
         """Follow the task to its end, and have its questions answered; return those that could not be asked."""
         refused: list[str] = []
         for _ in range(MAXIMUM_QUESTIONS):
-            async for _ in stream.deliveries():
-                pass
+            async for delivery in stream.deliveries():
+                await progress.event(delivery.event)
             if not stream.is_asking:
                 return refused
             call = stream.view.questions[0].call
@@ -183,7 +186,7 @@ class AgentMcpServer:
         request = rpc.request(number, "elicitation/create", {"message": message, "requestedSchema": schema})
         try:
             result: object = await self._pending.wait(
-                number, "elicitation/create", ANSWER_SECONDS, lambda: self._send(request)
+                number, "elicitation/create", ANSWER_SECONDS, lambda: self.send(request)
             )
         except (IsthmusError, OSError):
             return None
@@ -197,6 +200,28 @@ class AgentMcpServer:
     async def _cancel(self, task_id: str) -> None:
         with contextlib.suppress(TaskNotCancelable):
             await self._agent.cancel(task_id)
+
+
+class _Progress:
+    """Notifications about the progress of a call: a line for each tool call of its task. Without a token, none."""
+
+    def __init__(self, server: AgentMcpServer, token: rpc.RequestId | None) -> None:
+        self._server = server
+        self._token = token
+        self._shown = set[str]()
+
+    async def event(self, event: AgentEvent) -> None:
+        """Tell the client of a tool call that begins."""
+        if self._token is None or not isinstance(event, ToolCallUpdate) or len(self._shown) >= MAXIMUM_NOTIFICATIONS:
+            return
+        call = event.tool_call
+        if call.status is not ToolCallStatus.EXECUTING or call.tool_call_id in self._shown:
+            return
+        self._shown.add(call.tool_call_id)
+        message = visible(f"{call.tool_name}: {call.description or ''}".rstrip(": "))[:200]
+        params = {"progressToken": self._token, "progress": len(self._shown), "message": message}
+        with contextlib.suppress(OSError):
+            await self._server.send(rpc.notification("notifications/progress", params))
 
 
 def _has_forms(params: object) -> bool:

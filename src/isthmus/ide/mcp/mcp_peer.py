@@ -81,11 +81,15 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallTool:
-    """Run this tool and pass its result to :meth:`McpPeer.finish`."""
+    """Run this tool and pass its result to :meth:`McpPeer.finish`.
+
+    ``progress_token`` is for notifications about its progress; None if the client wants none.
+    """
 
     request_id: rpc.RequestId
     name: str
     arguments: JsonObject
+    progress_token: rpc.RequestId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +254,15 @@ class McpPeer:
                 rpc.SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers"
             )
         self._running.add(request_id)
-        return CallTool(request_id, name, cast("JsonObject", arguments or {}))
+        return CallTool(request_id, name, cast("JsonObject", arguments or {}), _progress_token(params))
 
     def _require_initialized(self, method: str) -> None:
         if self.client is None:
             raise rpc.RpcError(rpc.INVALID_REQUEST, f"{method}: send initialize first")
+
+
+def _progress_token(params: JsonObject) -> rpc.RequestId | None:
+    """Return the token for notifications about the progress of a request; None if it has none."""
+    meta: object = params.get("_meta")
+    token: object = cast("JsonObject", meta).get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, str) or (isinstance(token, int) and not isinstance(token, bool)) else None
