@@ -302,9 +302,10 @@ def _compact(arguments: JsonObject) -> str:
 
 
 def typed_lines(typed: TypedAhead, glyphs: Glyphs) -> list[Text]:
-    """Return the messages that wait for the end of the turn, one line each, and the draft with its cursor."""
+    """Return the messages that wait, one line each, and the draft with its cursor."""
+    waiting = [*((text, "sent") for text in typed.sent), *((text, "queued") for text in typed.queue)]
     lines = [
-        Text(f"{glyphs.prompt} {visible_line(text)}", "quiet").append("  queued", "notice") for text in typed.queue
+        Text(f"{glyphs.prompt} {visible_line(text)}", "quiet").append(f"  {state}", "notice") for text, state in waiting
     ]
     if typed.draft:
         *above, last = visible(typed.draft).split("\n")

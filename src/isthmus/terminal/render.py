@@ -164,6 +164,7 @@ class TaskRenderer:
             case StateChange():
                 self._state(event)
             case Prompt():
+                self.typed.arrived(event.text)
                 if event.text != self._shown_prompt:
                     self.prompt(event.text)
                 self._shown_prompt = None

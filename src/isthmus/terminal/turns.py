@@ -167,7 +167,7 @@ class Turns:
         try:
             await stream.steer(text)
         except IsthmusError:
-            self.asking.prompter.typed.queue.insert(0, text)
+            self.asking.prompter.typed.came_back(text)
 
     async def _show_work(self, stream: TaskStream) -> None:
         async for delivery in stream.deliveries():

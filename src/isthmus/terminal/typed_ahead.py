@@ -34,10 +34,14 @@ class WorkKey(Enum):
 
 @dataclass(slots=True)
 class TypedAhead:
-    """The draft, and the messages that wait for the end of the turn, oldest first."""
+    """The draft, and the messages that wait for the end of the turn, oldest first.
+
+    ``sent`` are messages for the work under way that are not in the conversation yet.
+    """
 
     draft: str = ""
     queue: list[str] = field(default_factory=list[str])
+    sent: list[str] = field(default_factory=list[str])
 
     def take(self, keys: Iterable[TypedKey]) -> list[WorkKey]:
         """Take the keys of one read, and return their effects on the turn.
@@ -71,11 +75,24 @@ class TypedAhead:
         text = "\n".join(item for item in (*self.queue, self.draft.strip()) if item)
         self.queue.clear()
         self.draft = ""
+        if text:
+            self.sent.append(text)
         return text
+
+    def arrived(self, text: str) -> None:
+        """Take a message as part of the conversation."""
+        if text in self.sent:
+            self.sent.remove(text)
+
+    def came_back(self, text: str) -> None:
+        """Let a message that was not taken for the work under way wait for its end."""
+        self.arrived(text)
+        self.queue.insert(0, text)
 
     def unqueue(self) -> None:
         """Make the waiting messages part of the draft: the user decides about them after the turn went otherwise."""
-        self.draft = "\n".join(text for text in (*self.queue, self.draft) if text)
+        self.draft = "\n".join(text for text in (*self.sent, *self.queue, self.draft) if text)
+        self.sent.clear()
         self.queue.clear()
 
     def drop_answers(self, question: CallQuestion) -> str:
