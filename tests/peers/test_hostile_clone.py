@@ -168,7 +168,11 @@ def test_the_interactive_program_opens_in_a_hostile_clone(clone: HostileClone, t
         terminal.wait_for(QUESTION, DEADLINE).press("3\r")
         # The prompt's line is its own, even with messages about the commands of this folder.
         terminal.wait_for(r"! custom commands: ", DEADLINE).wait_for(PROMPT, DEADLINE)
-        terminal.press("look\r").wait_for(r"Looked at it all\.", DEADLINE)
+        terminal.press("look\r")
+        # Links that lead out of the folder are asked about, under the name of what they lead to.
+        for target in ("/etc/passwd", r"\S*/outside/secret"):
+            terminal.wait_for(rf"(?s)Read a file outside the workspace: {target}.*1  Allow once", DEADLINE).press("3")
+        terminal.wait_for(r"Looked at it all\.", DEADLINE)
         terminal.press("/quit\r")
         assert require_little(report) == 0
         assert len(terminal.received) < OUTPUT_BYTES

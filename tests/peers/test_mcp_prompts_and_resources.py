@@ -136,15 +136,15 @@ def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
                 terminal.press("/help\r").wait_for("/completable-prompt").wait_for(PROMPT, LONG)
                 break
         tab(terminal, "/comple", r"\u203a /completable-prompt")
-        tab(terminal, " --dep", "--department=")
-        tab(terminal, "Eng", "--department=Engineering")
+        tab(terminal, " --dep", r"\u203a /completable-prompt --department=")
+        tab(terminal, "Eng", r"\u203a /completable-prompt --department=Engineering")
         tab(terminal, " --name=", "--name=Alice.*--name=Charlie")
-        tab(terminal, "Bo", "--department=Engineering --name=Bob")
+        tab(terminal, "Bo", r"\u203a /completable-prompt --department=Engineering --name=Bob")
         terminal.press("\r").wait_for("Please promote Bob to the head of the Engineering team", LONG).wait_for(
             PROMPT, LONG
         )
-        tab(terminal, "See @every", "@everything:demo://resource/static/document/")
-        tab(terminal, "fea", "See @everything:demo://resource/static/document/features.md")
+        tab(terminal, "See @every", r"\u203a See @everything:demo://resource/static/document/")
+        tab(terminal, "fea", r"\u203a See @everything:demo://resource/static/document/features.md")
         # The output is longer than the screen, and may have scrolled everything else away.
         terminal.press("\r").wait_for("end of", LONG).wait_for(PROMPT, LONG)
 

@@ -46,7 +46,7 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path:
         terminal.press(f"/directory add {tmp_path}/second\r").wait_for("may read and edit files in").wait_for(PROMPT)
         terminal.press("read second\r").wait_for("It says: text of second").wait_for(PROMPT)
         terminal.press("read third\r").wait_for("Read a file outside the workspace: ")
-        terminal.wait_for("Always allow this folder").press("1").wait_for("It says: text of third").wait_for(PROMPT)
+        terminal.wait_for("1  Allow once").press("1").wait_for("It says: text of third").wait_for(PROMPT)
 
 
 def test_a_cell_of_a_notebook_is_read_and_edited(tmp_path: Path, workspace: Path) -> None:

@@ -51,6 +51,7 @@ from isthmus.models.base import Effort
 from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
 from isthmus.settings import Settings, SettingsError
+from isthmus.settings.extensions import find_extensions
 from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.editor_text import EditorText, no_editor
@@ -284,12 +285,14 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
 
 def _skills(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSkills:
     """Return the skills of the local user, and of a workspace that the user trusts. Blocking."""
-    return find_skills(Path.home(), workspace if trusts(workspace) else None, disabled)
+    others = [extension.folder / "skills" for extension in find_extensions(Path.home(), workspace).enabled]
+    return find_skills(Path.home(), workspace if trusts(workspace) else None, disabled, others)
 
 
 def _subagents(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSubagents:
     """Return the subagents of the local user, and of a workspace that the user trusts. Blocking."""
-    return find_subagents(Path.home(), workspace if trusts(workspace) else None, disabled)
+    others = [extension.folder / "agents" for extension in find_extensions(Path.home(), workspace).enabled]
+    return find_subagents(Path.home(), workspace if trusts(workspace) else None, disabled, others)
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:

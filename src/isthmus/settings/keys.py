@@ -104,6 +104,16 @@ _KEYS = (
     SettingKey("skills.disabled", _ANY, "the names of skills that the agent is not offered", Merge.ALL),
     SettingKey("experimental.enableAgents", _ANY, "`false` offers the agent no subagents", Merge.ALL),
     SettingKey("agents.overrides", _ANY, '`{"NAME": {"enabled": false}}` takes a subagent away', Merge.ALL),
+    SettingKey("admin.extensions.enabled", _YOURS, "`false` uses no extensions of Gemini CLI", Merge.ALL),
+    SettingKey(
+        "security.blockGitExtensions", _YOURS, "`true` uses no extensions that were installed from git", Merge.ALL
+    ),
+    SettingKey(
+        "security.allowedExtensions",
+        _YOURS,
+        "regular expressions: an extension is used if one matches the source that it was installed from",
+        Merge.ALL,
+    ),
     SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
     SettingKey("context.includeDirectories", _TRUSTED, "further folders in which the agent works", Merge.ALL),
     SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),

@@ -12,12 +12,13 @@ from pathlib import Path
 from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
+from isthmus.settings.extensions import Extensions, find_extensions
 from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.hook_files import Hooks, read_hooks
 from isthmus.settings.keys import KEYS, Setter
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
-from isthmus.settings.sources import Sources, read_sources
+from isthmus.settings.sources import OF_OWNER, Sources, read_sources
 
 LOCAL_PREFIXES = ("scripted", "ollama", "demo")
 """Prefixes of model names that a project's file may not use.
@@ -98,7 +99,8 @@ def load_settings(
     project_model, refused_model = _project_model(files)
     policies = read_policies(files, project, home)
     hooks = read_hooks(files, project, home, environment)
-    guards = (*missing_guards(files), *policies.problems, *hooks.problems)
+    extensions = find_extensions(home, project, environment)
+    guards = (*missing_guards(files), *policies.problems, *hooks.problems, *_extension_guards(extensions))
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     return Settings(
         model=_model(files, of_project=False),
@@ -138,14 +140,21 @@ def load_settings(
             values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
         ),
         sandbox=values.sandbox(of("tools.sandbox")),
-        rules=_folder_rules(files, policies, hooks),
+        rules=_folder_rules(files, policies, hooks, extensions),
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
         guards=guards,
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
-        ignored=(*files.problems, *policies.unused, *hooks.notices, *refused_model, *_ignored(files, project)),
+        ignored=(
+            *files.problems,
+            *extensions.problems,
+            *policies.unused,
+            *hooks.notices,
+            *refused_model,
+            *_ignored(files, project),
+        ),
     )
 
 
@@ -158,26 +167,41 @@ def load_folder_rules(
         SettingsError: as in :func:`load_settings`.
     """
     files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
-    return _folder_rules(files, read_policies(files, project, home), read_hooks(files, project, home, environment))
+    hooks = read_hooks(files, project, home, environment)
+    return _folder_rules(files, read_policies(files, project, home), hooks, find_extensions(home, project, environment))
 
 
-def _folder_rules(files: Sources, policies: Policies, hooks: Hooks) -> FolderRules:
+def _folder_rules(files: Sources, policies: Policies, hooks: Hooks, extensions: Extensions) -> FolderRules:
+    guards = (*missing_guards(files), *policies.problems, *hooks.problems, *_extension_guards(extensions))
     return FolderRules(
-        _tool_rules(files),
-        _yolo_refusal(files, (*missing_guards(files), *policies.problems, *hooks.problems)),
+        _tool_rules(files, extensions),
+        _yolo_refusal(files, guards),
         _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
         policies.rules,
         hooks.hooks,
     )
 
 
-def _tool_rules(files: Sources) -> ToolRules:
+def _extension_guards(extensions: Extensions) -> tuple[str, ...]:
+    return tuple(guard for extension in extensions.enabled for guard in extension.guards)
+
+
+def _tool_rules(files: Sources, extensions: Extensions) -> ToolRules:
     def read(key: str) -> tuple[ToolList, ...]:
         found = values.lists(files.of(key), key)
         return tuple(ToolList(key, files.where(source), tuple(map(parse_entry, entries))) for source, entries in found)
 
+    of_extensions = tuple(
+        ToolList(
+            "excludeTools",
+            str(extension.manifest) if files.names_files else OF_OWNER,
+            tuple(map(parse_entry, extension.excluded_tools)),
+        )
+        for extension in extensions.enabled
+        if extension.excluded_tools
+    )
     return ToolRules(
-        excluded=tuple(rules for rules in read("tools.exclude") if rules.entries),
+        excluded=(*(rules for rules in read("tools.exclude") if rules.entries), *of_extensions),
         core=read("tools.core"),
         confirmed=tuple(rules for rules in read("tools.confirmationRequired") if rules.entries),
     )

@@ -88,6 +88,11 @@ class Sources:
         from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
         return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
 
+    @property
+    def files_of_user(self) -> Sequence[SettingsSource]:
+        """The files without the project's."""
+        return [file for file in self.files if file.owner is not Owner.PROJECT]
+
     def of_user(self, key: str) -> Sequence[SettingsSource]:
         """Return the files that may set a key, without the project's."""
         return [file for file in self.of(key) if file.owner is not Owner.PROJECT]

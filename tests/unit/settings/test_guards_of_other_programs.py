@@ -12,6 +12,7 @@ import pytest
 
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import load_settings
+from support.extension_folders import install_extension
 
 HOOK = [{"hooks": [{"type": "command", "command": "guard"}]}]
 SERVERS = {"mcpServers": {"one": {"command": "one"}, "two": {"command": "two"}}}
@@ -35,6 +36,9 @@ GEMINI_SERVED: dict[str, Any] = {
     "experimental.enableAgents": False,
     "agents.overrides": {"x": {"enabled": False}},
     "admin.skills.enabled": False,
+    "admin.extensions.enabled": False,
+    "security.blockGitExtensions": True,
+    "security.allowedExtensions": ["^https://github.com/mine/"],
     "tools.sandbox": True,
     "advanced.ignoreLocalEnv": True,
 }
@@ -84,6 +88,7 @@ def effects(tmp_path: Path, program: str, values: dict[str, Any]) -> tuple[Any, 
         content = SERVERS if name == ".gemini" else {}
         content = {**content, **values} if name == program else content
         (home / name / "settings.json").write_text(json.dumps(content), "utf-8")
+    install_extension(home, "from-git", {"mcpServers": {"of-extension": {"command": "x"}}}, source_type="git")
     settings = load_settings(project, home, {}, is_trusted=True)
     servers = load_configuration(project, home, {}, lambda _: True).servers
     usable = [server.name for server in servers if not hasattr(server, "problem")]

@@ -12,6 +12,7 @@ from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.keys import KEYS, Setter
+from support.extension_folders import install_extension
 
 HOSTILE: dict[str, Any] = {
     "isthmus.model": "gemini-theirs",
@@ -42,6 +43,9 @@ HOSTILE: dict[str, Any] = {
     "skills.disabled": ["mine"],
     "experimental.enableAgents": False,
     "agents.overrides": {"mine": {"enabled": False}},
+    "admin.extensions.enabled": False,
+    "security.blockGitExtensions": True,
+    "security.allowedExtensions": ["^nothing"],
     "context.fileName": ["mcp-oauth-tokens.json"],
     "context.includeDirectories": ["/"],
     "ide.enabled": False,
@@ -127,6 +131,7 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
 def test_a_projects_file_sets_what_the_table_lets_it(tmp_path: Path, key: str, is_trusted: bool) -> None:
     home, project, empty = (tmp_path / name for name in ("home", "project", "empty"))
     write_settings(home, {"mcpServers": {"mine": {"command": "mine"}}})
+    install_extension(home, "from-git", {"mcpServers": {"of-extension": {"command": "x"}}}, source_type="git")
     write_settings(project, {key: HOSTILE[key]})
     allowed = {Setter.USER: False, Setter.TRUSTED: is_trusted, Setter.ANYONE: True}[KEYS[key].setter]
     before = effective(empty, home, is_trusted=is_trusted)
@@ -136,7 +141,7 @@ def test_a_projects_file_sets_what_the_table_lets_it(tmp_path: Path, key: str, i
     if key != "mcpServers":
         assert effective(empty, home, is_trusted=is_trusted) != before, "the user may set every key"
     if not allowed and key != "mcpServers":
-        (line,) = load_settings(project, home, {}, is_trusted=is_trusted).ignored
+        *_, line = load_settings(project, home, {}, is_trusted=is_trusted).ignored
         assert line.startswith(f"{project}/.gemini/settings.json: not used, because ")
         assert key in line
 

@@ -1,7 +1,8 @@
 """Finds custom commands: ``commands/**/*.toml`` in the user's folder and in the project's ``.gemini``.
 
-Sub-folders are namespaces. A command of the project overrides a command of the user with the same name; a custom
-command with the name of a built-in one is renamed. An unusable file is reported and does not affect the others.
+Extensions of the user have commands, too. Sub-folders are namespaces. A command of the project overrides a command of
+the user with the same name, and both override one of an extension; a custom command with the name of a built-in one is
+renamed. An unusable file is reported and does not affect the others.
 """
 
 import os
@@ -16,6 +17,7 @@ from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom import CustomCommand, node_of
 from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.files.atomic import read_regular
+from isthmus.settings.extensions import find_extensions
 from isthmus.text.visible import single_line
 
 MAXIMUM_FILES = 500
@@ -45,7 +47,11 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
     found: dict[tuple[str, ...], CustomCommand] = {}
     own = home / "commands" if home is not None else None
     projects = workspace / ".gemini" / "commands"
-    folders: list[tuple[str, Path, Path | None]] = [("user", own, None)] if own is not None else []
+    folders: list[tuple[str, Path, Path | None]] = [
+        (extension.name, extension.folder / "commands", None)
+        for extension in (find_extensions(home.parent, workspace).enabled if home is not None else ())
+    ]
+    folders += [("user", own, None)] if own is not None else []
     if own is None or _real(projects) != _real(own):
         folders.append(("project", projects, _real(workspace)))
     taken = {node.name for node in built_in}

@@ -14,6 +14,7 @@ from pathlib import Path
 from isthmus.agent.memory.imports import with_imports
 from isthmus.agent.memory.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
 from isthmus.files.atomic import read_regular
+from isthmus.settings.extensions import ENABLEMENT, find_extensions
 from isthmus.text.text_file import BinaryContentError, decode_text
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Visibility, Workspace
@@ -99,6 +100,11 @@ class _Reader:
                 # The folder of a user of a server has no such neighbour.
                 if name in names and self.home.name == ".gemini":
                     self._take(self.home.parent / other, self._shown_in_home(self.home.parent / other), is_own=True)
+            if self.home.name == ".gemini":
+                for path in (self.home / "extensions", self.home / "extensions" / ENABLEMENT):
+                    self.stamps.setdefault(path, stamp_of(path))
+                for path in _of_extensions(self.home.parent, self.workspace):
+                    self._take(path, self._shown_in_home(path), is_own=True)
         for folder in self._folders_down():
             for name in names:
                 self._take(folder / name, self._relative_name(folder / name))
@@ -255,3 +261,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
             return sorted(found, key=lambda entry: entry.name)
     except OSError:
         return []
+
+
+def _of_extensions(home: Path, workspace: Path) -> list[Path]:
+    """Return the files of instructions of the user's extensions."""
+    return [path for extension in find_extensions(home, workspace).enabled for path in extension.context_files]

@@ -37,14 +37,19 @@ class FoundSkills:
         return tuple(skill for skill in self.skills if skill.is_offered)
 
 
-def find_skills(home: Path | None, project: Path | None, disabled: Collection[str] = ()) -> FoundSkills:
+def find_skills(
+    home: Path | None, project: Path | None, disabled: Collection[str] = (), others: Sequence[Path] = ()
+) -> FoundSkills:
     """Return the skills of a user whose home folder is ``home``, and of ``project``; None leaves them out.
 
-    ``disabled`` are names that the user has switched off. Blocking; call it in a thread.
+    ``disabled`` are names that the user has switched off. ``others`` are further folders of skills, which count least.
+    Blocking; call it in a thread.
     """
     found: dict[str, InstalledSkill] = {}
     problems: list[str] = []
     seen: set[Path] = set()
+    for folder in others:
+        _read_folder(folder, None, found, problems)
     for top, is_project in ((home, False), (project, True)):
         for name in USERS_FOLDERS if top is not None else ():
             folder = _real((top or Path()) / name)

@@ -5,7 +5,7 @@ the others. Not here: the tool that begins a subagent.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -38,14 +38,19 @@ SubagentSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSubagents]]
 """Returns the subagents of a session."""
 
 
-def find_subagents(home: Path | None, project: Path | None, disabled: Collection[str] = ()) -> FoundSubagents:
+def find_subagents(
+    home: Path | None, project: Path | None, disabled: Collection[str] = (), others: Sequence[Path] = ()
+) -> FoundSubagents:
     """Return the built-in subagents, those of a user whose home folder is ``home``, and those of ``project``.
 
-    ``disabled`` are names that the user has switched off. Blocking; call it in a thread.
+    ``disabled`` are names that the user has switched off. ``others`` are further folders of subagents, which count less
+    than the user's and the project's. Blocking; call it in a thread.
     """
     found = {definition.name: definition for definition in built_in()}
     problems: list[str] = []
     seen: set[Path] = set()
+    for folder in others:
+        _read_folder(folder, None, found, problems)
     for top, is_project in ((home, False), (project, True)):
         for name in FOLDERS if top is not None else ():
             folder = Path(os.path.realpath((top or Path()) / name))

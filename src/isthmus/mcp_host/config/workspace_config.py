@@ -21,6 +21,7 @@ from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config.server_rules import NO_SERVER_RULES, RuleFile, ServerRules, server_rules
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
+from isthmus.settings.extensions import find_extensions
 from isthmus.settings.sources import insecure_system_file, read_values, system_defaults_path, system_settings_path
 
 MAXIMUM_SERVERS = 200
@@ -110,6 +111,10 @@ def load_configuration(
     if project_settings_path(workspace).resolve() != files[0].path.resolve():
         files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
     files.append(_File(Origin.MCP_JSON, workspace / ".mcp.json"))
+    of_extensions = [
+        _File(Origin.USER, extension.manifest, extension.servers)
+        for extension in find_extensions(home, workspace, variables).enabled
+    ]
     problems: list[str] = []
     for file in files:
         try:
@@ -123,7 +128,7 @@ def load_configuration(
     off = _switched_off(home, read, problems)
     given = [_File(Origin.RUN, source.path, source.servers) for source in run.sources]
     chosen: dict[str, _File] = {}
-    for file in given if run.is_alone else (*files, *given):
+    for file in given if run.is_alone else (*files, *of_extensions, *given):
         for name in file.servers:
             if name not in chosen or file.origin in (Origin.PROJECT, Origin.RUN):
                 chosen[name] = file  # keeps its place in the order, set by the first file

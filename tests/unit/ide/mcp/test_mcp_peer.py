@@ -100,7 +100,7 @@ def test_tools_are_listed_with_their_schemas() -> None:
 
 def test_a_call_is_handed_out_and_its_result_becomes_the_response() -> None:
     peer = _peer()
-    assert _call(peer, "x", arguments={"a": 1}, _meta={"progressToken": 1}) == CallTool("x", "openDiff", {"a": 1})
+    assert _call(peer, "x", arguments={"a": 1}, _meta={"progressToken": 7}) == CallTool("x", "openDiff", {"a": 1}, 7)
     assert peer.finish("x", CallToolResult.error("no")) == {
         "jsonrpc": "2.0",
         "id": "x",

@@ -1,0 +1,113 @@
+"""Extensions that the real Gemini CLI installs and switches off: both programs use the same parts of them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.settings.extensions import find_extensions
+from support.gemini_wire import GeminiWire
+from support.headless_gemini import SECONDS, gemini_settings, run_gemini_cli
+from support.isthmus_program import isthmus
+from support.programs import node_package, require
+from support.scripted_wire import Call, Reply, Say
+
+CONTEXT = "Always greet in ESPERANTO."
+SKILL = "---\nname: conjure\ndescription: How to conjure things.\n---\nSay ABRACADABRA.\n"
+REPLIES = [Reply.of(Call("activate_skill", {"name": "conjure"})), Reply.of(Say("done"))]
+
+
+def gemini_extensions(folder: Path, *arguments: str) -> str:
+    """Run ``gemini extensions``; return its output."""
+    program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
+    done = subprocess.run(
+        [str(require("node")), str(program), "extensions", *arguments],
+        cwd=folder, env={**os.environ, "GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_CLI_NO_RELAUNCH": "1"},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", check=True, timeout=SECONDS,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def greeter(workspace: Path, tmp_path: Path) -> Path:
+    """Install an extension with a part of each kind that is used; return its source."""
+    source = tmp_path / "greeter"
+    for name, text in {
+        "gemini-extension.json": json.dumps(
+            {
+                "name": "greeter",
+                "version": "1.0.0",
+                "mcpServers": {"greetings": {"command": "${extensionPath}${/}run", "trust": True}},
+                "excludeTools": ["write_file"],
+            }
+        ),
+        "GEMINI.md": CONTEXT,
+        "skills/conjure/SKILL.md": SKILL,
+        "commands/greet.toml": 'description = "Greets."\nprompt = "Say hello to {{args}}."\n',
+    }.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, "utf-8")
+    gemini_settings({})
+    assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
+    return source
+
+
+def parts(requests: list[Any]) -> dict[str, bool]:
+    """Return which parts of the extension the requests to the model show."""
+    first = json.dumps(requests[0])
+    tools = [tool["name"] for entry in requests[0]["tools"] for tool in entry["functionDeclarations"]]
+    return {
+        "context": CONTEXT in first,
+        "skill": "Say ABRACADABRA" in json.dumps(requests[1]["contents"]),
+        "excluded": "write_file" not in tools,
+    }
+
+
+def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str) -> list[Any]:
+    """Run one prompt to its end; return the requests that the model got."""
+    with GeminiWire(REPLIES) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("--approval-mode", "yolo", "-p", prompt, folder=folder)
+        assert done.returncode == 0, done.stderr
+        return [request.json for request in wire.model_requests]
+
+
+@pytest.mark.usefixtures("greeter")
+def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, theirs = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
+    assert done.returncode == 0, done.stderr
+    ours = run_isthmus(workspace, monkeypatch, "/greet Ada")
+    assert parts(theirs) == parts(ours) == {"context": True, "skill": True, "excluded": True}
+    assert "Say hello to Ada." in json.dumps(ours[0]["contents"])
+    listed = isthmus("mcp", "list", folder=workspace).stdout
+    assert "greetings" in listed
+    assert f"{Path.home()}/.gemini/extensions/greeter/run" in listed
+
+
+@pytest.mark.usefixtures("greeter")
+def test_an_extension_is_off_where_gemini_cli_switched_it_off(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, beside = workspace / "inside", workspace.parent / "beside"
+    for folder in (inside, beside):
+        folder.mkdir()
+    gemini_extensions(workspace, "disable", "greeter", "--scope", "workspace")
+    gemini_extensions(inside, "enable", "greeter", "--scope", "workspace")
+    for folder in (workspace, inside, beside):
+        shown = gemini_extensions(folder, "list")
+        (ours,) = find_extensions(Path.home(), folder).installed
+        assert f"Enabled (Workspace): {str(ours.is_enabled).lower()}" in shown, folder
+    ours = run_isthmus(workspace, monkeypatch, "go")
+    assert CONTEXT not in json.dumps(ours[0])
+    assert "conjure" not in json.dumps(ours[0])
+
+
+def test_a_linked_extension_is_read_from_its_source(greeter: Path, workspace: Path) -> None:
+    gemini_extensions(workspace, "uninstall", "greeter")
+    gemini_extensions(workspace, "link", str(greeter), "--consent")
+    (context := greeter / "GEMINI.md").write_text("Changed.", "utf-8")
+    (found,) = find_extensions(Path.home(), workspace).enabled
+    assert (found.folder, found.context_files) == (greeter, (context,))
+    assert str(greeter) in gemini_extensions(workspace, "list")
