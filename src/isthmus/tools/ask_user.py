@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ConfirmationOption, GenericDetails, ToolOutput
+from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
@@ -19,6 +20,7 @@ MAXIMUM_LABEL_CHARACTERS = 100
 MAXIMUM_OPTIONS = 6
 """Maximum number of answers."""
 _CHOICE = "choice_"
+_YES_OR_NO = [{"label": "Yes"}, {"label": "No"}]
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -91,7 +93,7 @@ class AskUserTool:
         return ToolSucceeded(ToolOutput(text=f"Answer: {chosen.name}"), f"The user chose: {chosen.name}")
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
-        checked = check_arguments(self.name, PARAMETERS, arguments)
+        checked = check_arguments(self.name, PARAMETERS, _one_question(arguments))
         labels = [option.string("label").strip() for option in checked.objects("options")]
         if len(labels) > MAXIMUM_OPTIONS:
             message = f"ask_user: options: expected at most {MAXIMUM_OPTIONS} answers, received {len(labels)}"
@@ -99,3 +101,23 @@ class AskUserTool:
         if len(set(labels)) < len(labels) or not all(labels):
             raise ToolFailure("ask_user: options: expected labels that differ and are not blank", INVALID_ARGUMENTS)
         return checked
+
+
+def _one_question(arguments: Arguments) -> Arguments:
+    """Return the arguments of a question that a model asks as it does in Gemini CLI and Claude Code: in ``questions``.
+
+    Their ``header`` and ``placeholder`` are not shown, and one answer is chosen also where ``multiSelect`` is set.
+    """
+    questions = as_list(arguments.get("questions"))
+    if "question" in arguments or not questions:
+        return arguments
+    if len(questions) > 1:
+        message = f"ask_user: questions: expected one question a call, received {len(questions)}; make a call for each"
+        raise ToolFailure(message, INVALID_ARGUMENTS)
+    question = as_object(questions[0])
+    if question.get("type") == "text":
+        message = "ask_user: type: expected choice or yesno, received text; ask an open question in your reply"
+        raise ToolFailure(message, INVALID_ARGUMENTS)
+    options = _YES_OR_NO if question.get("type") == "yesno" else question.get("options")
+    named = {"question": question.get("question"), "options": options}
+    return {name: value for name, value in named.items() if value is not None}

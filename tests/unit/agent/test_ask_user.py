@@ -53,6 +53,29 @@ async def test_an_answer_that_is_none_of_the_options_is_told_as_that(harness: Ha
     assert "rejected" not in at.told()
 
 
+@pytest.mark.parametrize(
+    ("asked", "labels"),
+    [
+        ({"header": "Database", "type": "choice", "options": OPTIONS, "multiSelect": False}, ["SQLite", "Postgres"]),
+        ({"header": "Database", "type": "yesno", "placeholder": "why"}, ["Yes", "No"]),
+        ({"header": "Database", "options": OPTIONS}, ["SQLite", "Postgres"]),
+    ],
+)
+async def test_a_question_in_the_form_of_gemini_cli_is_asked(
+    harness: Harness, asked: dict[str, Any], labels: list[str]
+) -> None:
+    call = Call("ask_user", {"questions": [{"question": "A database?", **asked}]})
+    at = harness([Reply.of(call), Reply.of(Say("Fine."))])
+    await at.prompt("Build it.")
+    request = at.calls[0].confirmation_request
+    assert request is not None
+    assert request.generic_details is not None
+    assert request.generic_details.description == "A database?"
+    assert [option.name for option in request.options][:2] == labels
+    assert (await at.answer(at.calls[0], "choice_2")).state is TaskState.COMPLETED
+    assert f"The user chose: {labels[1]}" in at.told()
+
+
 async def test_an_earlier_answer_answers_no_later_question(harness: Harness) -> None:
     at = harness([Reply.of(QUESTION), Reply.of(QUESTION)], tools=replace(builtin_tools(), keeps_answers=False))
     await at.prompt("Build it.")
@@ -77,6 +100,10 @@ async def test_without_a_user_the_tool_is_neither_offered_nor_waits(harness: Har
         ({"question": "Which?", "options": [{"label": f"{n}"} for n in range(7)]}, "at most 6 answers, received 7"),
         ({"question": "Which?", "options": [{"label": "a"}, {"label": "a "}]}, "labels that differ"),
         ({"question": "x" * 2001, "options": OPTIONS}, "question: expected"),
+        ({"questions": [{"question": "a", "options": OPTIONS}] * 2}, "expected one question a call, received 2"),
+        ({"questions": [{"question": "a", "type": "text"}]}, "ask an open question in your reply"),
+        ({"questions": ["a"]}, "question: expected"),
+        ({"questions": 7}, "question: expected"),
     ],
 )
 async def test_a_question_without_two_different_answers_is_refused(
