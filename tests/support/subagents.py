@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.skills.finding import FoundSkills
 from isthmus.agent.subagents.child_tasks import child_task_id
 from isthmus.agent.subagents.finding import FoundSubagents, find_subagents
+from isthmus.app.hook_processes import HookProcesses
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
@@ -24,6 +25,7 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.models.streaming import StreamOptions
+from isthmus.settings.hooks import Hook
 from isthmus.task_view import TaskView
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import FixedTools, ToolScope
@@ -119,6 +121,7 @@ async def delegation(
     task_id: str = "",
     home: Path | None = None,
     takes_over: bool = True,
+    hooks: tuple[Hook, ...] = (),
 ) -> AsyncGenerator[Delegation]:
     """Run an engine over the journal in ``folder``, with a model behind ``wire``; close both at the end."""
     environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
@@ -137,10 +140,14 @@ async def delegation(
         return find_subagents(home, None)
 
     tools = PersonalTools(
-        FixedTools(builtin_tools()), skills, folder / "GEMINI.md", subagents, lambda: engine.child_tasks
+        FixedTools(replace(builtin_tools(), hooks=hooks)),
+        skills,
+        folder / "GEMINI.md",
+        subagents,
+        lambda: engine.child_tasks,
     )
     agent = CodingAgent(
-        AgentResources(opened, tools, subagents=subagents),
+        AgentResources(opened, tools, subagents=subagents, hook_programs=HookProcesses()),
         AgentOptions(folder / ".outputs", {"PATH": "/usr/bin:/bin"}, policy or Policy()),
     )
     rule = WorkspaceRule(workspace, (workspace,))

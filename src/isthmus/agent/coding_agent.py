@@ -227,8 +227,6 @@ class CodingAgent:
                 continue
             if end.state is not TaskState.COMPLETED or continued >= MAXIMUM_CONTINUATIONS:
                 return end
-            if subagent is not None:
-                return end
             reason = await calls.reason_to_go_on(text_of(session.messages[-1]), is_again=continued > 0)
             if reason is None:
                 return end

@@ -66,6 +66,7 @@ _CLAUDE = _Form(
         "PermissionRequest": HookEvent.PERMISSION,
         "SessionStart": HookEvent.SESSION_START,
         "Stop": HookEvent.END,
+        "SubagentStop": HookEvent.SUBAGENT_END,
     },
     frozenset(
         {

@@ -21,6 +21,7 @@ class HookEvent(Enum):
     SESSION_START = "before the first prompt of a session"
     PERMISSION = "before the user is asked about a call"
     END = "when the agent wants to end its work on a prompt"
+    SUBAGENT_END = "when a subagent wants to end its work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Hook:
         event_name: the event's name in its dialect.
         command: what the shell runs, or the program if there are ``arguments``.
         where: name of the hook in messages.
-        matcher: the tools for which it runs; empty for all.
+        matcher: the tools, or subagents, for which it runs; empty for all.
         condition: another condition on the call, such as ``Bash(rm *)``; may be empty.
         arguments: arguments of the program; None for a command of the shell.
         seconds: maximum time in seconds.

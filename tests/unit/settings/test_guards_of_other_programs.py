@@ -62,12 +62,12 @@ CLAUDE_SERVED: dict[str, Any] = {
     "hooks.PermissionRequest": HOOK,
     "hooks.SessionStart": HOOK,
     "hooks.Stop": HOOK,
+    "hooks.SubagentStop": HOOK,
 }
 CLAUDE_NAMED: dict[str, Any] = {
     "permissions.deny": ["Read(./.env)"],
     "permissions.ask": ["Bash(git push:*)"],
     "permissions.disableBypassPermissionsMode": "disable",
-    "hooks.SubagentStop": HOOK,
     "hooks.TaskCompleted": HOOK,
     "hooks.AnEventOfLater": HOOK,
 }

@@ -104,7 +104,7 @@ def test_each_event_of_gemini_cli_that_might_refuse_and_is_not_here_refuses_yolo
     assert loaded(tmp_path).rules.yolo_refusal is not None
 
 
-@pytest.mark.parametrize("event", ["SubagentStop", "TaskCompleted", "Unheard"])
+@pytest.mark.parametrize("event", ["TeammateIdle", "TaskCompleted", "Unheard"])
 def test_each_event_of_claude_code_that_might_refuse_and_is_not_here_refuses_yolo(tmp_path: Path, event: str) -> None:
     path = write_claude(tmp_path / "home", {"hooks": {event: group()}})
     assert loaded(tmp_path).guards == (f"hooks.{event} in {path}",)

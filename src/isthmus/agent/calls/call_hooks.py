@@ -12,7 +12,7 @@ from isthmus.agent.approval.policy import ApprovalRequired, AskedEachTime, Decis
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.agent.calls.call_rules import server_of
-from isthmus.agent.hooks.dialects import HookedCall, HookedPrompt, HookedResult
+from isthmus.agent.hooks.dialects import HookedCall, HookedPrompt, HookedResult, HookedSubagent
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
 from isthmus.agent.hooks.verdicts import Verdict, strictest
 from isthmus.agent.options import AgentOptions
@@ -102,7 +102,9 @@ class CallHooks:
         hooks = self._hooks()
         if hooks is None:
             return None
-        verdict = await hooks.end(self._prompt(prompt, policy), answer, is_again=is_again)
+        session = self._turn.session
+        subagent = HookedSubagent(session.task_id, session.subagent.name) if session.subagent is not None else None
+        verdict = await hooks.end(self._prompt(prompt, policy), answer, subagent, is_again=is_again)
         await self._show(replace(verdict, stop=None))
         return verdict.denial if verdict.stop is None else None
 

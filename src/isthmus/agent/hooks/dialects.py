@@ -95,6 +95,14 @@ class HookedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class HookedSubagent:
+    """A subagent as hooks see it: the id of its task, and the name of its definition."""
+
+    task_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class HookedResult:
     """Result of a call: the text for the model, what the user sees, and the error's message or None."""
 
@@ -159,16 +167,20 @@ def start_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
     return _moment(hook, prompt, {"source": SESSION_SOURCE})
 
 
-def end_input_for(hook: Hook, prompt: HookedPrompt, answer: str, *, is_again: bool) -> dict[str, Any]:
-    """Return the JSON that a hook gets when the agent has answered a prompt.
+def end_input_for(
+    hook: Hook, prompt: HookedPrompt, answer: str, subagent: HookedSubagent | None = None, *, is_again: bool
+) -> dict[str, Any]:
+    """Return the JSON that a hook gets when the agent, or ``subagent``, has answered a prompt.
 
-    ``is_again``: a hook has made the agent go on with it before.
+    ``is_again``: a hook has made it go on with it before.
     """
     match hook.dialect:
         case HookDialect.GEMINI:
             fields = {"prompt": prompt.text, "prompt_response": answer, "stop_hook_active": is_again}
         case HookDialect.CLAUDE:
             fields = {"stop_hook_active": is_again, "last_assistant_message": answer}
+            if subagent is not None:
+                fields |= {"agent_id": subagent.task_id, "agent_type": subagent.name, "agent_transcript_path": ""}
         case _:
             assert_never(hook.dialect)
     return _moment(hook, prompt, fields)
@@ -177,6 +189,11 @@ def end_input_for(hook: Hook, prompt: HookedPrompt, answer: str, *, is_again: bo
 def starts_at(hook: Hook) -> bool:
     """Return whether the matcher of a hook is for the start of a session."""
     return _matches(hook, SESSION_SOURCE)
+
+
+def is_of_subagent(hook: Hook, subagent: HookedSubagent) -> bool:
+    """Return whether the matcher of a hook is for a subagent."""
+    return _matches(hook, subagent.name)
 
 
 def _moment(hook: Hook, prompt: HookedPrompt, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from isthmus.agent.hooks.dialects import (
     HookedCall,
     HookedPrompt,
     HookedResult,
+    HookedSubagent,
     end_input_for,
     input_for,
+    is_of_subagent,
     name_for,
     prompt_input_for,
     start_input_for,
@@ -67,10 +69,19 @@ class ToolHooks:
             lambda hook: start_input_for(hook, prompt) if starts_at(hook) else None,
         )
 
-    async def end(self, prompt: HookedPrompt, answer: str, *, is_again: bool) -> Verdict:
-        """Return what the hooks say about the answer to a prompt: a denial is a reason to go on."""
+    async def end(
+        self, prompt: HookedPrompt, answer: str, subagent: HookedSubagent | None = None, *, is_again: bool
+    ) -> Verdict:
+        """Return what the hooks say about the answer to a prompt, or of a subagent: a denial is a reason to go on."""
+        event = HookEvent.END if subagent is None else HookEvent.SUBAGENT_END
         return await self._moment(
-            HookEvent.END, prompt.session_id, lambda hook: end_input_for(hook, prompt, answer, is_again=is_again)
+            event,
+            prompt.session_id,
+            lambda hook: (
+                end_input_for(hook, prompt, answer, subagent, is_again=is_again)
+                if subagent is None or is_of_subagent(hook, subagent)
+                else None
+            ),
         )
 
     async def _moment(
