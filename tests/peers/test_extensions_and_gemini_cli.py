@@ -45,6 +45,16 @@ def greeter(workspace: Path, tmp_path: Path) -> Path:
             }
         ),
         "GEMINI.md": CONTEXT,
+        "hooks/hooks.json": json.dumps(
+            {
+                "hooks": {
+                    "BeforeAgent": [{"hooks": [{"type": "command", "command": "cat ${extensionPath}/greeting.json"}]}]
+                }
+            }
+        ),
+        "greeting.json": json.dumps(
+            {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "HOOKED"}}
+        ),
         "skills/conjure/SKILL.md": SKILL,
         "commands/greet.toml": 'description = "Greets."\nprompt = "Say hello to {{args}}."\n',
     }.items():
@@ -63,6 +73,7 @@ def parts(requests: list[Any]) -> dict[str, bool]:
         "context": CONTEXT in first,
         "skill": "Say ABRACADABRA" in json.dumps(requests[1]["contents"]),
         "excluded": "write_file" not in tools,
+        "hook": "HOOKED" in first,
     }
 
 
@@ -81,7 +92,7 @@ def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypa
     done, theirs = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
     assert done.returncode == 0, done.stderr
     ours = run_isthmus(workspace, monkeypatch, "/greet Ada")
-    assert parts(theirs) == parts(ours) == {"context": True, "skill": True, "excluded": True}
+    assert parts(theirs) == parts(ours) == {"context": True, "skill": True, "excluded": True, "hook": True}
     assert "Say hello to Ada." in json.dumps(ours[0]["contents"])
     listed = isthmus("mcp", "list", folder=workspace).stdout
     assert "greetings" in listed

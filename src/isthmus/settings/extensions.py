@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ MAXIMUM_BYTES = 1_000_000
 """Maximum size of a manifest in bytes."""
 DEFAULT_CONTEXT = "GEMINI.md"
 _NAME = re.compile(r"[a-zA-Z0-9-]{1,100}")
+_NOT_OF_SERVERS = ("trust", "headersHelper")
+"""Keys that have no effect on a server of an extension; the shell would read the name of the workspace in a helper."""
 _VARIABLE = re.compile(r"\$\{(extensionPath|workspacePath|/|pathSeparator)\}")
 
 
@@ -35,7 +37,8 @@ class Extension:
     """An installed extension. ``folder`` (absolute) has its files.
 
     ``servers`` are entries of ``mcpServers``, ``context_files`` existing files with instructions, and
-    ``excluded_tools`` entries of ``tools.exclude``. ``guards`` describes what it guards that is not applied here.
+    ``excluded_tools`` entries of ``tools.exclude``. ``hooks`` maps events to hooks, as in the settings. ``guards``
+    describes what it guards that is not applied here.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Extension:
     servers: Mapping[str, object] | None = None
     context_files: tuple[Path, ...] = ()
     excluded_tools: tuple[str, ...] = ()
+    hooks: Mapping[str, object] = field(default_factory=dict[str, object])
     guards: tuple[str, ...] = ()
 
     @property
@@ -137,9 +141,17 @@ def _read(folder: Path, workspace: Path, overrides: Mapping[str, tuple[str, ...]
     if _NAME.fullmatch(name) is None or not version:
         raise ValueError(f"{MANIFEST}: expected name (letters, digits and dashes) and version")
     servers = {
-        server: {key: item for key, item in as_object(entry).items() if key != "trust"}
+        server: {key: item for key, item in as_object(entry).items() if key not in _NOT_OF_SERVERS}
         for server, entry in as_object(values.get("mcpServers")).items()
     }
+    guards: list[str] = []
+    if any((folder / "policies").glob("*.toml")):
+        guards.append(f"policies of the extension {name}")
+    try:
+        hooks = _hooks(folder, workspace)
+    except (OSError, ValueError, RecursionError):
+        hooks = dict[str, object]()
+        guards.append(f"hooks of the extension {name}, which cannot be read")
     return Extension(
         name,
         version,
@@ -148,7 +160,8 @@ def _read(folder: Path, workspace: Path, overrides: Mapping[str, tuple[str, ...]
         servers,
         tuple(_context_files(values, folder)),
         tuple(text for entry in as_list(values.get("excludeTools")) if (text := as_text(entry))),
-        tuple(_guards(name, folder)),
+        hooks,
+        tuple(guards),
     )
 
 
@@ -159,14 +172,29 @@ def _context_files(values: Mapping[str, Any], folder: Path) -> list[Path]:
     return [path for path in paths if path.is_relative_to(os.path.realpath(folder)) and path.is_file()]
 
 
-def _guards(name: str, folder: Path) -> list[str]:
-    """Return what an extension may refuse that is not applied here."""
-    found: list[str] = []
-    if (folder / "hooks" / "hooks.json").is_file():
-        found.append(f"hooks of the extension {name}")
-    if any((folder / "policies").glob("*.toml")):
-        found.append(f"policies of the extension {name}")
-    return found
+def _hooks(folder: Path, workspace: Path) -> Mapping[str, object]:
+    path = folder / "hooks" / "hooks.json"
+    if not path.exists():
+        return {}
+    value: object = json.loads(read_regular(path, MAXIMUM_BYTES))
+    hooks: object = as_object(value).get("hooks")
+    if not isinstance(hooks, Mapping):
+        raise ValueError("expected an object hooks")
+    return as_object(_hydrated(_with_shell_variable(as_object(value)["hooks"]), folder, workspace))
+
+
+def _with_shell_variable(value: object) -> object:
+    """Return hooks in whose commands the shell itself inserts the workspace, since its name may be any text."""
+    if items := as_list(value):
+        return [_with_shell_variable(item) for item in items]
+    if fields := as_object(value):
+        return {
+            name: item.replace("${workspacePath}", "${GEMINI_PROJECT_DIR}")
+            if name == "command" and isinstance(item, str)
+            else _with_shell_variable(item)
+            for name, item in fields.items()
+        }
+    return value
 
 
 def _installation(folder: Path) -> Mapping[str, Any]:

@@ -5,12 +5,13 @@ Hooks of a project count only in a trusted folder. A hook that could refuse some
 which refuses ``yolo``; one that could not is a notice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.settings import values
+from isthmus.settings.extensions import Extension
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
@@ -97,9 +98,11 @@ _ALL_OFF = "disableAllHooks"
 _SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
 
 
-def read_hooks(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> Hooks:
-    """Return the hooks of Gemini CLI's settings files and of Claude Code's for work in ``project``."""
-    found = [*_of_gemini(files), *_of_claude(files, project, home, environment)]
+def read_hooks(
+    files: Sources, project: Path, home: Path, environment: Mapping[str, str], extensions: Sequence[Extension] = ()
+) -> Hooks:
+    """Return the hooks of Gemini CLI's settings files, its extensions and Claude Code's files, in ``project``."""
+    found = [*_of_gemini(files, extensions), *_of_claude(files, project, home, environment)]
     hooks = tuple(dict.fromkeys(hook for each in found for hook in each.hooks))
     problems = [problem for each in found for problem in each.problems]
     if len(hooks) > MAXIMUM_HOOKS:
@@ -108,8 +111,8 @@ def read_hooks(files: Sources, project: Path, home: Path, environment: Mapping[s
     return Hooks(hooks[:MAXIMUM_HOOKS], tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(notices)))
 
 
-def _of_gemini(files: Sources) -> Iterator[Hooks]:
-    """Yield the hooks of each of Gemini CLI's files. What a project switches off are its own hooks alone."""
+def _of_gemini(files: Sources, extensions: Sequence[Extension]) -> Iterator[Hooks]:
+    """Yield the hooks of each of Gemini CLI's files and extensions. A project switches off its own hooks alone."""
     of_user = [file for file in files.files if file.owner is not Owner.PROJECT]
     is_off = values.first(of_user, "hooksConfig.enabled", bool) is False
     off = set(values.strings(of_user, "hooksConfig.disabled"))
@@ -121,6 +124,9 @@ def _of_gemini(files: Sources) -> Iterator[Hooks]:
         hooks = {name: value for name, value in as_object(file.get("hooks")).items() if name not in _CONFIG_NAMES}
         names_off = off | {str(name) for name in as_list(own.get("disabled"))}
         yield _parse(_GEMINI, hooks, files.where(file), names_off)
+    for extension in extensions if not is_off else ():
+        where = f"the extension {extension.name}" if files.names_files else OF_OWNER
+        yield _parse(_GEMINI, extension.hooks, where, off)
 
 
 _CONFIG_NAMES = ("enabled", "disabled", "notifications")

@@ -98,8 +98,8 @@ def load_settings(
     of = files.of
     project_model, refused_model = _project_model(files)
     policies = read_policies(files, project, home)
-    hooks = read_hooks(files, project, home, environment)
     extensions = find_extensions(home, project, environment)
+    hooks = read_hooks(files, project, home, environment, extensions.enabled)
     guards = (*missing_guards(files), *policies.problems, *hooks.problems, *_extension_guards(extensions))
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     return Settings(
@@ -167,8 +167,9 @@ def load_folder_rules(
         SettingsError: as in :func:`load_settings`.
     """
     files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
-    hooks = read_hooks(files, project, home, environment)
-    return _folder_rules(files, read_policies(files, project, home), hooks, find_extensions(home, project, environment))
+    extensions = find_extensions(home, project, environment)
+    hooks = read_hooks(files, project, home, environment, extensions.enabled)
+    return _folder_rules(files, read_policies(files, project, home), hooks, extensions)
 
 
 def _folder_rules(files: Sources, policies: Policies, hooks: Hooks, extensions: Extensions) -> FolderRules:

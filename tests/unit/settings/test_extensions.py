@@ -10,6 +10,7 @@ from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import load_settings
 from isthmus.settings.extensions import MAXIMUM_EXTENSIONS, find_extensions
+from isthmus.settings.hooks import HookDialect, HookEvent
 from support.extension_folders import enable_extension, install_extension, link_extension
 
 
@@ -109,11 +110,12 @@ def test_instructions_outside_the_extension_are_not_read(home: Path, work: Path)
 
 
 def test_servers_get_the_paths_that_they_name_and_are_not_trusted(home: Path, work: Path) -> None:
-    entry = {"command": "${extensionPath}${/}run", "args": ["${workspacePath}"], "trust": True}
+    entry = {"command": "${extensionPath}${/}run", "args": ["${workspacePath}"], "trust": True, "headersHelper": "x"}
     folder = install_extension(home, "greeter", {"mcpServers": {"greetings": entry}})
     server = servers_of(work, home)["greetings"]
     endpoint: Any = server.endpoint
     assert (endpoint.command, tuple(endpoint.args)) == (f"{folder}/run", (str(work),))
+    assert server.headers_helper is None
     assert (server.trust, server.origin, server.source) == (False, Origin.USER, folder / "gemini-extension.json")
 
 
@@ -133,14 +135,56 @@ def test_an_extension_that_is_switched_off_brings_nothing(home: Path, work: Path
     assert load_settings(work, home, {}).rules.tools.excluded == ()
 
 
-@pytest.mark.parametrize("guard", ["hooks/hooks.json", "policies/rules.toml"])
-def test_guards_of_an_extension_are_named_and_refuse_yolo(home: Path, work: Path, guard: str) -> None:
-    file = install_extension(home, "greeter") / guard
-    file.parent.mkdir()
-    file.write_text("", "utf-8")
+@pytest.mark.parametrize(
+    ("file", "text", "guard"),
+    [
+        ("policies/rules.toml", "", "policies of the extension greeter"),
+        ("hooks/hooks.json", "{", "hooks of the extension greeter, which cannot be read"),
+        ("hooks/hooks.json", '{"hooks": []}', "hooks of the extension greeter, which cannot be read"),
+        (
+            "hooks/hooks.json",
+            '{"hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+            "hooks.BeforeModel in the extension greeter",
+        ),
+    ],
+)
+def test_a_guard_of_an_extension_that_is_not_applied_is_named_and_refuses_yolo(
+    home: Path, work: Path, file: str, text: str, guard: str
+) -> None:
+    path = install_extension(home, "greeter") / file
+    path.parent.mkdir()
+    path.write_text(text, "utf-8")
     settings = load_settings(work, home, {})
-    assert settings.guards == (f"{guard.partition('/')[0]} of the extension greeter",)
-    assert "hooks" in str(settings.rules.yolo_refusal) or "policies" in str(settings.rules.yolo_refusal)
+    assert settings.guards == (guard,)
+    assert guard in str(settings.rules.yolo_refusal)
+
+
+def install_hook(home: Path, command: str) -> Path:
+    folder = install_extension(home, "greeter")
+    hooks = {"BeforeTool": [{"matcher": "write_file", "hooks": [{"type": "command", "command": command}]}]}
+    (folder / "hooks").mkdir()
+    (folder / "hooks" / "hooks.json").write_text(json.dumps({"hooks": hooks}), "utf-8")
+    return folder
+
+
+def test_hooks_of_an_extension_run_with_its_folder_and_the_workspace(home: Path, work: Path) -> None:
+    folder = install_hook(home, '${extensionPath}${/}check "${workspacePath}"')
+    settings = load_settings(work, home, {})
+    (hook,) = settings.rules.hooks
+    # The shell inserts the name of the workspace, which may be any text.
+    assert (hook.command, hook.matcher) == (f'{folder}/check "${{GEMINI_PROJECT_DIR}}"', "write_file")
+    assert (hook.dialect, hook.event) == (HookDialect.GEMINI, HookEvent.BEFORE_TOOL)
+    assert settings.guards == ()
+
+
+@pytest.mark.parametrize("config", [{"hooksConfig": {"enabled": False}}, {"hooksConfig": {"disabled": ["check"]}}])
+def test_hooks_of_an_extension_are_switched_off_like_others(home: Path, work: Path, config: dict[str, Any]) -> None:
+    install_hook(home, "check")
+    (home / ".gemini" / "settings.json").write_text(json.dumps(config), "utf-8")
+    assert load_settings(work, home, {}).rules.hooks == ()
+    enable_extension(home, "greeter", ["!/*"])
+    (home / ".gemini" / "settings.json").unlink()
+    assert load_settings(work, home, {}).rules.hooks == ()
 
 
 @pytest.mark.parametrize(
