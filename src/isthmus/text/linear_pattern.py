@@ -203,7 +203,10 @@ class LinearPattern:
 
     def _compile_repeat(self, part: _Node, minimum: int, maximum: int) -> None:
         for _ in range(minimum):
+            before = len(self._program)
             self._compile(part)
+            if len(self._program) == before:
+                break  # nothing, any number of times, is nothing
         if maximum == _UNLIMITED:
             split = self._emit(_Split(()))
             self._compile(part)
@@ -269,6 +272,8 @@ class _Parser:
         self._at = end + 1
         minimum = int(low)
         maximum = minimum if not comma else int(high) if high else _UNLIMITED
+        if max(minimum, maximum) > MAXIMUM_INSTRUCTIONS:
+            raise UnsupportedPatternError(f"it repeats something more than {MAXIMUM_INSTRUCTIONS} times")
         if maximum != _UNLIMITED and maximum < minimum:
             raise UnsupportedPatternError("a repetition has its numbers in the wrong order")
         return minimum, maximum
@@ -375,4 +380,4 @@ def _is_word(character: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 4
+    return text.isascii() and text.isdigit()

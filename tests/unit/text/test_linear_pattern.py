@@ -67,6 +67,9 @@ def test_a_pattern_finds_what_javascript_finds(pattern: str, text: str, found: b
         "a" * 3000,
         "(" * 60 + ")" * 60,
         "((a{99}){99}){99}",
+        "a{0,99999}",
+        "a{99999,}",
+        "a{" + "9" * 2000 + "}",
         r"[\D]",
         r"\A",
         r"\07",
@@ -75,6 +78,13 @@ def test_a_pattern_finds_what_javascript_finds(pattern: str, text: str, found: b
 def test_a_pattern_that_needs_backtracking_or_is_none_is_refused(pattern: str) -> None:
     with pytest.raises(UnsupportedPatternError):
         LinearPattern(pattern)
+
+
+@pytest.mark.timeout(10)
+def test_a_repetition_of_nothing_takes_no_time() -> None:
+    pattern = LinearPattern("x(?:(?:(?:(?:){4000}){4000}){4000}){4000}y")
+    assert pattern.is_in("xy")
+    assert not pattern.is_in("x y")
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "a*a*a*a*a*b", "(x+x+)+y"])
