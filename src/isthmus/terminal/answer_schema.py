@@ -3,14 +3,15 @@
 The schema is the user's own file. Nothing is fetched for it: a reference to anything outside the file is refused.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
+from isthmus.terminal.answer_validator import UnusableAnswerSchemaError, validator_of
+from isthmus.text.linear_pattern import TooMuchWorkError
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_BYTES = 256 * 1024
@@ -19,7 +20,6 @@ MAXIMUM_ANSWER = 4_000_000
 """Maximum length of an answer in characters."""
 REASON_CHARACTERS = 500
 _FENCE = re.compile(r"\A```[a-zA-Z]*\s*\n(.*)\n```\Z", re.DOTALL)
-_REFERENCES = ("$ref", "$dynamicRef")
 
 
 class AnswerSchemaError(IsthmusError):
@@ -32,10 +32,10 @@ class UnfitAnswerError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """A JSON Schema (2020-12) as ``text`` and as its decoded ``value``."""
+    """A JSON Schema (2020-12) as ``text``, and the library's ``validator`` for it."""
 
     text: str
-    value: Any
+    validator: Any
 
     @property
     def instruction(self) -> str:
@@ -57,13 +57,16 @@ class AnswerSchema:
         if len(text) > MAXIMUM_ANSWER:
             raise UnfitAnswerError(f"the answer has {len(text)} characters; the maximum is {MAXIMUM_ANSWER}")
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise UnfitAnswerError(f"the answer is not JSON: {with_ellipsis(str(error), REASON_CHARACTERS)}") from error
+            value = decode(text.encode("utf-8", "surrogatepass"))
+        except JsonError as error:
+            reason = str(error).removeprefix("expected JSON: ")
+            raise UnfitAnswerError(f"the answer is not JSON: {with_ellipsis(reason, REASON_CHARACTERS)}") from error
         try:
-            problem = next(iter(_validator(self.value).iter_errors(value)), None)
+            problem = next(iter(self.validator.iter_errors(value)), None)
         except RecursionError as error:
             raise UnfitAnswerError("the answer is nested too deeply to be checked") from error
+        except TooMuchWorkError as error:
+            raise UnfitAnswerError("a text of the answer takes too long to be searched for a pattern") from error
         if problem is not None:
             place = "/".join(str(part) for part in problem.absolute_path) or "the answer"
             raise UnfitAnswerError(f"{place}: {with_ellipsis(problem.message, REASON_CHARACTERS)}")
@@ -76,40 +79,16 @@ def read_answer_schema(path: Path) -> AnswerSchema:
     Raises:
         AnswerSchemaError: the file cannot be read, is not JSON, is not a schema, or refers to something outside it.
     """
-    from jsonschema.exceptions import SchemaError
-
     from isthmus.files.atomic import read_regular
 
     try:
-        text = read_regular(path, MAXIMUM_BYTES).decode("utf-8-sig")
-        value = json.loads(text)
-        _validator(value).check_schema(value)
+        data = read_regular(path, MAXIMUM_BYTES)
+        return AnswerSchema(data.decode("utf-8-sig").strip(), validator_of(decode(data)))
     except OSError as error:
         raise AnswerSchemaError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
+    except (JsonError, UnicodeDecodeError) as error:
         raise AnswerSchemaError(f"{path} is not JSON: {with_ellipsis(str(error), REASON_CHARACTERS)}") from error
-    except SchemaError as error:
-        raise AnswerSchemaError(f"{path} is not a JSON Schema: {with_ellipsis(error.message, 500)}") from error
-    if outside := next((name for name in _references(value) if not name.startswith("#")), None):
-        message = f"{path} refers to {outside[:200]}, outside the file; write what it means into the file, below $defs"
-        raise AnswerSchemaError(message)
-    return AnswerSchema(text.strip(), value)
-
-
-def _validator(schema: Any) -> Any:
-    from isthmus.encoding.json_schema import draft_2020_12
-
-    return draft_2020_12()(schema)
-
-
-def _references(value: object) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Mapping):
-            for name, inner in cast("Mapping[str, object]", item).items():
-                if name in _REFERENCES and isinstance(inner, str):
-                    yield inner
-                waiting.append(inner)
-        elif isinstance(item, list):
-            waiting += cast("list[object]", item)
+    except RecursionError as error:
+        raise AnswerSchemaError(f"{path} is nested too deeply") from error
+    except UnusableAnswerSchemaError as error:
+        raise AnswerSchemaError(f"{path} {error}") from error

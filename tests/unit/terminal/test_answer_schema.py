@@ -82,6 +82,16 @@ async def test_after_three_unfit_answers_the_run_fails_with_a_status_of_its_own(
         ('{"$ref": "https://evil.test/schema"}', "refers to https://evil.test/schema, outside the file"),
         ('{"properties": {"a": {"prefixItems": [{"$ref": "file:///etc/passwd"}]}}}', "refers to file:///etc/passwd"),
         ("x" * 300_000, "cannot be read"),
+        ("[]", "is not a JSON Schema: it is a list"),
+        ('{"maximum": NaN}', "is not JSON"),
+        ('{"$ref": "#/$defs/nothing"}', "refers to #/\\$defs/nothing, which it does not have"),
+        ('{"items": {"$dynamicRef": "#nothing"}}', "refers to #nothing, which it does not have"),
+        ('{"$defs": {"a": {"$id": "b", "$ref": "#"}}}', 'has "\\$id" inside'),
+        ('{"pattern": "(?=a)b"}', r"pattern \(\?=a\)b"),
+        ('{"items": {"patternProperties": {"(a)\\\\1": true}}}', r"pattern \(a\)\\1"),
+        ('{"pattern": "a{99999999999}"}', r"pattern a\{9+\}"),
+        (f'{{"pattern": "{"(" * 9_000}"}}', "has the pattern"),
+        ('{"patternProperties": {"a": true}, "unevaluatedProperties": false}', "unevaluatedProperties"),
     ],
 )
 def test_a_file_that_is_no_usable_schema_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -92,6 +102,55 @@ def test_a_file_that_is_no_usable_schema_is_refused(tmp_path: Path, text: str, p
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(AnswerSchemaError, match=r"missing\.json cannot be read"):
         read_answer_schema(tmp_path / "missing.json")
+
+
+SLOW = "(a+)+$"
+"""A pattern that takes a backtracking search a time that doubles with each character."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "answer"),
+    [
+        ({"pattern": SLOW}, f'"{"a" * 60}b"'),
+        ({"patternProperties": {SLOW: False}, "required": ["x"]}, f'{{"{"a" * 60}b": 1}}'),
+        ({"patternProperties": {SLOW: True}, "additionalProperties": False}, f'{{"{"a" * 60}b": 1}}'),
+        ({"propertyNames": {"pattern": SLOW}}, f'{{"{"a" * 60}b": 1}}'),
+    ],
+)
+def test_no_pattern_takes_a_time_that_explodes(tmp_path: Path, schema: dict[str, Any], answer: str) -> None:
+    with pytest.raises(UnfitAnswerError, match=r"does not match|is a required|is unexpected"):
+        read_answer_schema(put(tmp_path, json.dumps(schema))).value_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "unfit"),
+    [
+        ({"pattern": "^[a-z]+$"}, '"abc"', '"Abc"'),
+        ({"patternProperties": {"^n": {"type": "integer"}}}, '{"n": 1, "m": "x"}', '{"n": "x"}'),
+        ({"patternProperties": {"^n": True}, "additionalProperties": False}, '{"n": 1}', '{"m": 1}'),
+        (
+            {"properties": {"a": True}, "patternProperties": {"^n": True}, "additionalProperties": {"type": "null"}},
+            '{"a": 1, "n": 1, "m": null}',
+            '{"m": 1}',
+        ),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$anchor": "b", "minimum": 1}}}, "2", "0"),
+        ({"$ref": "#b", "$defs": {"a": {"$anchor": "b", "minimum": 1}}}, "2", "0"),
+        ({"$id": "https://evil.test/s", "$ref": "#/$defs/a", "$defs": {"a": {"minimum": 1}}}, "2", "0"),
+    ],
+)
+def test_patterns_and_references_mean_what_json_schema_says(
+    tmp_path: Path, schema: dict[str, Any], fitting: str, unfit: str
+) -> None:
+    found = read_answer_schema(put(tmp_path, json.dumps(schema)))
+    assert found.value_of(fitting) == json.loads(fitting)
+    with pytest.raises(UnfitAnswerError):
+        found.value_of(unfit)
+
+
+@pytest.mark.parametrize("answer", ["NaN", "[1e999]", '"\\ud800"'])
+def test_only_what_is_json_again_is_an_answer(tmp_path: Path, answer: str) -> None:
+    with pytest.raises(UnfitAnswerError, match="is not JSON"):
+        read_answer_schema(put(tmp_path, "true")).value_of(answer)
 
 
 @pytest.mark.parametrize("answer", ["[" * 100_000, "1" * 4_000_001, "", "NaN and more"])

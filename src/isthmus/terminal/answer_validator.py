@@ -1,0 +1,146 @@
+"""The validator of answers against a user's JSON Schema (2020-12): in linear time, and without fetching anything.
+
+Patterns are searched by :mod:`isthmus.text.linear_pattern` as JavaScript's, which are JSON Schema's.
+Not here: the file of a schema and the text of an answer, see :mod:`isthmus.terminal.answer_schema`.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, cast
+
+from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
+from isthmus.text.visible import with_ellipsis
+
+REFERENCES = ("$ref", "$dynamicRef")
+SHOWN_CHARACTERS = 200
+
+
+class UnusableAnswerSchemaError(ValueError):
+    """A schema that is not used; the text says why, after the name of its file."""
+
+
+def validator_of(schema: Any) -> Any:
+    """Return the library's validator for a schema.
+
+    Raises:
+        UnusableAnswerSchemaError: it is not a schema, or has something that is not used.
+    """
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+
+    if not isinstance(schema, (dict, bool)):
+        raise UnusableAnswerSchemaError(f"is not a JSON Schema: it is a {type(cast('object', schema)).__name__}")
+    # First, because the library compiles the patterns to check them.
+    for part in _parts(cast("object", schema)):
+        _check_part(part, is_root=part is schema)
+    # An empty registry: the library's own would fetch the targets of references.
+    validator = _validators()(schema, registry=cast("Any", Registry)())
+    try:
+        validator.check_schema(schema)
+    except SchemaError as error:
+        raise UnusableAnswerSchemaError(f"is not a JSON Schema: {with_ellipsis(error.message, 500)}") from error
+    _check_references(schema)
+    return validator
+
+
+def _check_part(part: Mapping[str, Any], *, is_root: bool) -> None:
+    if isinstance(part.get("$id"), str) and not is_root:
+        raise UnusableAnswerSchemaError('has "$id" inside; leave it out, and refer to "#/$defs/NAME"')
+    if isinstance(named := part.get("patternProperties"), dict) and "unevaluatedProperties" in part:
+        raise UnusableAnswerSchemaError(
+            'has "patternProperties" beside "unevaluatedProperties"; use "additionalProperties"'
+        )
+    patterns = list(cast("dict[str, Any]", named)) if isinstance(named, dict) else []
+    if isinstance(pattern := part.get("pattern"), str):
+        patterns.append(pattern)
+    for source in patterns:
+        try:
+            _compiled(source)
+        except UnsupportedPatternError as error:
+            shown = with_ellipsis(source, SHOWN_CHARACTERS)
+            raise UnusableAnswerSchemaError(
+                f"has the pattern {shown}, which cannot be searched quickly: {error}"
+            ) from error
+
+
+def _check_references(schema: Any) -> None:
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    resource: Any = DRAFT202012.create_resource(schema)
+    resolver = cast("Any", Registry)().resolver_with_root(resource)
+    for part in _parts(schema):
+        for name in (part[key] for key in REFERENCES if isinstance(part.get(key), str)):
+            shown = with_ellipsis(name, SHOWN_CHARACTERS)
+            if not name.startswith("#"):
+                raise UnusableAnswerSchemaError(f"refers to {shown}, outside the file; write what it means below $defs")
+            try:
+                resolver.lookup(name)
+            except Unresolvable as error:
+                raise UnusableAnswerSchemaError(f"refers to {shown}, which it does not have") from error
+
+
+def _parts(schema: object) -> Iterator[Mapping[str, Any]]:
+    """Yield all objects of a schema, in any order."""
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            part = cast("dict[str, Any]", item)
+            yield part
+            waiting += part.values()
+        elif isinstance(item, list):
+            waiting += cast("list[object]", item)
+
+
+@cache
+def _validators() -> Any:
+    from isthmus.encoding.json_schema import draft_2020_12
+
+    draft = draft_2020_12()
+    from jsonschema import validators
+
+    checks = {
+        "pattern": _check_pattern,
+        "patternProperties": _check_pattern_properties,
+        "additionalProperties": _check_additional_properties,
+    }
+    return cast("Any", validators).extend(draft, checks)
+
+
+@cache
+def _compiled(source: str) -> LinearPattern:
+    return LinearPattern(source)
+
+
+def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(value, str) and not _compiled(pattern).is_in(value):
+        yield ValidationError(f"{with_ellipsis(value, SHOWN_CHARACTERS)!r} does not match {pattern!r}")
+
+
+def _check_pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, _: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            for pattern in patterns:
+                if _compiled(pattern).is_in(name):
+                    yield from validator.descend(inner, patterns[pattern], path=name, schema_path=pattern)
+
+
+def _check_additional_properties(validator: Any, rule: Any, value: Any, schema: Any) -> Iterator[Any]:
+    if not isinstance(value, dict):
+        return
+    from jsonschema.exceptions import ValidationError
+
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for name, inner in cast("dict[str, Any]", value).items():
+        if name in known or any(_compiled(pattern).is_in(name) for pattern in patterns):
+            continue
+        if rule is False:
+            yield ValidationError(
+                f"{with_ellipsis(name, SHOWN_CHARACTERS)!r} is unexpected: no other names are allowed"
+            )
+        else:
+            yield from validator.descend(inner, rule, path=name)
