@@ -102,6 +102,10 @@ class TaskSnapshot:
     parent: str = ""
 
 
+NO_TEXT = "See the attached file."
+"""Text of a message of files alone, since every message to an agent has one."""
+
+
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
     """A user's message to the agent.

@@ -1,5 +1,6 @@
 """The request of one start of the program: a conversation, one prompt without a user, or a list of sessions. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,13 +23,15 @@ class GivenRequest:
     continues: bool = False
     list_sessions: bool = False
     output_schema: Path | None = None
+    input_format: str = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """A request whose parts fit together.
 
-    ``prompt`` is run without a user; standard input may have the rest of it, or all. ``first_prompt`` begins a
+    ``prompt`` is run without a user; standard input may have the rest of it, or all. With ``takes_messages`` it has the
+    prompts, as lines of JSON. ``first_prompt`` begins a
     conversation. ``output_schema`` is a file with the schema of the answer. ``resume`` is ``latest`` or the id of a
     session.
     """
@@ -40,6 +43,7 @@ class RunRequest:
     resume: str | None
     list_sessions: bool
     output_schema: Path | None = None
+    takes_messages: bool = False
 
 
 def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
@@ -56,6 +60,8 @@ def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
     if given.continues and given.resume is not None:
         raise BadInputError("--continue and --resume cannot be used together; --continue is --resume latest")
     resume = LATEST if given.continues else given.resume
+    if given.input_format == "stream-json":
+        return _message_request(given, named, resume)
     if given.list_sessions:
         if named or resume is not None:
             raise BadInputError("--list-sessions cannot be used with a prompt, --resume or --continue")
@@ -72,3 +78,12 @@ def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
     if given.output_schema is not None and not is_headless:
         raise BadInputError("--output-schema needs a prompt: give one as an argument, with -p or on standard input")
     return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False, given.output_schema)
+
+
+def _message_request(given: GivenRequest, named: Sequence[str], resume: str | None) -> RunRequest:
+    if named or given.list_sessions:
+        other = named[0] if named else "--list-sessions"
+        raise BadInputError(f"--input-format stream-json takes its prompts from standard input; leave out {other}")
+    if given.output_format != "stream-json":
+        raise BadInputError("--input-format stream-json needs --output-format stream-json")
+    return RunRequest(True, None, None, given.output_format, resume, False, given.output_schema, takes_messages=True)

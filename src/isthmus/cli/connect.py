@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
 @click.option(
+    "--input-format",
+    type=click.Choice(["text", "stream-json"]),
+    default="text",
+    help="Standard input: the prompt, or lines of JSON with a message each (with -o stream-json and no prompt).",
+)
+@click.option(
     "--output-schema",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -72,6 +78,7 @@ def command(
     prompt: str | None,
     prompt_interactive: str | None,
     output_format: str,
+    input_format: str,
     output_schema: Path | None,
     token_file: Path | None,
     ca_file: Path | None,
@@ -86,7 +93,7 @@ def command(
     ISTHMUS_A2A_TOKEN.
     """
     given = GivenRequest(
-        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema
+        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema, input_format
     )
     request = run_request(given, is_typed=sys.stdin.isatty())
     workspace = None if workspace is None else absolute(workspace)
@@ -129,11 +136,11 @@ async def _connect(
 
 
 async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | None, workspace: str | None) -> int:
-    from isthmus.cli.run import answer_schema, whole_prompt
-    from isthmus.terminal.headless import HeadlessOptions, run_headless
+    from isthmus.cli.run import answer_schema, run_without_user, whole_prompt
+    from isthmus.terminal.headless import HeadlessOptions
 
     options = HeadlessOptions(
-        whole_prompt(request.prompt),
+        "" if request.takes_messages else whole_prompt(request.prompt),
         request.output_format,
         settings=_settings(folder),
         resume=request.resume,
@@ -141,7 +148,7 @@ async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | Non
         permission_hint=_permission_hint(agent.profile),
         schema=answer_schema(request.output_schema),
     )
-    return await run_headless(agent, options, sys.stdout, sys.stderr)
+    return await run_without_user(agent, options, request)
 
 
 def _settings(folder: str | None) -> JsonObject | None:

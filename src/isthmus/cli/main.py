@@ -84,6 +84,12 @@ class _Commands(LazyGroup):
     help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
 )
 @click.option(
+    "--input-format",
+    type=click.Choice(["text", "stream-json"]),
+    default="text",
+    help="Standard input: the prompt, or lines of JSON with a message each (with -o stream-json and no prompt).",
+)
+@click.option(
     "--output-schema",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -107,6 +113,7 @@ def command(
     prompt: str | None,
     prompt_interactive: str | None,
     output_format: str,
+    input_format: str,
     output_schema: Path | None,
     resume: str | None,
     continues: bool,
@@ -132,7 +139,7 @@ def command(
     from isthmus.cli.run import run
 
     given = GivenRequest(
-        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema
+        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema, input_format
     )
     return run(GivenOptions(**options), run_request(given, is_typed=sys.stdin.isatty()))
 

@@ -24,6 +24,7 @@ from isthmus.tools.tool_set import ToolScope
 if TYPE_CHECKING:
     from isthmus.mcp_host.host import McpHost
     from isthmus.terminal.answer_schema import AnswerSchema
+    from isthmus.terminal.headless import HeadlessOptions
     from isthmus.tools.servers import ServerStatus
 
 
@@ -111,17 +112,17 @@ def answer_schema(path: Path | None) -> "AnswerSchema | None":
 
 
 async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | None") -> int:
-    from isthmus.terminal.headless import HeadlessOptions, run_headless
+    from isthmus.terminal.headless import HeadlessOptions
     from isthmus.terminal.headless_output import ServerLine
 
-    prompt, resume = whole_prompt(request.prompt), request.resume
+    prompt, resume = "" if request.takes_messages else whole_prompt(request.prompt), request.resume
     hosts: list[McpHost] = []
-    # No user can ask again, so the only turn waits for the servers that it may use.
+    # No user can ask again, so the first turn waits for the servers that it may use.
     use = McpUse(
         wait_seconds=UNATTENDED_WAIT_SECONDS,
         on_unknown_trust=report_untrusted(sys.stderr),
         on_wait=WaitingNotice(sys.stderr),
-        is_for_one_turn=True,
+        is_for_one_turn=not request.takes_messages,
         on_host=hosts.append,
     )
     async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
@@ -148,7 +149,20 @@ async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | N
                 ServerLine(status.name, status.state.value, status.problem) for status in servers if not status.is_file
             ),
         )
-        return await run_headless(engine, options, sys.stdout, sys.stderr)
+        return await run_without_user(engine, options, request)
+
+
+async def run_without_user(agent: AgentClient, options: "HeadlessOptions", request: RunRequest) -> int:
+    """Run the prompt of ``options``, or the messages on standard input, and return the exit status."""
+    if not request.takes_messages:
+        from isthmus.terminal.headless import run_headless
+
+        return await run_headless(agent, options, sys.stdout, sys.stderr)
+    from isthmus.runtime.standard_streams import StandardStreams
+    from isthmus.terminal.headless_stream import run_stream
+
+    messages = StandardStreams(sys.stdin.fileno(), sys.stdout.fileno()).chunks()
+    return await run_stream(agent, options, messages, sys.stdout, sys.stderr)
 
 
 def missing_notice(servers: "Sequence[ServerStatus]") -> str:

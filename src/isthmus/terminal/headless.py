@@ -29,7 +29,7 @@ from isthmus.conversations import find_session
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.events import TaskState
+from isthmus.events import MessagePart, TaskState
 from isthmus.slash_commands.tree import read_line
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
@@ -84,7 +84,8 @@ class HeadlessOptions:
     ``settings`` are the AgentSettings of a new session. ``resume`` is ``latest`` or a session's id; ``latest`` is
     limited to sessions of ``workspace`` (an absolute path). ``model`` is for the ``init`` line if the agent does not
     report its model. ``servers`` is the status of the MCP servers at the beginning. ``permission_hint`` says how to
-    allow a refused call. ``schema`` is what the answer must fit.
+    allow a refused call. ``schema`` is what the answer must fit. ``files`` belong to the prompt. ``context_id`` is the
+    session to go on with, in place of ``resume``.
     """
 
     prompt: str
@@ -97,6 +98,8 @@ class HeadlessOptions:
     permission_hint: str = "answer it from an interactive session, or start the agent with --approval-mode"
     timeouts: FrontTimeouts = FrontTimeouts()
     schema: AnswerSchema | None = None
+    files: tuple[MessagePart, ...] = ()
+    context_id: str | None = None
 
 
 async def run_headless(
@@ -115,7 +118,7 @@ async def run_headless(
             expected = ", ".join(OUTPUT_FORMATS)
             notices.write(f"isthmus: unknown output format {visible_line(unknown)!r}; expected one of {expected}\n")
             return ExitCode.BAD_INPUT
-    run = _Run(agent, options, output, out)
+    run = HeadlessRun(agent, options, output, out)
     with signal_handlers({number: partial(run.interrupt, number) for number in (signal.SIGINT, signal.SIGTERM)}):
         error = await run.to_the_end()
     if not out.is_broken:
@@ -124,13 +127,16 @@ async def run_headless(
 
 
 @dataclass(slots=True)
-class _Run:
+class HeadlessRun:
+    """One turn without a user; ``context_id`` is that of its session, once it has begun."""
+
     agent: AgentClient
     options: HeadlessOptions
     output: HeadlessOutput
     out: OutputStream
     view: TaskView = field(default_factory=TaskView)
     task_id: str | None = None
+    context_id: str | None = None
     interrupted: asyncio.Event = field(default_factory=asyncio.Event)
     given_up: asyncio.Event = field(default_factory=asyncio.Event)
     exit_code: int = ExitCode.CANCELLED
@@ -181,7 +187,7 @@ class _Run:
             return _bad_input(str(error))
         except IsthmusError as error:
             return RunError(type(error).__name__, str(error), ExitCode.ERROR)
-        self.task_id = turn.task_id
+        self.task_id, self.context_id = turn.task_id, turn.snapshot.context_id
         stream = TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts)
         self.view = stream.view
         self.output.started(turn.snapshot, self.options.prompt)
@@ -212,7 +218,7 @@ class _Run:
         return None
 
     async def _start(self) -> Turn:
-        context_id = None
+        context_id = self.options.context_id
         if self.options.resume is not None:
             context_id = (await find_session(self.agent, self.options.resume, self.options.workspace)).context_id
         settings = self.options.settings
@@ -224,11 +230,13 @@ class _Run:
             return execution.turn
         schema = self.options.schema
         prompt = self.options.prompt if schema is None else f"{self.options.prompt}\n\n{schema.instruction}"
-        return await self.agent.prompt(PromptMessage(prompt, context_id=context_id, settings=settings))
+        files = self.options.files
+        parts = (MessagePart(text=prompt), *files) if files else ()
+        return await self.agent.prompt(PromptMessage(prompt, context_id=context_id, settings=settings, parts=parts))
 
     async def _command(self, scope: CommandScope) -> CommandMessage | None:
         """Return the slash command in the prompt; None for other prompts, even if they begin with a path."""
-        if not self.options.prompt.lstrip().startswith("/"):
+        if self.options.files or not self.options.prompt.lstrip().startswith("/"):
             return None
         try:
             tree = await self.agent.commands(scope)

@@ -17,6 +17,7 @@ WRONG = [
     pytest.param(["-p", "hi", "-m", "nope"], 42, "no model is called 'nope'", id="model"),
     pytest.param(["-p", "hi", "-m", "gemini:x"], 42, "GEMINI_API_KEY", id="key"),
     pytest.param(["-p", " "], 42, "prompt is empty", id="prompt"),
+    pytest.param(["--input-format", "stream-json", "-p", "hi"], 42, "leave out --prompt", id="messages and prompt"),
     pytest.param(["-p", "hi", "--workspace", "/no/such/folder"], 42, "/no/such/folder", id="workspace"),
     pytest.param(["-p", "hi", "--max-turns", "0"], 42, "--max-turns", id="value"),
     pytest.param(["-p", "hi", "--no-such-option"], 42, "--no-such-option", id="option"),

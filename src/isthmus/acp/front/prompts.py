@@ -17,14 +17,13 @@ from isthmus.acp.v1.content import (
     UnknownBlock,
 )
 from isthmus.acp.v1.updates import AvailableCommand, CommandInput
+from isthmus.client import NO_TEXT
 from isthmus.development_tool import SlashCommand
 from isthmus.events import MessagePart
 from isthmus.rpc.messages import INVALID_PARAMS, RpcError
 from isthmus.slash_commands.tree import SUBCOMMAND, CommandLine, all_commands, read_line
 
 MAXIMUM_BLOCKS = 1000
-NO_TEXT = "See the attached file."
-"""Text of a prompt that has none, since every message to an agent has one."""
 
 
 @dataclass(frozen=True, slots=True)
