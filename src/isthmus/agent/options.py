@@ -8,6 +8,7 @@ from pathlib import Path
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.tool_search.loading import SearchOptions
+from isthmus.files.path_rules import PathAccess
 from isthmus.models.base import Effort
 from isthmus.tools.workspace import Workspace
 
@@ -52,9 +53,15 @@ class AgentOptions:
     included_folders: tuple[Path, ...] = ()
     may_include_folders: bool = False
 
-    def workspace_of(self, folder: Path, user: str, added: Iterable[str] = ()) -> Workspace:
-        """Return the workspace of a session in ``folder``, with the folders that were ``added`` to the session."""
-        return Workspace(folder) if user else Workspace(folder, (*self.included_folders, *map(Path, added)))
+    def workspace_of(
+        self, folder: Path, user: str, added: Iterable[str] = (), access: PathAccess | None = None
+    ) -> Workspace:
+        """Return the workspace of a session in ``folder``, with the folders that were ``added`` to the session.
+
+        ``access`` has the rules on its paths.
+        """
+        others = () if user else (*self.included_folders, *map(Path, added))
+        return Workspace(folder, others, access or PathAccess())
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """Return the environment of a user's commands; only the local user's contains secrets."""

@@ -1,19 +1,19 @@
 """Hooks of Gemini CLI and Claude Code, read from their settings: programs that run before and after tools.
 
-The reading of values is pure; :func:`read_hooks` reads Claude Code's files. :mod:`isthmus.agent.hooks` runs the hooks.
+Pure; :mod:`isthmus.settings.claude_files` reads Claude Code's files, and :mod:`isthmus.agent.hooks` runs the hooks.
 Hooks of a project count only in a trusted folder. A hook that could refuse something and is not run here is a problem,
 which refuses ``yolo``; one that could not is a notice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.settings import values
+from isthmus.settings.claude_files import ClaudeFiles
 from isthmus.settings.extensions import Extension
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
-from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
+from isthmus.settings.sources import OF_OWNER, Owner, Sources
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_HOOKS = 100
@@ -88,21 +88,12 @@ _CLAUDE = _Form(
     1.0,
 )
 
-CLAUDE_GUARDS: Mapping[str, str] = {
-    "permissions.deny": "rules deny tools",
-    "permissions.ask": "rules have tools asked about",
-    "permissions.disableBypassPermissionsMode": "the mode that asks nothing is forbidden",
-}
-"""Keys of Claude Code's settings that forbid something, each with its effect there, and are not applied here."""
 _ALL_OFF = "disableAllHooks"
-_SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
 
 
-def read_hooks(
-    files: Sources, project: Path, home: Path, environment: Mapping[str, str], extensions: Sequence[Extension] = ()
-) -> Hooks:
-    """Return the hooks of Gemini CLI's settings files, its extensions and Claude Code's files, in ``project``."""
-    found = [*_of_gemini(files, extensions), *_of_claude(files, project, home, environment)]
+def read_hooks(files: Sources, claude: ClaudeFiles, extensions: Sequence[Extension] = ()) -> Hooks:
+    """Return the hooks of Gemini CLI's settings files, its extensions and Claude Code's files."""
+    found = [*_of_gemini(files, extensions), *_of_claude(claude, is_trusted=files.is_trusted)]
     hooks = tuple(dict.fromkeys(hook for each in found for hook in each.hooks))
     problems = [problem for each in found for problem in each.problems]
     if len(hooks) > MAXIMUM_HOOKS:
@@ -133,38 +124,17 @@ _CONFIG_NAMES = ("enabled", "disabled", "notifications")
 """Names beside the events in older settings files, which are not events."""
 
 
-def _of_claude(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> Iterator[Hooks]:
+def _of_claude(claude: ClaudeFiles, *, is_trusted: bool) -> Iterator[Hooks]:
     """Yield the hooks of each of Claude Code's files; those of the machine cannot be switched off."""
-    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-    places = [(Owner.SYSTEM, path / "managed-settings.json") for path in _SYSTEM_FOLDERS]
-    places.append((Owner.USER, folder / "settings.json"))
-    own = project / ".claude"
-    if files.is_trusted and own != folder:
-        places += [(Owner.PROJECT, own / name) for name in ("settings.json", "settings.local.json")]
+    yield Hooks(notices=claude.notices)
     is_off = False
-    for owner, path in places:
-        where = str(path)
-        if not files.names_files:
-            where = f"the project's .claude/{path.name}" if owner is Owner.PROJECT else OF_OWNER
-        try:
-            if owner is Owner.SYSTEM and (problem := insecure_system_file(path)) is not None:
-                yield Hooks(notices=(problem,))
-                continue
-            settings = read_values(path) or {}
-        except (SettingsError, ValueError):
-            yield Hooks(problems=(f"{where} cannot be read, so hooks in it do not run",))
+    for file in claude.files:
+        if file.owner is Owner.PROJECT and not is_trusted:
             continue
-        guards = [f"{key} in {where}" for key in CLAUDE_GUARDS if _at(settings, key)]
-        if owner is Owner.USER and settings.get(_ALL_OFF) is True:
-            is_off = True
-        is_file_off = owner is not Owner.SYSTEM and (is_off or settings.get(_ALL_OFF) is True)
-        parsed = Hooks() if is_file_off else _parse(_CLAUDE, as_object(settings.get("hooks")), where, set())
-        yield replace(parsed, problems=(*parsed.problems, *guards))
-
-
-def _at(settings: Mapping[str, object], key: str) -> object:
-    group, name = key.split(".")
-    return as_object(settings.get(group)).get(name)
+        is_file_off = file.values.get(_ALL_OFF) is True
+        is_off = is_off or (is_file_off and file.owner is Owner.USER)
+        if file.owner is Owner.SYSTEM or not (is_off or is_file_off):
+            yield _parse(_CLAUDE, as_object(file.values.get("hooks")), file.where, set())
 
 
 def _parse(form: _Form, events: Mapping[str, object], where: str, names_off: Iterable[str]) -> Hooks:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
+from isthmus.settings.claude_files import read_claude_files
 from isthmus.settings.env_files import EXCLUDED_VARIABLES
 from isthmus.settings.extensions import Extensions, find_extensions
 from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.hook_files import Hooks, read_hooks
 from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
 from isthmus.settings.sources import OF_OWNER, Sources, read_sources
@@ -59,7 +61,7 @@ class Settings:
     context_files: tuple[str, ...] = ()
     """``context.fileName``: one name or several."""
     included_folders: tuple[str, ...] = ()
-    """``context.includeDirectories``, as they are written."""
+    """``context.includeDirectories`` and Claude Code's ``permissions.additionalDirectories``, as they are written."""
     journal_maximum_size: int | None = None
     """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
     attention: str | None = None
@@ -99,8 +101,10 @@ def load_settings(
     project_model, refused_model = _project_model(files)
     policies = read_policies(files, project, home)
     extensions = find_extensions(home, project, environment)
-    hooks = read_hooks(files, project, home, environment, extensions.enabled)
-    guards = (*missing_guards(files), *policies.problems, *hooks.problems, *_extension_guards(extensions))
+    claude = read_claude_files(files, project, home, environment)
+    hooks = read_hooks(files, claude, extensions.enabled)
+    permissions = read_permissions(files, claude, project, home)
+    guards = _guards(files, policies, hooks, permissions, extensions)
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     return Settings(
         model=_model(files, of_project=False),
@@ -115,17 +119,21 @@ def load_settings(
         uses_subagents=not values.is_off(of("experimental.enableAgents"), "experimental.enableAgents"),
         disabled_subagents=values.switched_off(of("agents.overrides"), "agents.overrides"),
         fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
-        approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str),
+        approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str)
+        or permissions.mode,
         allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),
         max_model_turns=limit or None,
         stops_loops=not values.first(of("model.disableLoopDetection"), "model.disableLoopDetection", bool),
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         has_vi_keys=bool(values.first(of("general.vimMode"), "general.vimMode", bool)),
-        included_folders=tuple(
-            name
-            for _, names in values.lists(of("context.includeDirectories"), "context.includeDirectories")
-            for name in names
+        included_folders=(
+            *(
+                name
+                for _, names in values.lists(of("context.includeDirectories"), "context.includeDirectories")
+                for name in names
+            ),
+            *permissions.folders,
         ),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),
         journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
@@ -140,7 +148,7 @@ def load_settings(
             values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
         ),
         sandbox=values.sandbox(of("tools.sandbox")),
-        rules=_folder_rules(files, policies, hooks, extensions),
+        rules=_folder_rules(files, policies, hooks, permissions, extensions),
         excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
         or EXCLUDED_VARIABLES,
         ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
@@ -152,6 +160,7 @@ def load_settings(
             *extensions.problems,
             *policies.unused,
             *hooks.notices,
+            *permissions.notices,
             *refused_model,
             *_ignored(files, project),
         ),
@@ -168,19 +177,31 @@ def load_folder_rules(
     """
     files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
     extensions = find_extensions(home, project, environment)
-    hooks = read_hooks(files, project, home, environment, extensions.enabled)
-    return _folder_rules(files, read_policies(files, project, home), hooks, extensions)
+    claude = read_claude_files(files, project, home, environment)
+    hooks = read_hooks(files, claude, extensions.enabled)
+    permissions = read_permissions(files, claude, project, home)
+    return _folder_rules(files, read_policies(files, project, home), hooks, permissions, extensions)
 
 
-def _folder_rules(files: Sources, policies: Policies, hooks: Hooks, extensions: Extensions) -> FolderRules:
-    guards = (*missing_guards(files), *policies.problems, *hooks.problems, *_extension_guards(extensions))
+def _folder_rules(
+    files: Sources, policies: Policies, hooks: Hooks, permissions: Permissions, extensions: Extensions
+) -> FolderRules:
+    guards = _guards(files, policies, hooks, permissions, extensions)
     return FolderRules(
         _tool_rules(files, extensions),
-        _yolo_refusal(files, guards),
+        _yolo_refusal(files, guards) or permissions.yolo_refusal,
         _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
         policies.rules,
         hooks.hooks,
+        permissions.rules,
     )
+
+
+def _guards(
+    files: Sources, policies: Policies, hooks: Hooks, permissions: Permissions, extensions: Extensions
+) -> tuple[str, ...]:
+    of_extensions = _extension_guards(extensions)
+    return (*missing_guards(files), *policies.problems, *hooks.problems, *permissions.problems, *of_extensions)
 
 
 def _extension_guards(extensions: Extensions) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from typing import cast
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.files.atomic import read_regular
 from isthmus.settings import values
-from isthmus.settings.rules import PolicyRule, RuleDecision, in_order
+from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules import PolicyRule, in_order
 from isthmus.settings.sources import OF_OWNER, Sources, insecure_system_file, system_folder
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 

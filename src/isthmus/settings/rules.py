@@ -5,9 +5,11 @@ Every settings file counts for the rules of a folder, and each can only forbid m
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from typing import TypeVar
 
 from isthmus.settings.hooks import Hook
+from isthmus.settings.permissions import PermissionRule
+from isthmus.settings.rule_decision import RuleDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,6 @@ class ToolRules:
     excluded: tuple[ToolList, ...] = ()
     core: tuple[ToolList, ...] = ()
     confirmed: tuple[ToolList, ...] = ()
-
-
-class RuleDecision(Enum):
-    """Decision of a rule of a policy file, by its name there."""
-
-    ALLOW = "allow"
-    ASK = "ask_user"
-    DENY = "deny"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,8 @@ class FolderRules:
     """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call.
 
     ``yolo_refusal`` is the reason why ``yolo`` is refused, or None. ``policies`` are the rules of policy files, those
-    that count first at the beginning. ``hooks`` are programs that run before and after tools.
+    that count first at the beginning, and ``permissions`` those of Claude Code. ``hooks`` are programs that run before
+    and after tools.
     """
 
     tools: ToolRules = field(default_factory=ToolRules)
@@ -103,6 +98,7 @@ class FolderRules:
     keeps_answers: bool = True
     policies: tuple[PolicyRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    permissions: tuple[PermissionRule, ...] = ()
 
     def __or__(self, other: "FolderRules") -> "FolderRules":
         """Return the rules that forbid what either forbids."""
@@ -116,6 +112,7 @@ class FolderRules:
             self.keeps_answers and other.keeps_answers,
             _merged(self.policies, other.policies),
             tuple(dict.fromkeys((*self.hooks, *other.hooks))),
+            _common(self.permissions, other.permissions),
         )
 
     def described(self) -> tuple[str, ...]:
@@ -124,7 +121,8 @@ class FolderRules:
         yolo = () if self.yolo_refusal is None else (f"approval mode yolo: {self.yolo_refusal}",)
         kept = () if self.keeps_answers else ("no answer holds for more than one call",)
         hooks = dict.fromkeys(hook.where for hook in self.hooks)
-        forbidding = [rule.where for rule in self.policies if rule.decision is not RuleDecision.ALLOW]
+        ruled = (*self.policies, *self.permissions)
+        forbidding = [rule.where for rule in ruled if rule.decision is not RuleDecision.ALLOW]
         return (*(f"{rules.key} of {rules.where}" for rules in lists), *dict.fromkeys(forbidding), *hooks, *yolo, *kept)
 
 
@@ -150,6 +148,9 @@ def _both(first: tuple[ToolList, ...], second: tuple[ToolList, ...]) -> tuple[To
     return tuple(dict.fromkeys((*first, *second)))
 
 
+_Rule = TypeVar("_Rule", PolicyRule, PermissionRule)
+
+
 def in_order(rules: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
     """Return rules in the order in which they count: of the same priority the stricter one first."""
     strictness = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
@@ -157,9 +158,12 @@ def in_order(rules: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
 
 
 def _merged(first: tuple[PolicyRule, ...], second: tuple[PolicyRule, ...]) -> tuple[PolicyRule, ...]:
+    return in_order(_common(first, second))
+
+
+def _common(first: tuple[_Rule, ...], second: tuple[_Rule, ...]) -> tuple[_Rule, ...]:
     """Return the rules of two folders; what only one of them allows is not allowed."""
     common = set(first) & set(second)
-    kept = [
+    return tuple(
         rule for rule in dict.fromkeys((*first, *second)) if rule in common or rule.decision is not RuleDecision.ALLOW
-    ]
-    return in_order(kept)
+    )

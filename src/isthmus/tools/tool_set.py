@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from isthmus.development_tool import McpServerSettings
 from isthmus.settings.hooks import Hook
+from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rules import PolicyRule
 from isthmus.tools.base import Tool
 
@@ -59,8 +60,8 @@ class ToolSet:
     ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
     require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
     ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
-    the rules of policy files, which decide each call; ``hooks`` run before and after each. ``readable_folders`` are
-    folders outside the workspace whose files the model may read.
+    the rules of policy files, which decide each call, ``permissions`` those of Claude Code; ``hooks`` run before and
+    after each. ``readable_folders`` are folders outside the workspace whose files the model may read.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
@@ -75,6 +76,7 @@ class ToolSet:
     policies: tuple[PolicyRule, ...] = ()
     hooks: tuple[Hook, ...] = ()
     readable_folders: tuple[Path, ...] = ()
+    permissions: tuple[PermissionRule, ...] = ()
 
     @classmethod
     def of(cls, *tools: Tool) -> "ToolSet":

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
+from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home
 from isthmus.tools.failure import ToolFailure
 
 OUTSIDE_WORKSPACE = "outside_workspace"
 IGNORED_FILE = "ignored_file"
 PROTECTED_PATH = "protected_path"
+FORBIDDEN_PATH = "permission_denied"
 ENTRIES_BETWEEN_LOOKS = 100
 """Number of entries of one folder after which a walk checks whether to stop; ignore files make some of them slow."""
 
@@ -24,18 +26,23 @@ ENTRIES_BETWEEN_LOOKS = 100
 class Visibility:
     """Rules for showing the entries of one folder; None for a kind of rules that is not used.
 
-    `above` is the path from the top of the git repository to the workspace, empty or with a final slash.
+    `above` is the path from the top of the git repository to the workspace, empty or with a final slash. `rules` are
+    rules on paths, and `root` is the path of the workspace, which their paths begin with.
     """
 
     git: IgnoreScope | None
     gemini: IgnoreScope | None
     above: str = ""
+    root: str = ""
+    rules: PathRules | None = None
 
     def hides(self, relative: str, name: str) -> bool:
         """Return whether an entry is ignored; `relative` to the workspace; both strings end in a slash for a folder."""
         if name in (".git", ".git/"):
             return True
         if self.gemini is not None and self.gemini.files and self.gemini.ignores(relative, name):
+            return True
+        if self.rules is not None and self.rules.hides(f"{self.root}/{relative}", name):
             return True
         return self.git is not None and bool(self.git.files) and self.git.ignores(self.above + relative, name)
 
@@ -56,14 +63,18 @@ class FoundFile:
     entry: os.DirEntry[str]
 
 
+_EVERYTHING = PathAccess()
+
+
 class Workspace:
     """The folder of a task, the further folders that the user has included, and the closed paths in them.
 
     Paths in a further folder are absolute wherever others are relative to the workspace.
     """
 
-    def __init__(self, root: Path, others: Iterable[Path] = ()) -> None:
+    def __init__(self, root: Path, others: Iterable[Path] = (), access: PathAccess = _EVERYTHING) -> None:
         self.root = root.resolve()
+        self._access = access
         self.others = tuple(
             dict.fromkeys(other for folder in others if not (other := folder.resolve()).is_relative_to(self.root))
         )
@@ -99,14 +110,15 @@ class Workspace:
     def _around(self, path: Path) -> "Workspace":
         """Return the workspace whose own folder a resolved path is in: this one, or one for a further folder."""
         root = self._root_of(path)
-        return self if root in (None, self.root) else Workspace(root)
+        return self if root in (None, self.root) else Workspace(root, access=self._access)
 
     def open_path(self, path: str, *others: Path) -> Path:
         """Resolve a path in order to read it. The files `others`, and those below such folders, may be read, too.
 
         Raises:
-            ToolFailure: as :meth:`resolve`, or a .geminiignore file names the path or a folder above it.
+            ToolFailure: as :meth:`resolve`, or a rule or a .geminiignore file names the path or a folder above it.
         """
+        self._require_access(path, self._access.closed)
         for allowed in others:
             if (kept := _resolved_in(path, allowed)) is not None:
                 return kept
@@ -122,11 +134,19 @@ class Workspace:
         Raises:
             ToolFailure: as :meth:`open_path`, or the path is in a .git folder, where a file can become a command.
         """
+        self._require_access(path, self._access.fixed)
         resolved = self.open_path(path)
         if ".git" in (part.lower() for part in resolved.relative_to(self._around(resolved).root).parts):
             message = f"{_quote(path)} belongs to git and may not be written; use git commands instead"
             raise ToolFailure(message, PROTECTED_PATH)
         return resolved
+
+    def _require_access(self, path: str, rules: tuple[PathRule, ...]) -> None:
+        """Raise ToolFailure if a rule is about a path, or about the file that it leads to through links."""
+        if not rules or "\0" in path:
+            return
+        if (rule := compiled(rules).find_followed(str(self.root / expand_home(path)))) is not None:
+            raise ToolFailure(f"{_quote(path)} is closed to the agent: {rule.where} forbids it", FORBIDDEN_PATH)
 
     def relative(self, path: Path) -> str:
         """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself.
@@ -144,7 +164,11 @@ class Workspace:
         if (around := self._around(folder)) is not self:
             return around.visibility(folder, git=git, gemini=gemini)
         above, scope = self._git_scope_above() if git else ("", None)
-        visible = Visibility(scope, IgnoreScope(".geminiignore") if gemini else None, above)
+        hidden = (*self._access.closed, *self._access.unlisted)
+        rules = compiled(hidden) if hidden else None
+        visible = Visibility(
+            scope, IgnoreScope(".geminiignore") if gemini else None, above, str(self.root).rstrip("/"), rules
+        )
         current = self.root
         for part in folder.relative_to(self.root).parts:
             visible = visible.inside(current, _with_slash(self.relative(current)), _ignore_names(current))

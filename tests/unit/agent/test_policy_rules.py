@@ -4,7 +4,8 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.policy_rules import NamedTool, RuledCall, arguments_text, exclusion, rule_on
-from isthmus.settings.rules import PolicyRule, RuleDecision, in_order
+from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules import PolicyRule, in_order
 
 DENY, ASK, ALLOW = RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW
 SHELL = NamedTool(frozenset({"run_shell_command", "ShellTool"}), "run_shell_command")

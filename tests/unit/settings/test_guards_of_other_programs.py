@@ -63,11 +63,16 @@ CLAUDE_SERVED: dict[str, Any] = {
     "hooks.SessionStart": HOOK,
     "hooks.Stop": HOOK,
     "hooks.SubagentStop": HOOK,
-}
-CLAUDE_NAMED: dict[str, Any] = {
     "permissions.deny": ["Read(./.env)"],
     "permissions.ask": ["Bash(git push:*)"],
+    "permissions.allow": ["Bash(npm run test:*)"],
+    "permissions.additionalDirectories": ["../docs"],
+    "permissions.defaultMode": "plan",
     "permissions.disableBypassPermissionsMode": "disable",
+}
+CLAUDE_NAMED: dict[str, Any] = {
+    "permissions.deny": ["Bash(command:rm *)"],
+    "permissions.ask": ["Agent(model:opus)"],
     "hooks.TaskCompleted": HOOK,
     "hooks.AnEventOfLater": HOOK,
 }
@@ -94,8 +99,9 @@ def effects(tmp_path: Path, program: str, values: dict[str, Any]) -> tuple[Any, 
     usable = [server.name for server in servers if not hasattr(server, "problem")]
     skills = (settings.uses_skills, settings.disabled_skills)
     subagents = (settings.uses_subagents, settings.disabled_subagents)
-    rules = (settings.rules.described(), skills, subagents, settings.sandbox)
-    return (rules, settings.ignores_local_env), usable, settings.guards
+    rules = (settings.rules.described(), skills, subagents, settings.sandbox, settings.rules.permissions)
+    others = (settings.ignores_local_env, settings.included_folders, settings.approval_mode)
+    return (rules, others), usable, settings.guards
 
 
 @pytest.mark.parametrize(

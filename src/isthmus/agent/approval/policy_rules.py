@@ -16,7 +16,8 @@ from typing import Any
 
 from isthmus.agent.approval.policy import SHELL_NAMES, ApprovalMode
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
-from isthmus.settings.rules import PolicyRule, RuleDecision
+from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules import PolicyRule
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 _FOREIGN_TO_NAMES = re.compile(r"[^A-Za-z0-9_.-]")

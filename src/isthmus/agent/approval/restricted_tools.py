@@ -11,10 +11,12 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import override
 
+from isthmus.agent.approval.permission_rules import withheld
 from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
+from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.sources import SettingsError
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
@@ -87,7 +89,7 @@ class RestrictedTools(ToolSource):
         except SettingsError as error:
             # Without the rules, the forbidden tools are unknown.
             raise ToolFailure(str(error), "settings") from error
-        shown = restrict(whole, rules.tools, rules.policies)
+        shown = restrict(whole, rules.tools, rules.policies, rules.permissions)
         if (rules.yolo_refusal, rules.keeps_answers, rules.hooks) != (None, True, ()):
             shown = replace(
                 shown, yolo_refusal=rules.yolo_refusal, keeps_answers=rules.keeps_answers, hooks=rules.hooks
@@ -96,9 +98,14 @@ class RestrictedTools(ToolSource):
         return shown
 
 
-def restrict(tools: ToolSet, rules: ToolRules, policies: tuple[PolicyRule, ...] = ()) -> ToolSet:
-    """Return the tools that the rules allow; ``policies`` decide on single calls too, and go along."""
-    if rules == ToolRules() and not policies:
+def restrict(
+    tools: ToolSet,
+    rules: ToolRules,
+    policies: tuple[PolicyRule, ...] = (),
+    permissions: tuple[PermissionRule, ...] = (),
+) -> ToolSet:
+    """Return the tools that the rules allow; ``policies`` and ``permissions`` decide on single calls, and go along."""
+    if rules == ToolRules() and not policies and not permissions:
         return tools
     servers = {name: server.name for server in tools.servers for name in server.tools}
     kept: dict[str, Tool] = {}
@@ -106,7 +113,8 @@ def restrict(tools: ToolSet, rules: ToolRules, policies: tuple[PolicyRule, ...] 
     asked: dict[str, str] = {}
     for name, tool in tools.tools.items():
         spellings = _spellings(tool, servers.get(name))
-        reason = _refusal(spellings, rules) or exclusion(policies, named_tool(tool, servers.get(name)))
+        named = named_tool(tool, servers.get(name))
+        reason = _refusal(spellings, rules) or exclusion(policies, named) or withheld(permissions, named)
         if reason is not None:
             refusals[name] = reason
             continue
@@ -123,6 +131,7 @@ def restrict(tools: ToolSet, rules: ToolRules, policies: tuple[PolicyRule, ...] 
         refusals=refusals,
         always_asked={**tools.always_asked, **asked},
         policies=policies or tools.policies,
+        permissions=permissions or tools.permissions,
     )
 
 

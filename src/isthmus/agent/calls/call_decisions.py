@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isthmus.agent.approval.kept_approvals import SessionApprovals
+from isthmus.agent.approval.permission_rules import may_permit
 from isthmus.agent.approval.policy import (
     CANCEL,
     PROCEED_ONCE,
@@ -36,7 +37,7 @@ from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, FileDiff, McpDetails
-from isthmus.settings.rules import RuleDecision
+from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
 from isthmus.tools.tool_set import ToolSet
 
@@ -127,13 +128,14 @@ class CallDecisions:
         if isinstance(tool, AskingTool) or tool.name in self.tools.always_asked:
             return False
         server = server_of(self.tools, tool.name)
-        if may_allow(self.tools.policies, named_tool(tool, server)):
+        named = named_tool(tool, server)
+        if may_allow(self.tools.policies, named) or may_permit(self.tools.permissions, named):
             return True
         now = replace(policy, grants=policy.grants | self._present_grants())
         return not is_always_refused(now, tool.name, tool.kind, server)
 
     def ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
-        """Return the decision of the policy files on a call; None if no rule applies."""
+        """Return the decision of policy files and permission rules on a call; None if no rule applies."""
         workspace = Path(self._session.workspace)
         return ruling_of(self.tools, tool, item.request.arguments, proposal, self.policy, workspace)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff
+from isthmus.files.path_rules import expand_home
 
 _FILE = ("file_path", "path", "absolute_path")
 _FOLDER = ("dir_path", "path")
@@ -33,7 +34,7 @@ def effect_of(
     if given is not None:
         for name in names:
             effect.pop(name, None)
-        effect[names[0]] = os.path.normpath(workspace / given)
+        effect[names[0]] = os.path.normpath(workspace / expand_home(given))
     if isinstance(proposal, FileDiff):
         effect |= {"file_path": proposal.file_path, "content": proposal.new_content}
     return effect

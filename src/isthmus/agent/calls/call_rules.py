@@ -1,14 +1,16 @@
-"""Decision of the policy files on a call of a session's tools. Pure; the rules are in the session's ToolSet."""
+"""Decision of policy files and permission rules on a call of a session's tools; the rules are in its ToolSet."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from isthmus.agent.approval.permission_rules import PermittedCall, permission_on
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.development_tool import ConfirmationDetails
+from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolSet
 
@@ -26,9 +28,15 @@ def ruling_of(
     policy: Policy,
     workspace: Path,
 ) -> Ruling | None:
-    """Return the decision of the policy files on a call; None if no rule applies."""
-    if not tools.policies:
+    """Return the stricter decision of policy files and permission rules on a call; None if no rule applies."""
+    if not tools.policies and not tools.permissions:
         return None
     effect = effect_of(tool.name, arguments, proposal, workspace)
     named = named_tool(tool, server_of(tools, tool.name))
-    return rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect))
+    found = (
+        rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect)),
+        permission_on(tools.permissions, PermittedCall(named, effect, workspace)) if tools.permissions else None,
+    )
+    by_decision = {ruling.decision: ruling for ruling in reversed(found) if ruling is not None}
+    order = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
+    return next((by_decision[decision] for decision in order if decision in by_decision), None)

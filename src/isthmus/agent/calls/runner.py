@@ -14,6 +14,7 @@ from typing import assert_never
 
 from isthmus.agent.approval.kept_approvals import SessionApprovals
 from isthmus.agent.approval.outside_reads import allowed_reads, details_of, options_of
+from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.approval.policy import (
     CANCEL,
     DENIED,
@@ -61,7 +62,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
-from isthmus.settings.rules import RuleDecision
+from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import (
     Approved,
     AskingTool,
@@ -347,7 +348,9 @@ class CallRunner:
     def _context(self, item: OpenCall) -> ToolContext:
         session = self._session
         return ToolContext(
-            self._options.workspace_of(Path(session.workspace), session.user, session.folders),
+            self._options.workspace_of(
+                Path(session.workspace), session.user, session.folders, access_of(self._tools.permissions)
+            ),
             item.request.id,
             self._options.output_folder / self._session.task_id,
             self._options.environment_of(self._session.user),

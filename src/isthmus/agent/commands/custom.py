@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation
 from isthmus.agent.commands.injecting import inject
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
+from isthmus.tools.workspace import Workspace
 
 SHELL = "run_shell_command"
 
@@ -47,9 +49,8 @@ def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) 
 async def run_custom(command: CustomCommand, context: CommandContext) -> None:
     """Read the files and run the shell commands of the prompt, then send it to the model."""
     template, args = command.template, context.args
-    contents = {
-        path: await asyncio.to_thread(inject, context.workspace, path) for path in dict.fromkeys(template.files(args))
-    }
+    workspace = Workspace(context.workspace, access=access_of(context.tools.permissions))
+    contents = {path: await asyncio.to_thread(inject, workspace, path) for path in dict.fromkeys(template.files(args))}
     outputs: list[str] = []
     wanted = template.shell_commands(args)
     if wanted:

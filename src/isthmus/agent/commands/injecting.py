@@ -19,13 +19,12 @@ MAXIMUM_ENTRIES = 1_000
 """Maximum number of files in a listing."""
 
 
-def inject(root: Path, shown: str) -> str:
-    """Return the text for ``@{shown}`` in the workspace ``root``.
+def inject(workspace: Workspace, shown: str) -> str:
+    """Return the text for ``@{shown}`` in a workspace.
 
     Raises:
         ToolFailure: the file does not exist, is out of reach or ignored, or is not text.
     """
-    workspace = Workspace(root)
     path = workspace.open_path(shown)
     if path != workspace.root and _is_ignored(workspace, path):
         raise ToolFailure(f"@{{{shown}}}: it is not read, since an ignore file of the project names it", "ignored_file")

@@ -1,6 +1,5 @@
 """Names of tools and JSON of calls as hooks of Gemini CLI and of Claude Code expect them. Pure."""
 
-import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,32 +8,11 @@ from typing import Any, assert_never
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.shell_command import analyse
+from isthmus.settings.claude_names import CLAUDE_NAMES
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
+from isthmus.text.wildcards import matches_wildcard
 
-CLAUDE_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "activate_skill": ("Skill",),
-        "apply_patch": ("Edit", "MultiEdit", "Write"),
-        "ask_user": ("AskUserQuestion",),
-        "glob": ("Glob",),
-        "google_web_search": ("WebSearch",),
-        "grep_search": ("Grep",),
-        "invoke_agent": ("Task", "Agent"),
-        "list_directory": ("LS",),
-        "list_mcp_resources": ("ListMcpResourcesTool",),
-        "notebook_edit": ("NotebookEdit",),
-        "read_file": ("Read",),
-        "read_many_files": ("Read",),
-        "read_mcp_resource": ("ReadMcpResourceTool",),
-        "replace": ("Edit", "MultiEdit"),
-        "run_shell_command": ("Bash",),
-        "web_fetch": ("WebFetch",),
-        "write_file": ("Write",),
-        "write_todos": ("TodoWrite",),
-    }
-)
-"""Names that Claude Code gives the same tools, the usual one first."""
 GEMINI_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"apply_patch": ("replace", "write_file"), "notebook_edit": ("replace", "write_file")}
 )
@@ -256,7 +234,7 @@ def _fulfils(condition: str, name: str, call: HookedCall) -> bool:
         return True
     glob = pattern.replace(":*", " *")
     parts = [command, *(" ".join(simple.words) for simple in analysis.commands)]
-    return any(fnmatch.fnmatchcase(text, glob) for part in parts for text in (part, f"{part} "))
+    return any(matches_wildcard(glob, text) for part in parts for text in (part, f"{part} "))
 
 
 def _gemini_input(name: str, call: HookedCall) -> Mapping[str, Any]:

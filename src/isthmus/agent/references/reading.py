@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.open_call import OpenCall
@@ -80,7 +81,8 @@ async def read_references(
         for number, reference in enumerate(_distinct(found), 1):
             resources[f"reference-{stem}-{number}"] = reference
         starts = {reference.start for reference in found if reference.is_known}
-        workspace = options.workspace_of(scope.workspace, session.user, session.folders)
+        access = access_of(tools.permissions)
+        workspace = options.workspace_of(scope.workspace, session.user, session.folders, access)
         in_workspace = await asyncio.to_thread(find_file_references, prompt.text, workspace, starts)
         for file in in_workspace:
             # By its text: after a crash fewer files may be there.

@@ -14,6 +14,7 @@ from typing import Any, cast
 from isthmus.mcp_host.config.enablement import enablement_key
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
+from isthmus.text.wildcards import matches_wildcard
 
 _HOST = re.compile(r"[^/?#]*")
 _COMMAND_KEYS = ("command", "args", "env", "cwd", "httpUrl", "url", "type")
@@ -220,8 +221,8 @@ def _fits(pattern: str, url: str, *, is_denial: bool) -> bool:
         if not is_denial:
             return False  # Programs do not agree on the host of such a URL.
         host = host.rpartition("@")[2]
-    hosts = _glob(wanted[0].lower(), given[0].lower()) and _glob(wanted[1].lower(), host)
-    return hosts and _glob(wanted[2], given[2])
+    hosts = matches_wildcard(wanted[0].lower(), given[0].lower()) and matches_wildcard(wanted[1].lower(), host)
+    return hosts and matches_wildcard(wanted[2], given[2])
 
 
 def _parts(url: str) -> tuple[str, str, str]:
@@ -230,23 +231,6 @@ def _parts(url: str) -> tuple[str, str, str]:
     host = _HOST.match(rest)
     end = 0 if host is None else host.end()
     return scheme, rest[:end], rest[end:]
-
-
-def _glob(pattern: str, text: str) -> bool:
-    """Return whether a text fits a pattern with ``*``, in linear time."""
-    first, *others = pattern.split("*")
-    if not others:
-        return text == pattern
-    *middle, last = others
-    end = len(text) - len(last)
-    if not text.startswith(first) or not text.endswith(last) or end < len(first):
-        return False
-    position = len(first)
-    for part in middle:
-        if (found := text.find(part, position, end)) < 0:
-            return False
-        position = found + len(part)
-    return True
 
 
 def _administrators(file: RuleFile) -> Mapping[str, Mapping[str, object]]:

@@ -1,0 +1,140 @@
+"""Rules on paths in the syntax of ignore files, each for the paths below folders of its own.
+
+A rule is about a path if it matches the path or a folder above it. :meth:`PathRules.find` is pure;
+:meth:`PathRules.find_followed` also looks at the file that the path leads to through symbolic links.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from isthmus.errors import IsthmusError
+from isthmus.files.ignore.git_pattern import TooComplexPattern, as_bytes, compile_line
+from isthmus.files.ignore.ignore_file import IgnoreFile
+
+KEPT_RULES = 32
+"""Maximum number of sets of compiled rules that are cached."""
+_FOLDS_CASE = sys.platform == "darwin"
+"""Whether the usual file system opens a file by a name with other capitals."""
+
+
+class PathPatternError(IsthmusError):
+    """A pattern of paths cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathRule:
+    """A rule: ``places`` are pairs of an absolute folder and a line of an ignore file for what is below it.
+
+    ``where`` is the name of the rule in messages.
+    """
+
+    where: str
+    places: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathAccess:
+    """Rules on the paths that tools may use.
+
+    Files of ``closed`` are neither read nor changed, and those of ``fixed`` are not changed. Files of ``unlisted`` are
+    left out of listings and searches, because a user must be asked about each.
+    """
+
+    closed: tuple[PathRule, ...] = ()
+    fixed: tuple[PathRule, ...] = ()
+    unlisted: tuple[PathRule, ...] = ()
+
+
+class PathRules:
+    """Compiled rules."""
+
+    def __init__(self, rules: Iterable[PathRule]) -> None:
+        lines: dict[str, list[str]] = {}
+        self._rules = tuple(rules)
+        for rule in self._rules:
+            for folder, line in rule.places:
+                lines.setdefault(_folded(folder), []).append(_folded(line))
+        self._files = {folder: IgnoreFile(_data(found)) for folder, found in lines.items()}
+
+    def find(self, path: str) -> PathRule | None:
+        """Return a rule about an absolute path without ``..``, or about a folder above it; otherwise None."""
+        if not any(self._is_about(folder, file, path) for folder, file in self._files.items()):
+            return None
+        if len(self._rules) == 1:
+            return self._rules[0]
+        return next((rule for rule in self._rules if compiled((rule,)).find(path) is not None), None)
+
+    def find_followed(self, path: str) -> PathRule | None:
+        """Return a rule about a path, or about the file that it leads to through links. Blocks."""
+        return self.find(os.path.normpath(path)) or self.find(os.path.realpath(path))
+
+    def covers_followed(self, path: str) -> bool:
+        """Return whether one rule is about a path and also about the file that it leads to through links. Blocks."""
+        spellings = (os.path.normpath(path), os.path.realpath(path))
+        return any(all(compiled((rule,)).find(each) is not None for each in spellings) for rule in self._rules)
+
+    def hides(self, path: str, name: str) -> bool:
+        """Return whether a rule is about an entry itself; both end in a slash for a folder. Folders above are left."""
+        for folder, file in self._files.items():
+            relative = _below(folder, _folded(path))
+            if relative and file.verdict(relative, _folded(name)):
+                return True
+        return False
+
+    def _is_about(self, folder: str, file: IgnoreFile, path: str) -> bool:
+        relative = _below(folder, _folded(path))
+        return bool(relative) and any(file.verdict(part, name) for part, name in _prefixes(relative))
+
+
+@lru_cache(maxsize=KEPT_RULES)
+def compiled(rules: tuple[PathRule, ...]) -> PathRules:
+    """Return compiled rules, which are kept for the next call."""
+    return PathRules(rules)
+
+
+def expand_home(path: str) -> Path:
+    """Return a path in which ``~`` at the beginning is the user's home folder; unchanged if that is not known."""
+    try:
+        return Path(path).expanduser() if path == "~" or path.startswith("~/") else Path(path)
+    except RuntimeError:
+        return Path(path)
+
+
+def check_line(line: str) -> None:
+    """Check a line of an ignore file for use in a rule.
+
+    Raises:
+        PathPatternError: it is not a pattern, or too complex.
+    """
+    try:
+        pattern = compile_line(as_bytes(line))
+    except TooComplexPattern as error:
+        raise PathPatternError("its pattern of paths is too long or has too many wildcards") from error
+    if pattern is None or not pattern.ignores or "\n" in line or "\0" in line:
+        raise PathPatternError("it is not a pattern of paths")
+
+
+def _data(lines: Iterable[str]) -> bytes:
+    return "\n".join(as_bytes(line) for line in lines).encode("latin-1")
+
+
+def _folded(text: str) -> str:
+    return text.lower() if _FOLDS_CASE else text
+
+
+def _below(folder: str, path: str) -> str:
+    """Return a path relative to a folder; empty if it is not below it."""
+    start = folder.rstrip("/") + "/"
+    return path[len(start) :] if path.startswith(start) else ""
+
+
+def _prefixes(relative: str) -> Iterator[tuple[str, str]]:
+    """Yield the path of each folder above a path and the path itself, as a file and as a folder, with its name."""
+    names = relative.split("/")
+    for index, name in enumerate(names, 1):
+        yield "/".join(names[:index]) + "/", name + "/"
+    yield relative, names[-1]

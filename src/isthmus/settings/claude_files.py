@@ -1,0 +1,73 @@
+"""Reads the settings files of Claude Code that count for work in a folder. Blocks.
+
+Its hooks are in :mod:`isthmus.settings.hook_files`, its permission rules in :mod:`isthmus.settings.permission_files`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
+
+_SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
+MAXIMUM_FILES = 100
+"""Maximum number of files of the machine in each folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeFile:
+    """A settings file of Claude Code; ``where`` is its name in messages."""
+
+    owner: Owner
+    path: Path
+    where: str
+    values: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeFiles:
+    """The existing files: the machine's, the user's, then the project's, also those of a folder that is not trusted.
+
+    ``folder`` has the user's file. ``unreadable`` are the names of files that cannot be read, and ``notices`` are lines
+    about files that somebody else may have written.
+    """
+
+    folder: Path
+    files: tuple[ClaudeFile, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def read_claude_files(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> ClaudeFiles:
+    """Return the files of Claude Code for work in ``project`` by the user whose home folder is ``home``."""
+    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    found: list[ClaudeFile] = []
+    unreadable: list[str] = []
+    notices: list[str] = []
+    for owner, path in _places(folder, project):
+        where = str(path)
+        if not files.names_files:
+            where = f"the project's .claude/{path.name}" if owner is Owner.PROJECT else OF_OWNER
+        try:
+            if owner is Owner.SYSTEM and (problem := insecure_system_file(path)) is not None:
+                notices.append(problem)
+            elif (values := read_values(path)) is not None:
+                found.append(ClaudeFile(owner, path, where, values))
+        except (SettingsError, ValueError):
+            unreadable.append(where)
+    return ClaudeFiles(folder, tuple(found), tuple(unreadable), tuple(notices))
+
+
+def _places(folder: Path, project: Path) -> Iterator[tuple[Owner, Path]]:
+    for system in _SYSTEM_FOLDERS:
+        yield Owner.SYSTEM, system / "managed-settings.json"
+        try:
+            more = sorted((system / "managed-settings.d").iterdir())[:MAXIMUM_FILES]
+        except OSError:
+            more = []
+        yield from ((Owner.SYSTEM, path) for path in more if path.suffix == ".json")
+    yield Owner.USER, folder / "settings.json"
+    own = project / ".claude"
+    if own != folder:
+        yield from ((Owner.PROJECT, own / name) for name in ("settings.json", "settings.local.json"))
