@@ -1,7 +1,6 @@
 """Rules on paths in the syntax of ignore files, each for the paths below folders of its own.
 
-A rule is about a path if it matches the path or a folder above it. :meth:`PathRules.find` is pure;
-:meth:`PathRules.find_followed` also looks at the file that the path leads to through symbolic links.
+A rule is about a path if it matches the path or a folder above it. Pure, but for :func:`followed`.
 """
 
 import os
@@ -15,7 +14,7 @@ from isthmus.errors import IsthmusError
 from isthmus.files.ignore.git_pattern import TooComplexPattern, as_bytes, compile_line
 from isthmus.files.ignore.ignore_file import IgnoreFile
 
-KEPT_RULES = 32
+KEPT_RULES = 512
 """Maximum number of sets of compiled rules that are cached."""
 _FOLDS_CASE = sys.platform == "darwin"
 """Whether the usual file system opens a file by a name with other capitals."""
@@ -68,14 +67,9 @@ class PathRules:
             return self._rules[0]
         return next((rule for rule in self._rules if compiled((rule,)).find(path) is not None), None)
 
-    def find_followed(self, path: str) -> PathRule | None:
-        """Return a rule about a path, or about the file that it leads to through links. Blocks."""
-        return self.find(os.path.normpath(path)) or self.find(os.path.realpath(path))
-
-    def covers_followed(self, path: str) -> bool:
-        """Return whether one rule is about a path and also about the file that it leads to through links. Blocks."""
-        spellings = (os.path.normpath(path), os.path.realpath(path))
-        return any(all(compiled((rule,)).find(each) is not None for each in spellings) for rule in self._rules)
+    def find_any(self, paths: Iterable[str]) -> PathRule | None:
+        """Return a rule about one of several paths; otherwise None."""
+        return next((rule for path in paths if (rule := self.find(path)) is not None), None)
 
     def hides(self, path: str, name: str) -> bool:
         """Return whether a rule is about an entry itself; both end in a slash for a folder. Folders above are left."""
@@ -94,6 +88,11 @@ class PathRules:
 def compiled(rules: tuple[PathRule, ...]) -> PathRules:
     """Return compiled rules, which are kept for the next call."""
     return PathRules(rules)
+
+
+def followed(path: str | Path) -> tuple[str, ...]:
+    """Return an absolute path without ``..``, and the one that it leads to through symbolic links. Blocks."""
+    return tuple(dict.fromkeys((os.path.normpath(path), os.path.realpath(path))))
 
 
 def expand_home(path: str) -> Path:

@@ -17,7 +17,7 @@ from isthmus.settings.permissions import PathFolders, PermissionRule, Permission
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.sources import Owner, Sources
 
-MAXIMUM_RULES = 400
+MAXIMUM_RULES = 200
 """Maximum number of rules that forbid or ask."""
 MAXIMUM_ALLOWED = 1000
 """Maximum number of rules that allow."""

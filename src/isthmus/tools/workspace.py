@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
-from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home
+from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home, followed
 from isthmus.tools.failure import ToolFailure
 
 OUTSIDE_WORKSPACE = "outside_workspace"
@@ -145,7 +145,7 @@ class Workspace:
         """Raise ToolFailure if a rule is about a path, or about the file that it leads to through links."""
         if not rules or "\0" in path:
             return
-        if (rule := compiled(rules).find_followed(str(self.root / expand_home(path)))) is not None:
+        if (rule := compiled(rules).find_any(followed(self.root / expand_home(path)))) is not None:
             raise ToolFailure(f"{_quote(path)} is closed to the agent: {rule.where} forbids it", FORBIDDEN_PATH)
 
     def relative(self, path: Path) -> str:

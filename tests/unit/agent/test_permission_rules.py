@@ -1,5 +1,6 @@
 """Claude Code's permission rules on calls: which tools, commands, paths and hosts they mean."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ def rules(folder: Path, **lists: list[str]) -> list[PermissionRule]:
     return [parse_rule(text, WORDS[name], name, folders) for name, texts in lists.items() for text in texts]
 
 
-def decided(folder: Path, tool: str, effect: dict[str, Any], server: str | None = None, **lists: list[str]) -> str:
+def decided(folder: Path, tool: str, effect: dict[str, Any], server: str | None, **lists: list[str]) -> str:
     """Return the decision on a call by its name in settings; empty without one."""
     named = NamedTool(frozenset({tool}), tool, server)
     ruling = permission_on(rules(folder, **lists), PermittedCall(named, effect, folder))
@@ -26,7 +27,7 @@ def decided(folder: Path, tool: str, effect: dict[str, Any], server: str | None 
 
 
 def run(folder: Path, command: str, **lists: list[str]) -> str:
-    return decided(folder, "run_shell_command", {"command": command}, **lists)
+    return decided(folder, "run_shell_command", {"command": command}, None, **lists)
 
 
 def test_deny_counts_before_ask_and_ask_before_allow(tmp_path: Path) -> None:
@@ -124,18 +125,18 @@ def test_a_path_that_may_not_be_edited_is_denied_to_commands_that_write_it(tmp_p
     ],
 )
 def test_a_read_rule_is_about_all_tools_for_files(tool: str, effect: dict[str, Any]) -> None:
-    assert decided(Path("/w"), tool, effect, deny=["Read(./secrets/**)"]) == "deny"
-    assert decided(Path("/w"), tool, effect, ask=["Read(./secrets/**)"]) == "ask"
-    assert decided(Path("/w"), tool, effect, deny=["Read(./other/**)"]) == ""
+    assert decided(Path("/w"), tool, effect, None, deny=["Read(./secrets/**)"]) == "deny"
+    assert decided(Path("/w"), tool, effect, None, ask=["Read(./secrets/**)"]) == "ask"
+    assert decided(Path("/w"), tool, effect, None, deny=["Read(./other/**)"]) == ""
 
 
 def test_an_edit_rule_is_about_all_tools_that_change_files_and_no_others(tmp_path: Path) -> None:
     effect = {"file_path": str(tmp_path / "a")}
     for tool in ("replace", "write_file", "apply_patch", "notebook_edit"):
         for text in ("Edit(a)", "Edit", "Write(a)"):
-            assert decided(tmp_path, tool, effect, deny=[text]) == "deny"
-        assert decided(tmp_path, tool, effect, allow=["Edit(/*)"]) == "allow"
-    assert decided(tmp_path, "read_file", effect, deny=["Edit", "Edit(a)"]) == ""
+            assert decided(tmp_path, tool, effect, None, deny=[text]) == "deny"
+        assert decided(tmp_path, tool, effect, None, allow=["Edit(/*)"]) == "allow"
+    assert decided(tmp_path, "read_file", effect, None, deny=["Edit", "Edit(a)"]) == ""
 
 
 def test_a_link_is_denied_by_either_path_and_allowed_by_both(tmp_path: Path) -> None:
@@ -144,10 +145,10 @@ def test_a_link_is_denied_by_either_path_and_allowed_by_both(tmp_path: Path) -> 
     (tmp_path / "in" / "link").symlink_to(tmp_path / "out" / "file")
     effect = {"file_path": str(tmp_path / "in" / "link")}
     for text in ("Read(in/**)", "Read(out/**)"):
-        assert decided(tmp_path, "read_file", effect, deny=[text]) == "deny"
+        assert decided(tmp_path, "read_file", effect, None, deny=[text]) == "deny"
     for text in ("Edit(in/**)", "Edit(out/**)"):
-        assert decided(tmp_path, "write_file", effect, allow=[text]) == ""
-    assert decided(tmp_path, "write_file", effect, allow=["Edit(/**)"]) == "allow"
+        assert decided(tmp_path, "write_file", effect, None, allow=[text]) == ""
+    assert decided(tmp_path, "write_file", effect, None, allow=["Edit(/**)"]) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -162,12 +163,12 @@ def test_a_link_is_denied_by_either_path_and_allowed_by_both(tmp_path: Path) -> 
     ],
 )
 def test_a_host_is_compared_and_an_unusual_url_is_denied(tmp_path: Path, url: str, decision: str) -> None:
-    assert decided(tmp_path, "web_fetch", {"url": url}, deny=["WebFetch(domain:example.com)"]) == decision
+    assert decided(tmp_path, "web_fetch", {"url": url}, None, deny=["WebFetch(domain:example.com)"]) == decision
 
 
 def test_a_host_is_allowed_by_its_own_name_or_a_pattern(tmp_path: Path) -> None:
     def fetched(url: str) -> str:
-        return decided(tmp_path, "web_fetch", {"url": url}, allow=["WebFetch(domain:*.example.com)"])
+        return decided(tmp_path, "web_fetch", {"url": url}, None, allow=["WebFetch(domain:*.example.com)"])
 
     assert fetched("https://docs.example.com/") == "allow"
     assert fetched("https://example.com/") == ""
@@ -190,9 +191,9 @@ def test_a_server_does_not_get_the_permission_of_anothers_tool(tmp_path: Path) -
 
 
 def test_subagents_and_skills_are_named(tmp_path: Path) -> None:
-    assert decided(tmp_path, "invoke_agent", {"agent_name": "Explore"}, deny=["Agent(Explore)"]) == "deny"
-    assert decided(tmp_path, "invoke_agent", {"agent_name": "Plan"}, deny=["Task(Explore)"]) == ""
-    assert decided(tmp_path, "activate_skill", {"name": "commit"}, ask=["Skill(com*)"]) == "ask"
+    assert decided(tmp_path, "invoke_agent", {"agent_name": "Explore"}, None, deny=["Agent(Explore)"]) == "deny"
+    assert decided(tmp_path, "invoke_agent", {"agent_name": "Plan"}, None, deny=["Task(Explore)"]) == ""
+    assert decided(tmp_path, "activate_skill", {"name": "commit"}, None, ask=["Skill(com*)"]) == "ask"
 
 
 def test_a_tool_that_is_denied_as_a_whole_is_withheld() -> None:
@@ -209,3 +210,12 @@ def test_a_tool_may_be_permitted_if_a_rule_allows_some_calls() -> None:
     shell = NamedTool(frozenset({"run_shell_command"}), "run_shell_command")
     assert may_permit(rules(Path("/w"), allow=["Bash(ls)"]), shell)
     assert not may_permit(rules(Path("/w"), allow=["Edit(x)"], deny=["Bash(ls)"]), shell)
+
+
+def test_a_command_with_very_many_files_is_asked_about_in_a_short_time(tmp_path: Path) -> None:
+    command = "cat " + " ".join(f"x{number}" for number in range(9_000))
+    deny = [f"Read(a{number}/**)" for number in range(200)]
+    started = time.monotonic()
+    assert run(tmp_path, command, deny=deny) == "ask"
+    assert run(tmp_path, command, deny=["Bash(rm *)"]) == ""
+    assert time.monotonic() - started < 5

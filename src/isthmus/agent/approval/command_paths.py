@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 
 from isthmus.agent.approval.shell_command import ShellAnalysis
-from isthmus.files.path_rules import expand_home
+from isthmus.files.path_rules import expand_home, followed
 
-MAXIMUM_EXPANDED = 1000
+MAXIMUM_EXPANDED = 200
 """Maximum number of entries of a folder with which a word with wildcards is compared."""
 
 
@@ -23,6 +23,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+MAXIMUM_PATHS = 500
+"""Maximum number of paths that are looked at."""
 _READERS = _names(
     """
     awk base64 bat bzcat cat cmp comm cp csplit cut dd diff egrep expand fgrep file fold gawk grep gzip head
@@ -40,10 +42,14 @@ _REDIRECTED = re.compile(r"[<>]&?\s*(['\"]?)([^\s'\"<>|&;()]+)\1")
 
 @dataclass(frozen=True, slots=True)
 class CommandPaths:
-    """Whole paths of a command that it may read, and that it may change."""
+    """Whole paths of a command that it may read, and that it may change, also as links lead to them.
+
+    ``are_all`` is False if it names too many.
+    """
 
     read: tuple[str, ...]
     changed: tuple[str, ...]
+    are_all: bool = True
 
 
 def command_paths(command: str, analysis: ShellAnalysis | None, folder: Path) -> CommandPaths:
@@ -52,8 +58,8 @@ def command_paths(command: str, analysis: ShellAnalysis | None, folder: Path) ->
     redirected = [found[2] for found in _REDIRECTED.finditer(command)]
     if analysis is None:
         words = list(_BETWEEN.split(command))
-        paths = tuple(_whole([*words, *redirected], folders))
-        return CommandPaths(paths, paths)
+        paths, are_all = _whole([*words, *redirected], folders)
+        return CommandPaths(paths, paths, are_all)
     for simple in analysis.commands:
         if simple.words[0] in _MOVING:
             folders += [place / expand_home(word) for place in tuple(folders)[:8] for word in simple.words[1:2]]
@@ -63,13 +69,17 @@ def command_paths(command: str, analysis: ShellAnalysis | None, folder: Path) ->
         words = [word.rpartition("=")[2] for word in simple.words[1:]]
         read += words if name in _READERS else []
         changed += words if name in _WRITERS else []
-    return CommandPaths(tuple(_whole(read, folders)), tuple(_whole(changed, folders)))
+    (reads, are_all_reads), (changes, are_all_changes) = _whole(read, folders), _whole(changed, folders)
+    return CommandPaths(reads, changes, are_all_reads and are_all_changes)
 
 
-def _whole(words: Iterable[str], folders: Iterable[Path]) -> Iterator[str]:
-    """Yield the paths that words may mean, each once."""
+def _whole(words: Iterable[str], folders: Iterable[Path]) -> tuple[tuple[str, ...], bool]:
+    """Return the paths that words may mean, each once, and whether these are all."""
     named = (folder / expand_home(word) for word in words if word and "\0" not in word for folder in folders)
-    yield from dict.fromkeys(str(each) for path in named for each in (path, *_expanded(path)))
+    paths = (each for path in named for each in (path, *_expanded(path)))
+    found = list(islice(paths, MAXIMUM_PATHS + 1))
+    spelled = (spelling for path in found[:MAXIMUM_PATHS] for spelling in followed(path))
+    return tuple(dict.fromkeys(spelled)), len(found) <= MAXIMUM_PATHS
 
 
 def _expanded(path: Path) -> Iterator[Path]:

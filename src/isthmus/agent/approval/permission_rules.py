@@ -18,7 +18,7 @@ from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, Ruling
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.encoding.json_shapes import as_list
-from isthmus.files.path_rules import PathAccess, PathRule, compiled, expand_home
+from isthmus.files.path_rules import PathAccess, PathRule, compiled, expand_home, followed
 from isthmus.settings.claude_names import CLAUDE_NAMES, EDITING_TOOLS, READING_TOOLS
 from isthmus.settings.permissions import CommandPattern, DomainPattern, NamePattern, PermissionRule
 from isthmus.settings.rule_decision import RuleDecision
@@ -106,24 +106,27 @@ def _is_about_paths(rule: PermissionRule, tool: NamedTool) -> bool:
     return tool.own == _SHELL or tool.own in EDITING_TOOLS
 
 
-def _paths(call: PermittedCall) -> tuple[str, ...]:
-    """Return the whole paths of a call of a tool for files; without one it is the workspace."""
+def _paths(call: PermittedCall) -> tuple[tuple[str, ...], ...]:
+    """Return the whole paths of a call of a tool for files, each with the one that it leads to.
+
+    Without one it is the workspace.
+    """
     if call.tool.server is not None or call.tool.own not in READING_TOOLS | EDITING_TOOLS:
         return ()
     found = [call.effect[name] for name in ("file_path", "dir_path") if isinstance(call.effect.get(name), str)]
     for include in (call.effect.get("include"), call.effect.get("paths")):
         names = [name for name in as_list(include) if isinstance(name, str) and not _GLOB.search(name)]
         found += [str(call.workspace / expand_home(name)) for name in names]
-    return tuple(found) or (str(call.workspace),)
+    return tuple(map(followed, found or [str(call.workspace)]))
 
 
-def _forbids(rule: PermissionRule, call: PermittedCall, paths: Sequence[str]) -> bool:
+def _forbids(rule: PermissionRule, call: PermittedCall, paths: Sequence[Sequence[str]]) -> bool:
     """Return whether the condition of a rule that forbids or asks is fulfilled."""
     match rule.condition:
         case None:
             return True
         case PathRule() as path_rule:
-            return any(compiled((path_rule,)).find_followed(path) is not None for path in paths)
+            return any(compiled((path_rule,)).find(path) is not None for spellings in paths for path in spellings)
         case DomainPattern(pattern):
             url = str(call.effect.get("url", ""))
             # Programs do not agree on the host of an unusual URL.
@@ -136,13 +139,15 @@ def _forbids(rule: PermissionRule, call: PermittedCall, paths: Sequence[str]) ->
             assert_never(rule.condition)
 
 
-def _allows(rule: PermissionRule, call: PermittedCall, paths: Sequence[str]) -> bool:
+def _allows(rule: PermissionRule, call: PermittedCall, paths: Sequence[Sequence[str]]) -> bool:
     """Return whether the condition of a rule that allows is fulfilled for certain."""
     match rule.condition:
         case None:
             return True
         case PathRule() as path_rule:
-            return bool(paths) and all(compiled((path_rule,)).covers_followed(path) for path in paths)
+            return bool(paths) and all(
+                compiled((path_rule,)).find(path) is not None for spellings in paths for path in spellings
+            )
         case DomainPattern(pattern):
             url = str(call.effect.get("url", ""))
             return _PLAIN_URL.fullmatch(url) is not None and matches_wildcard(pattern, _host(url))
@@ -186,15 +191,18 @@ def _on_command(rules: Sequence[PermissionRule], call: PermittedCall, command: s
                         return _ruling(rule)
                 case PathRule() as path_rule:
                     found = paths.changed if rule.tool == "Edit" else paths.read
-                    if any(compiled((path_rule,)).find_followed(path) is not None for path in found):
+                    if compiled((path_rule,)).find_any(found) is not None:
                         return _ruling(rule)
                 case _:
                     pass
-    if analysis is None:
-        for rule in rules:
-            if rule.decision in _STRICT and isinstance(rule.condition, CommandPattern):
-                reason = f"what this command would run cannot be determined, and {rule.where} is about some commands"
-                return Ruling(RuleDecision.ASK, reason)
+    for rule in rules:
+        if rule.decision not in _STRICT:
+            continue
+        if analysis is None and isinstance(rule.condition, CommandPattern):
+            reason = f"what this command would run cannot be determined, and {rule.where} is about some commands"
+            return Ruling(RuleDecision.ASK, reason)
+        if not paths.are_all and isinstance(rule.condition, PathRule):
+            return Ruling(RuleDecision.ASK, f"this command names too many files, and {rule.where} is about some")
     return _allowed(rules, analysis)
 
 
