@@ -26,6 +26,7 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
+from isthmus.settings.permissions import PermissionRule
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.servers import ToolServers
 from isthmus.tools.tool_set import FixedTools
@@ -151,6 +152,7 @@ async def command_harness(
     mcp: McpHost | None = None,
     sandbox: str = "none",
     may_include_folders: bool = False,
+    permissions: tuple[PermissionRule, ...] = (),
 ) -> AsyncGenerator[CommandHarness]:
     """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
@@ -166,7 +168,7 @@ async def command_harness(
 
     resources = AgentResources(
         open_model=model.open,
-        tools=FixedTools(builtin_tools()) if mcp is None else mcp,
+        tools=FixedTools(replace(builtin_tools(), permissions=permissions)) if mcp is None else mcp,
         servers=servers if mcp is None else mcp,
         contents=None if mcp is None else HostContents(mcp),
         home=home,

@@ -164,7 +164,7 @@ class CodingAgent:
         if not session.unsettled:
             await resources.open_model(session.model)  # A model that cannot be opened fails the task before calls run.
         context: tuple[str, ...] = ()
-        if session.model_turns == 0 and not session.unsettled and subagent is None:
+        if session.model_turns == 0 and not session.unsettled:
             # Once for each prompt: after a crash before the first reply the hooks run again.
             is_first = all(message.role == "user" for message in session.messages)
             verdict = await calls.verdict_on_prompt(_prompt_text(session), is_first=is_first)

@@ -67,6 +67,7 @@ _CLAUDE = _Form(
         "PermissionRequest": HookEvent.PERMISSION,
         "SessionStart": HookEvent.SESSION_START,
         "Stop": HookEvent.END,
+        "SubagentStart": HookEvent.SUBAGENT_START,
         "SubagentStop": HookEvent.SUBAGENT_END,
     },
     frozenset(
@@ -80,7 +81,6 @@ _CLAUDE = _Form(
             "SessionEnd",
             "Setup",
             "StopFailure",
-            "SubagentStart",
             "WorktreeRemove",
         }
     ),

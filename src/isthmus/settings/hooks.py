@@ -21,6 +21,7 @@ class HookEvent(Enum):
     SESSION_START = "before the first prompt of a session"
     PERMISSION = "before the user is asked about a call"
     END = "when the agent wants to end its work on a prompt"
+    SUBAGENT_START = "before a subagent works on its task"
     SUBAGENT_END = "when a subagent wants to end its work"
 
 

@@ -30,7 +30,7 @@ _LISTS = {"deny": RuleDecision.DENY, "ask": RuleDecision.ASK, "allow": RuleDecis
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What the files permit and forbid: ``rules`` with those that forbid first.
+    """Permissions of all files: ``rules`` with those that forbid first.
 
     ``mode`` is the approval mode in which a session begins, or None; ``folders`` are further folders in which the agent
     works. ``yolo_refusal`` is why ``yolo`` is refused, or None. ``problems`` refuse it too, ``notices`` do not.

@@ -62,6 +62,7 @@ CLAUDE_SERVED: dict[str, Any] = {
     "hooks.PermissionRequest": HOOK,
     "hooks.SessionStart": HOOK,
     "hooks.Stop": HOOK,
+    "hooks.SubagentStart": HOOK,
     "hooks.SubagentStop": HOOK,
     "permissions.deny": ["Read(./.env)"],
     "permissions.ask": ["Bash(git push:*)"],

@@ -85,11 +85,18 @@ class CallHooks:
         return "".join((text, *(f"\n\n<hook_context>\n{more}\n</hook_context>" for more in verdict.context))), is_hidden
 
     async def prompt(self, text: str, policy: Policy, *, is_first: bool) -> Verdict:
-        """Return what the hooks say about a prompt before the agent works on it; ``is_first``: it begins a session."""
+        """Return what the hooks say about a prompt before the agent works on it; ``is_first``: it begins a session.
+
+        The task of a subagent has hooks of its own, which cannot refuse it.
+        """
         hooks = self._hooks()
         if hooks is None:
             return Verdict()
         prompt = self._prompt(text, policy)
+        if (subagent := self._subagent()) is not None:
+            verdict = await hooks.start_of_subagent(prompt, subagent)
+            await self._show(verdict)
+            return verdict
         verdict = await hooks.prompt(prompt)
         if is_first and verdict.denial is None and verdict.stop is None:
             start = await hooks.start(prompt)
@@ -102,11 +109,13 @@ class CallHooks:
         hooks = self._hooks()
         if hooks is None:
             return None
-        session = self._turn.session
-        subagent = HookedSubagent(session.task_id, session.subagent.name) if session.subagent is not None else None
-        verdict = await hooks.end(self._prompt(prompt, policy), answer, subagent, is_again=is_again)
+        verdict = await hooks.end(self._prompt(prompt, policy), answer, self._subagent(), is_again=is_again)
         await self._show(replace(verdict, stop=None))
         return verdict.denial if verdict.stop is None else None
+
+    def _subagent(self) -> HookedSubagent | None:
+        session = self._turn.session
+        return HookedSubagent(session.task_id, session.subagent.name) if session.subagent is not None else None
 
     def _prompt(self, text: str, policy: Policy) -> HookedPrompt:
         session = self._turn.session

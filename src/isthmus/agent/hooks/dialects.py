@@ -145,6 +145,11 @@ def start_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
     return _moment(hook, prompt, {"source": SESSION_SOURCE})
 
 
+def subagent_input_for(hook: Hook, prompt: HookedPrompt, subagent: HookedSubagent) -> dict[str, Any]:
+    """Return the JSON that a hook gets before a subagent works on its task."""
+    return _moment(hook, prompt, {"agent_id": subagent.task_id, "agent_type": subagent.name})
+
+
 def end_input_for(
     hook: Hook, prompt: HookedPrompt, answer: str, subagent: HookedSubagent | None = None, *, is_again: bool
 ) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from isthmus.agent.hooks.dialects import (
     prompt_input_for,
     start_input_for,
     starts_at,
+    subagent_input_for,
 )
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
 from isthmus.settings.hooks import Hook, HookEvent
@@ -67,6 +68,14 @@ class ToolHooks:
             HookEvent.SESSION_START,
             prompt.session_id,
             lambda hook: start_input_for(hook, prompt) if starts_at(hook) else None,
+        )
+
+    async def start_of_subagent(self, prompt: HookedPrompt, subagent: HookedSubagent) -> Verdict:
+        """Return what the hooks say before a subagent works on its task, which is ``prompt``."""
+        return await self._moment(
+            HookEvent.SUBAGENT_START,
+            prompt.session_id,
+            lambda hook: subagent_input_for(hook, prompt, subagent) if is_of_subagent(hook, subagent) else None,
         )
 
     async def end(

@@ -65,7 +65,7 @@ def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
                 verdict = replace(verdict, denial=None, context=(verdict.denial, *verdict.context))
         case _:
             assert_never(hook.dialect)
-    if hook.event is HookEvent.SESSION_START:
+    if hook.event in (HookEvent.SESSION_START, HookEvent.SUBAGENT_START):
         # A start is never refused; what a hook has against it is shown.
         refused = (verdict.denial,) if verdict.denial is not None else ()
         return Verdict(context=verdict.context, messages=(*refused, *verdict.messages))

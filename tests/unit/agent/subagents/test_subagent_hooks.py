@@ -1,4 +1,4 @@
-"""Hooks when a subagent has answered, with real programs."""
+"""Hooks before a subagent works and when it has answered, with real programs."""
 
 import json
 from collections.abc import Generator
@@ -24,8 +24,13 @@ exit 2
 
 
 def hook(event: HookEvent, command: str = NEEDS_LINES, matcher: str = "") -> Hook:
-    name = {HookEvent.SUBAGENT_END: "SubagentStop", HookEvent.END: "Stop"}[event]
-    return Hook(HookDialect.CLAUDE, event, name, command, "hooks in f", matcher, seconds=20)
+    names = {
+        HookEvent.SUBAGENT_START: "SubagentStart",
+        HookEvent.SUBAGENT_END: "SubagentStop",
+        HookEvent.END: "Stop",
+        HookEvent.PROMPT: "UserPromptSubmit",
+    }
+    return Hook(HookDialect.CLAUDE, event, names[event], command, "hooks in f", matcher, seconds=20)
 
 
 @pytest.fixture
@@ -79,3 +84,35 @@ async def test_a_hook_for_the_agent_runs_when_it_has_answered_and_not_for_its_su
         assert (await at.prompt()).state is TaskState.COMPLETED
         seen = json.loads((at.workspace / ".seen").read_text("utf-8"))
     assert (seen["hook_event_name"], seen["last_assistant_message"]) == ("Stop", "Thanks.")
+
+
+ADDS = """cat >> .seen; echo '{"hookSpecificOutput": {"additionalContext": "follow the style guide"}}'"""
+
+
+@pytest.mark.parametrize("matcher", ["", "generalist", "gen.*"])
+async def test_a_hook_at_the_start_adds_text_for_the_subagent_alone(
+    tmp_path: Path, wire: GeminiWire, models: TwoModels, matcher: str
+) -> None:
+    async with delegation(tmp_path, wire, hooks=(hook(HookEvent.SUBAGENT_START, ADDS, matcher),)) as at:
+        assert (await at.prompt()).state is TaskState.COMPLETED
+        seen = json.loads((at.workspace / ".seen").read_text("utf-8"))
+        assert {name: seen[name] for name in ("hook_event_name", "agent_id", "agent_type", "cwd")} == {
+            "hook_event_name": "SubagentStart",
+            "agent_id": at.child_id,
+            "agent_type": "generalist",
+            "cwd": str(at.workspace),
+        }
+    assert "follow the style guide" in told(models, "subagent")
+    assert "follow the style guide" not in told(models, "agent")
+
+
+async def test_a_hook_at_the_start_of_another_subagent_or_that_refuses_changes_nothing(
+    tmp_path: Path, wire: GeminiWire, models: TwoModels
+) -> None:
+    other = hook(HookEvent.SUBAGENT_START, ADDS, "codebase_investigator")
+    refusing = hook(HookEvent.SUBAGENT_START, "echo no >&2; exit 2")
+    of_prompt = hook(HookEvent.PROMPT, 'grep -q "Write it" && touch .seen; exit 0')
+    async with delegation(tmp_path, wire, hooks=(other, refusing, of_prompt)) as at:
+        assert (await at.prompt()).state is TaskState.COMPLETED
+        assert not (at.workspace / ".seen").exists()
+    assert "In a.py." in told(models, "agent")
