@@ -32,8 +32,8 @@ def gemini_extensions(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def greeter(workspace: Path, tmp_path: Path) -> Path:
-    """Install an extension with a part of each kind that is used; return its source."""
+def source(tmp_path: Path) -> Path:
+    """Write an extension with a part of each kind that is used; return its folder."""
     source = tmp_path / "greeter"
     for name, text in {
         "gemini-extension.json": json.dumps(
@@ -61,8 +61,13 @@ def greeter(workspace: Path, tmp_path: Path) -> Path:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, "utf-8")
     gemini_settings({})
-    assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
     return source
+
+
+@pytest.fixture
+def greeter(workspace: Path, source: Path) -> None:
+    """Install the extension with Gemini CLI."""
+    assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
 
 
 def parts(requests: list[Any]) -> dict[str, bool]:
@@ -101,12 +106,10 @@ def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypa
 
 @pytest.mark.usefixtures("greeter")
 def test_an_extension_is_off_where_gemini_cli_switched_it_off(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, beside = workspace / "inside", workspace.parent / "beside"
-    for folder in (inside, beside):
-        folder.mkdir()
+    (inside := workspace / "inside").mkdir()
     gemini_extensions(workspace, "disable", "greeter", "--scope", "workspace")
     gemini_extensions(inside, "enable", "greeter", "--scope", "workspace")
-    for folder in (workspace, inside, beside):
+    for folder in (workspace, inside):
         shown = gemini_extensions(folder, "list")
         (ours,) = find_extensions(Path.home(), folder).installed
         assert f"Enabled (Workspace): {str(ours.is_enabled).lower()}" in shown, folder
@@ -115,10 +118,8 @@ def test_an_extension_is_off_where_gemini_cli_switched_it_off(workspace: Path, m
     assert "conjure" not in json.dumps(ours[0])
 
 
-def test_a_linked_extension_is_read_from_its_source(greeter: Path, workspace: Path) -> None:
-    gemini_extensions(workspace, "uninstall", "greeter")
-    gemini_extensions(workspace, "link", str(greeter), "--consent")
-    (context := greeter / "GEMINI.md").write_text("Changed.", "utf-8")
+def test_a_linked_extension_is_read_from_its_source(source: Path, workspace: Path) -> None:
+    gemini_extensions(workspace, "link", str(source), "--consent")
+    (context := source / "GEMINI.md").write_text("Changed.", "utf-8")
     (found,) = find_extensions(Path.home(), workspace).enabled
-    assert (found.folder, found.context_files) == (greeter, (context,))
-    assert str(greeter) in gemini_extensions(workspace, "list")
+    assert (found.folder, found.context_files) == (source, (context,))

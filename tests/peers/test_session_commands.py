@@ -113,18 +113,14 @@ def test_the_last_answer_goes_into_the_clipboard(sessions: Sessions) -> None:
         assert b"\x1b]52;c;" + base64.b64encode(b"You said: hello") + b"\x07" in terminal.received
 
 
-def test_diff_shows_what_the_session_changed(sessions: Sessions) -> None:
+def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions) -> None:
     (sessions.workspace / "new.txt").write_text("before\n", "utf-8")
     with sessions.terminal("write it", "-y") as terminal:
         terminal.wait_for("Written.").press("/diff\r").wait_for(r"(?m)^-before$").wait_for(r"(?m)^\+made$")
+        terminal.press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  write it")
     shown = isthmus(*sessions.options, "-c", "-p", "/diff", folder=sessions.workspace, text="").stdout
     assert "--- a/new.txt" in shown
     assert "-before\n+made\n" in shown
-
-
-def test_rewind_goes_back_to_before_an_edit(sessions: Sessions) -> None:
-    with sessions.terminal("write it", "-y") as terminal:
-        terminal.wait_for("Written.").press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  write it")
 
 
 def test_context_and_cost_say_what_is_used(sessions: Sessions) -> None:
