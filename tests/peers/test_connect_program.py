@@ -1,6 +1,7 @@
 """The command ``isthmus connect`` as a program: to ``isthmus serve``, gemini-cli-a2a-server, an agent on an SDK."""
 
 import asyncio
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,24 +21,28 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 
 async def connect(
-    url: str, prompt: str, folder: Path, environment: Mapping[str, str] | None = None, *options: str
+    url: str,
+    prompt: str | None,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    *options: str,
+    messages: str = "",
 ) -> tuple[int, str, str]:
-    """Run one prompt; return the exit status and the output."""
+    """Run one prompt, or messages on the standard input; return the exit status and the output."""
     process = await asyncio.create_subprocess_exec(
         *ISTHMUS,
         "connect",
         url,
-        "-p",
-        prompt,
+        *(() if prompt is None else ("-p", prompt)),
         *options,
         cwd=folder,
         env={**os.environ, **(environment or {})},
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        output, problems = await asyncio.wait_for(process.communicate(), 60)
+        output, problems = await asyncio.wait_for(process.communicate(messages.encode()), 60)
     finally:
         if process.returncode is None:
             process.kill()
@@ -52,6 +57,18 @@ async def test_prompts_and_commands_of_our_own_server(tmp_path: Path, workspace:
         assert await connect(program.url, "hello", workspace, token) == (0, "You said: hello\n", "")
         below = ("--workspace", workspace.name)
         assert await connect(program.url, "hello", workspace.parent, token, *below) == (0, "You said: hello\n", "")
+        messages = "".join(
+            json.dumps({"type": "user", "message": {"role": "user", "content": text}}) + "\n" for text in ("one", "two")
+        )
+        both = ("--input-format", "stream-json", "-o", "stream-json")
+        code, output, problems = await connect(program.url, None, workspace, token, *both, messages=messages)
+        lines = [json.loads(line) for line in output.splitlines()]
+        assert (code, problems) == (0, "")
+        assert [line["content"] for line in lines if line.get("role") == "assistant"] == [
+            "You said: one",
+            "You said: two",
+        ]
+        assert len({line["session_id"] for line in lines if line["type"] == "init"}) == 1
         code, output, _ = await connect(program.url, "/help", workspace, token)
         assert code == 0
         assert "/memory show" in output
