@@ -270,6 +270,7 @@ class CodingAgent:
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
         request = replace(await self._request(session, loading, model, calls), has_fallback=has_fallback)
+        calls.name_offered([spec.name for spec in request.tools])
         await keeper.before(model, request)
         try:
             return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)

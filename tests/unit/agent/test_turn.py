@@ -252,6 +252,16 @@ async def test_a_call_that_cannot_be_made_is_a_result_and_the_model_goes_on(
     assert message.replace('"', "") in at.told().replace('\\"', "")
 
 
+async def test_a_call_of_an_unknown_tool_is_answered_with_the_tools_that_were_offered(harness: Any) -> None:
+    at = harness([Reply.of(Call("no_such_tool", {})), Reply.of(Say("sorry"))])
+    await at.prompt("try")
+    offered = [tool["name"] for entry in at.body()["tools"] for tool in entry["functionDeclarations"]]
+    message = at.calls[0].error.message if at.calls[0].error else ""
+    named = message.partition("The tools are: ")[2].partition(" and ")[0].rstrip(".").split(", ")
+    assert set(named) <= set(offered)
+    assert "google_web_search" not in named
+
+
 async def test_a_call_that_fails_before_it_is_asked_still_says_what_it_was_to_do(harness: Any) -> None:
     edit = {"file_path": "nowhere.txt", "old_string": "a", "new_string": "b"}
     at = harness([Reply.of(Call("replace", edit), Call("read_file", {"file_path": 7})), Reply.of(Say("sorry"))])

@@ -3,6 +3,7 @@
 Pure. Not here: deciding and running, see :mod:`isthmus.agent.calls.runner`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from isthmus.agent.open_call import OpenCall
@@ -103,8 +104,8 @@ def result_of(call: ToolCall) -> ToolResultRecorded:
     return ToolResultRecorded(call.tool_call_id, text)
 
 
-def call_problem(item: OpenCall, tools: ToolSet) -> ErrorDetails:
-    """Return the reason why the model's request cannot become a call."""
+def call_problem(item: OpenCall, tools: ToolSet, offered: Sequence[str]) -> ErrorDetails:
+    """Return the reason why the model's request cannot become a call; ``offered`` are the names that it may use."""
     if item.request.invalid is not None:
         message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
         return ErrorDetails(message, "invalid_arguments")
@@ -117,8 +118,8 @@ def call_problem(item: OpenCall, tools: ToolSet) -> ErrorDetails:
         return ErrorDetails(message, "unknown_tool")
     if (refusal := tools.refusals.get(item.request.name)) is not None:
         return ErrorDetails(f"{item.request.name} is not allowed: {refusal}", "permission_denied")
-    names = ", ".join(list(tools.tools)[:NAMED_TOOLS])
-    more = f" and {len(tools.tools) - NAMED_TOOLS} more" if len(tools.tools) > NAMED_TOOLS else ""
+    names = ", ".join(offered[:NAMED_TOOLS])
+    more = f" and {len(offered) - NAMED_TOOLS} more" if len(offered) > NAMED_TOOLS else ""
     return ErrorDetails(f"There is no tool {item.request.name!r}. The tools are: {names}{more}.", "unknown_tool")
 
 

@@ -6,7 +6,7 @@ an effect is never run again: its result states that the outcome is unknown. An 
 run a second time but not a third, since it may be the reason why the process ended.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -146,6 +146,7 @@ class CallRunner:
             turn, self._decisions.policy, self._suspended, checkpoints, open_model, before_edit, self._hooks
         )
         self._is_asked_each_time = asked_each_time is not None
+        self._offered: tuple[str, ...] | None = None
         was_at_work = session.state is TaskState.WORKING
         begun = [item.request.id for item in session.unsettled if item.is_models or item.call is not None]
         self._reopened = set(begun) if was_at_work else set[str]()
@@ -172,6 +173,15 @@ class CallRunner:
     def is_offered(self, tool: Tool) -> bool:
         """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
         return self._decisions.is_offered(tool)
+
+    def name_offered(self, names: Sequence[str]) -> None:
+        """Name these tools where the model calls one that does not exist: those of its last request."""
+        self._offered = tuple(names)
+
+    def _offered_names(self) -> Sequence[str]:
+        if self._offered is not None:
+            return self._offered
+        return tuple(name for name, tool in self._tools.tools.items() if self.is_offered(tool))
 
     async def settle(self) -> None:
         """Settle every open call that can be settled; ``session.waiting`` then has the calls for the user to decide."""
@@ -213,7 +223,9 @@ class CallRunner:
             await self._settle_asked(item, tool)
             return
         if tool is None or item.request.invalid is not None:
-            await emit(*refusal_events(announced_call(item, ""), call_problem(item, self._tools)))
+            await emit(
+                *refusal_events(announced_call(item, ""), call_problem(item, self._tools, self._offered_names()))
+            )
             return
         if (decision := self._on_outside_read(item, tool)) is not None:
             path, decision = decision
@@ -301,7 +313,7 @@ class CallRunner:
             return
         if tool is None:
             at_rest = replace(call, confirmation_request=None)
-            await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools)))
+            await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools, self._offered_names())))
             return
         if confirmation is None and (
             self._on_outside_read(item, tool) is not None
