@@ -25,6 +25,14 @@ scenarios:
     replies:
       - call: {name: write_file, arguments: {file_path: '{{workspace}}/greeting.txt', content: "hello\\n"}}
       - text: I wrote the greeting.
+  - prompt: (?i)choose
+    replies:
+      - call:
+          name: ask_user
+          arguments: {question: 'Which database?', options: [{label: SQLite}, {label: Postgres}]}
+      - alternatives:
+          - {when: result matches Postgres, text: 'Postgres it is.'}
+          - {text: 'Then I choose.'}
   - prompt: (?i)build
     replies:
       - call:
@@ -73,6 +81,19 @@ async def test_a_question_outlives_the_server_and_is_answered_when_it_is_back(tm
                 assert terminal.screen.count("I wrote the greeting.") == 1
                 terminal.press("/quit\r")
                 assert terminal.wait_for_exit(SECONDS) == 0
+
+
+async def test_a_models_question_is_answered_by_another_client_after_a_kill(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace) as terminal:
+            terminal.wait_for("Connected to", SECONDS).press("choose one\r").wait_for("2  Postgres", SECONDS)
+            served.process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(served.process.wait(), SECONDS)
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace, "--resume") as other:
+            other.wait_for(r"Which database\?(?s:.*)2  Postgres", SECONDS)
+            other.press("2").wait_for("Postgres it is.", SECONDS)
+            assert other.screen.count("Postgres it is.") == 1
 
 
 async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_path: Path, workspace: Path) -> None:
