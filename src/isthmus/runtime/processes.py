@@ -29,8 +29,18 @@ async def start_process(*command: str, **options: Any) -> Process:
     if cancelled is None:
         return starting.result()
     if not starting.cancelled() and starting.exception() is None:
-        await _finish(asyncio.create_task(end_process(starting.result())))
+        await end_process_fully(starting.result())
     raise cancelled
+
+
+async def end_process_fully(process: Process) -> None:
+    """End a process as :func:`end_process` does, also if the caller is cancelled meanwhile.
+
+    Raises:
+        CancelledError: the caller was cancelled; the process has ended.
+    """
+    if (cancelled := await _finish(asyncio.create_task(end_process(process)))) is not None:
+        raise cancelled
 
 
 async def _finish(task: "asyncio.Task[Any]") -> asyncio.CancelledError | None:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from isthmus.runtime.group_guard import MARK, group_guard, group_members, signal_followers
-from isthmus.runtime.processes import start_process
+from isthmus.runtime.processes import end_process_fully, start_process
 
 GRACE_SECONDS = 2.0
 """Delay between SIGTERM and SIGKILL."""
@@ -205,3 +205,6 @@ async def process_group(
                 await group.terminate(also_strays=not has_ended)
             finally:
                 group.close()
+                # Its end is reported by the event loop, which may stop before that.
+                if process.returncode is None:
+                    await end_process_fully(process)

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import psutil
 import pytest
 
+from isthmus.tools.process_group import process_group
 from support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="marked processes are found in /proc")
@@ -38,3 +40,22 @@ def test_a_process_that_was_just_started_ends_with_a_killed_agent(how: str) -> N
         child = psutil.Process(int(program.stdout.readline()))
         os.kill(program.pid, signal.SIGKILL)
     eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 30, what="the child has ended")
+
+
+@pytest.mark.anyio
+async def test_a_killed_command_has_ended_before_the_caller_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waitpid, leaders = os.waitpid, list[int]()
+
+    def late(pid: int, options: int) -> tuple[int, int]:
+        found = waitpid(pid, options)
+        if pid in leaders:
+            threading.Event().wait(0.3)  # As on a busy machine.
+        return found
+
+    monkeypatch.setattr(os, "waitpid", late)
+    command = ["bash", "-c", "while true; do sleep 0.1; done"]
+    async with process_group(command, tmp_path, dict(os.environ), lambda _: None, grace_seconds=0) as group:
+        leaders.append(group.id)
+    assert group.exit_code is not None
