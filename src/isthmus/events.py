@@ -366,6 +366,17 @@ class Restored(InternalEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ChatResumed(InternalEvent):
+    """The conversation was replaced by the one saved as ``name``. Not shown by itself.
+
+    ``messages`` are those of the model, in the form of :mod:`isthmus.models.message`.
+    """
+
+    name: str
+    messages: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChosen(InternalEvent):
     """The session continues with this model (as in ``--model``); None: the agent's default. Not shown by itself."""
 
@@ -428,6 +439,7 @@ AgentEvent: TypeAlias = (
     | ResultsPruned
     | Checkpoint
     | Restored
+    | ChatResumed
     | ModelChosen
     | EffortChosen
     | ToolsLoaded

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -179,3 +180,26 @@ def test_a_long_paste_is_folded_on_the_screen_and_sent_and_remembered_whole(sess
         terminal.wait_for(PROMPT).press("\x1b[A").wait_for(r"(?m)^\u203a see \[Pasted text 1: 7 lines\] please$")
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("\x1b[A").wait_for(r"\u203a see line 1\n  line 2\n(.*\n){4}  line 7 please")
+
+
+def test_a_chat_that_was_saved_before_kill_9_goes_on_in_a_new_program(sessions: Sessions) -> None:
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("call it Zephyr\r").wait_for("You said: call it Zephyr").wait_for(PROMPT)
+        terminal.press("/chat save naming\r").wait_for("Saved the conversation").wait_for(PROMPT)
+        terminal.signal(signal.SIGKILL).wait_for_exit()
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/chat list\r").wait_for("naming  .* 2 messages  call it Zephyr").wait_for(
+            PROMPT
+        )
+        terminal.press("/chat resume nam\t").wait_for(r"\u203a /chat resume naming").press("\r")
+        terminal.wait_for("The model goes on from the chat 'naming'").wait_for("You said: call it Zephyr")
+        terminal.wait_for(PROMPT).press("/context\r").wait_for(r"messages").wait_for(PROMPT)
+        terminal.press("/chat share talk.md\r").wait_for("1  Allow once").press("1").wait_for(
+            "Wrote the conversation to"
+        )
+        terminal.wait_for(PROMPT)
+    assert (
+        (sessions.workspace / "talk.md")
+        .read_text("utf-8")
+        .startswith("# Conversation\n\n## User\n\ncall it Zephyr\n\n## Agent\n\nYou said: call it Zephyr\n")
+    )

@@ -26,6 +26,7 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
+from isthmus.saved_chats import ChatPlace
 from isthmus.settings.permissions import PermissionRule
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.servers import ToolServers
@@ -81,6 +82,18 @@ class CommandHarness:
     home: Path
     replies: list[Reply] = field(default_factory=list[Reply])
     """The model's next replies, where the fixture's own replies are used."""
+    opened_journal: SqliteJournal | None = None
+
+    @property
+    def journal(self) -> SqliteJournal:
+        """The journal of the engine, where the harness has opened it."""
+        assert self.opened_journal is not None
+        return self.opened_journal
+
+    @property
+    def chats_here(self) -> ChatPlace:
+        """The place of the local user's saved chats in the workspace."""
+        return ChatPlace("", str(self.workspace))
 
     def of(self, user: str) -> "CommandHarness":
         """Return the same harness for another user of the server."""
@@ -174,6 +187,7 @@ async def command_harness(
         home=home,
         checkpoints=checkpoints,
         tasks=tasks,
+        chats=journal.chats,
         trusts=trusts,
         model_names=model.names,
     )
@@ -189,7 +203,7 @@ async def command_harness(
     engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
     await engine.start()
     try:
-        yield CommandHarness(engine, wire, workspace, home)
+        yield CommandHarness(engine, wire, workspace, home, opened_journal=journal)
     finally:
         await engine.aclose()
         await checkpoints.aclose()

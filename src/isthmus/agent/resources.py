@@ -18,6 +18,7 @@ from isthmus.agent.subagents.finding import SubagentSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
+from isthmus.saved_chats import ChatStore
 from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
@@ -48,7 +49,8 @@ class AgentResources:
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``skills`` finds the skills of a session, ``subagents`` its subagents, and
-    ``background`` has its commands in the background. ``model_names`` lists the models to choose from.
+    ``background`` has its commands in the background. ``model_names`` lists the models to choose from, and ``chats``
+    keeps saved conversations.
     """
 
     open_model: ModelSource
@@ -70,6 +72,7 @@ class AgentResources:
     subagents: SubagentSource | None = None
     background: BackgroundWork | None = None
     model_names: ModelNames | None = None
+    chats: ChatStore | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:
         """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""

@@ -5,6 +5,7 @@ the model saw them, the tool calls that are still open, and what the user has al
 them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
@@ -26,6 +27,7 @@ from isthmus.events import (
     AgentMessage,
     AgentRecord,
     ArtifactUpdate,
+    ChatResumed,
     Checkpoint,
     Command,
     CommandPrompt,
@@ -211,6 +213,8 @@ class Session:
                 self._take_checkpoint(checkpoint_id, call_id)
             case Restored(checkpoint_id):
                 self._restore(checkpoint_id)
+            case ChatResumed(messages=messages):
+                self._resume_chat(messages)
             case FolderIncluded(path):
                 self.folders = (*self.folders, path)
             case AgentRecord(data):
@@ -317,6 +321,16 @@ class Session:
         messages, length = kept
         self.messages = messages[:length]
         self.measured_tokens = self.measured_messages = 0
+
+    def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
+        # A new list: earlier checkpoints need the old one.
+        self.messages = [message_from_json(message) for message in saved]
+        requests = [request for message in self.messages for request in requests_of(message)]
+        self.call_ids.update(request.id for request in requests)
+        if self.loaded_tools is not None:
+            self._load_tools(*(request.name for request in requests))
+        self.measured_tokens = self.measured_messages = 0
+        self.loops.reset()
 
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)

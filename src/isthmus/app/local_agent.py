@@ -195,6 +195,7 @@ async def local_agent(
         home=home,
         checkpoints=checkpoints,
         tasks=tasks_of,
+        chats=journal.chats,
         trusts=trusts,
         yolo_refusal=yolo_refusal,
         hook_programs=HookProcesses(),

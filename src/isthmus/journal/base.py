@@ -14,6 +14,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
+from isthmus.saved_chats import ChatStore
 
 EventT = TypeVar("EventT", bound=AgentEvent)
 
@@ -165,6 +166,8 @@ class Journal(Protocol):
     """Removal of tasks."""
     pushes: PushJournal
     """Webhooks of tasks."""
+    chats: ChatStore
+    """Saved chats of users."""
 
     def create(
         self,

@@ -15,7 +15,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 6
+VERSION = 7
 BUSY_SECONDS = 5.0
 """Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
@@ -91,6 +91,20 @@ CREATE TABLE messages (
 ) WITHOUT ROWID;
 """
 """Table of the events that a client's message caused, by the message's id."""
+_CHATS = """
+CREATE TABLE chats (
+    user TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    title TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    task TEXT NOT NULL,
+    saved REAL NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (user, workspace, name)
+);
+"""
+"""Table of the saved chats; ``task`` is the task that saved one, ``body`` its messages as a JSON list."""
 _INBOX_TYPES = """
 ALTER TABLE inbox ADD COLUMN type TEXT AS (substr(body, 10, instr(substr(body, 10, 100), '"') - 1));
 CREATE INDEX inbox_by_type ON inbox (task, type);
@@ -117,6 +131,7 @@ CREATE INDEX tasks_by_message ON tasks (message, user) WHERE message <> '';
 ALTER TABLE tasks ADD COLUMN parent TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
 """,
+    6: _CHATS,
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
 
@@ -272,7 +287,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have upgraded it before the lock was taken.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES)
+            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):

@@ -33,6 +33,7 @@ from isthmus.journal.base import (
     TaskRow,
 )
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
+from isthmus.journal.sqlite_chats import SqliteChats
 from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
@@ -74,6 +75,7 @@ class SqliteJournal(SqliteReads):
         self.removal = SqliteRemoval(path, self._writer, self.read)
         self._pushes = SqlitePushes(self._writer, self.read, clock)
         self.pushes = self._pushes
+        self.chats = SqliteChats(self._writer, self.read, clock)
 
     @classmethod
     async def open(

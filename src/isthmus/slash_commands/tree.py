@@ -21,6 +21,8 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("usage",): ("stats",),
     ("rewind",): ("restore",),
     ("undo",): ("restore",),
+    ("chat", "ls"): ("chat", "list"),
+    ("chat", "load"): ("chat", "resume"),
     ("mcp", "ls"): ("mcp", "list"),
     ("mcp", "reload"): ("mcp", "refresh"),
     ("mcp", "login"): ("mcp", "auth"),

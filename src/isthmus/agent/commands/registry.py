@@ -3,6 +3,7 @@
 from isthmus.agent.commands import (
     about,
     agents,
+    chat,
     compress,
     context_size,
     cost,
@@ -47,5 +48,5 @@ BUILT_IN: tuple[CommandNode, ...] = (
     tasks.COMMAND,
 )
 
-YIELDING: tuple[CommandNode, ...] = (diff.COMMAND, review.COMMAND, context_size.COMMAND, cost.COMMAND)
+YIELDING: tuple[CommandNode, ...] = (chat.COMMAND, diff.COMMAND, review.COMMAND, context_size.COMMAND, cost.COMMAND)
 """Built-in commands that a custom command, or a prompt of an MCP server, of the same name replaces."""
