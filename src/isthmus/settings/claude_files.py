@@ -11,8 +11,6 @@ from typing import Any
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
 
 _SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
-MAXIMUM_FILES = 100
-"""Maximum number of files of the machine in each folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,15 @@ def read_claude_files(files: Sources, project: Path, home: Path, environment: Ma
 
 
 def _places(folder: Path, project: Path) -> Iterator[tuple[Owner, Path]]:
+    """Yield the files that may exist; in place of a folder's files the folder, if it cannot be listed."""
     for system in _SYSTEM_FOLDERS:
         yield Owner.SYSTEM, system / "managed-settings.json"
         try:
-            more = sorted((system / "managed-settings.d").iterdir())[:MAXIMUM_FILES]
+            more = sorted((system / "managed-settings.d").iterdir())
+        except FileNotFoundError:
+            more = []
         except OSError:
+            yield Owner.SYSTEM, system / "managed-settings.d"
             more = []
         yield from ((Owner.SYSTEM, path) for path in more if path.suffix == ".json")
     yield Owner.USER, folder / "settings.json"

@@ -10,7 +10,7 @@ from typing import Any
 
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
-from isthmus.terminal.answer_validator import UnusableAnswerSchemaError, validator_of
+from isthmus.terminal.answer_validator import AnswerValidator, TooManyReferencesError, UnusableAnswerSchemaError
 from isthmus.text.linear_pattern import TooMuchWorkError
 from isthmus.text.visible import with_ellipsis
 
@@ -32,10 +32,10 @@ class UnfitAnswerError(IsthmusError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """A JSON Schema (2020-12) as ``text``, and the library's ``validator`` for it."""
+    """A JSON Schema (2020-12) as ``text``, and the ``validator`` for it."""
 
     text: str
-    validator: Any
+    validator: AnswerValidator
 
     @property
     def instruction(self) -> str:
@@ -62,9 +62,11 @@ class AnswerSchema:
             reason = str(error).removeprefix("expected JSON: ")
             raise UnfitAnswerError(f"the answer is not JSON: {with_ellipsis(reason, REASON_CHARACTERS)}") from error
         try:
-            problem = next(iter(self.validator.iter_errors(value)), None)
+            problem = self.validator.problem(value)
         except RecursionError as error:
             raise UnfitAnswerError("the answer is nested too deeply to be checked") from error
+        except TooManyReferencesError as error:
+            raise UnfitAnswerError("the answer cannot be checked: the schema's references multiply") from error
         except TooMuchWorkError as error:
             raise UnfitAnswerError("a text of the answer takes too long to be searched for a pattern") from error
         if problem is not None:
@@ -83,7 +85,7 @@ def read_answer_schema(path: Path) -> AnswerSchema:
 
     try:
         data = read_regular(path, MAXIMUM_BYTES)
-        return AnswerSchema(data.decode("utf-8-sig").strip(), validator_of(decode(data)))
+        return AnswerSchema(data.decode("utf-8-sig").strip(), AnswerValidator(decode(data)))
     except OSError as error:
         raise AnswerSchemaError(f"{path} cannot be read: {error.strerror or error}") from error
     except (JsonError, UnicodeDecodeError) as error:

@@ -4,7 +4,7 @@ Patterns are searched by :mod:`isthmus.text.linear_pattern` as JavaScript's, whi
 Not here: the file of a schema and the text of an answer, see :mod:`isthmus.terminal.answer_schema`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -12,6 +12,8 @@ from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 from isthmus.text.visible import with_ellipsis
 
 REFERENCES = ("$ref", "$dynamicRef")
+MAXIMUM_FOLLOWED = 200_000
+"""Maximum number of references that are followed for one answer: some schemas multiply them without end."""
 SHOWN_CHARACTERS = 200
 
 
@@ -19,12 +21,39 @@ class UnusableAnswerSchemaError(ValueError):
     """A schema that is not used; the text says why, after the name of its file."""
 
 
-def validator_of(schema: Any) -> Any:
-    """Return the library's validator for a schema.
+class TooManyReferencesError(ValueError):
+    """Raised when the check of an answer follows more than MAXIMUM_FOLLOWED references."""
+
+
+class AnswerValidator:
+    """The check of answers against one schema.
 
     Raises:
         UnusableAnswerSchemaError: it is not a schema, or has something that is not used.
     """
+
+    def __init__(self, schema: Any) -> None:
+        self._followed = 0
+        self._validator = _validator_of(schema, self._follow)
+
+    def problem(self, value: Any) -> Any:
+        """Return the library's first error for an answer's value; None if it fits.
+
+        Raises:
+            RecursionError: it is nested too deeply.
+            TooManyReferencesError: it cannot be checked within the limit of references.
+            TooMuchWorkError: a text takes too long to be searched for a pattern.
+        """
+        self._followed = 0
+        return next(iter(self._validator.iter_errors(value)), None)
+
+    def _follow(self) -> None:
+        self._followed += 1
+        if self._followed > MAXIMUM_FOLLOWED:
+            raise TooManyReferencesError(f"more than {MAXIMUM_FOLLOWED} references")
+
+
+def _validator_of(schema: Any, follow: Callable[[], None]) -> Any:
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
 
@@ -34,7 +63,7 @@ def validator_of(schema: Any) -> Any:
     for part in _parts(cast("object", schema)):
         _check_part(part, is_root=part is schema)
     # An empty registry: the library's own would fetch the targets of references.
-    validator = _validators()(schema, registry=cast("Any", Registry)())
+    validator = _validators(follow)(schema, registry=cast("Any", Registry)())
     try:
         validator.check_schema(schema)
     except SchemaError as error:
@@ -94,8 +123,8 @@ def _parts(schema: object) -> Iterator[Mapping[str, Any]]:
             waiting += cast("list[object]", item)
 
 
-@cache
-def _validators() -> Any:
+def _validators(follow: Callable[[], None]) -> Any:
+    """Return the library's class of validators, with linear patterns, which calls ``follow`` at each reference."""
     from isthmus.encoding.json_schema import draft_2020_12
 
     draft = draft_2020_12()
@@ -105,8 +134,17 @@ def _validators() -> Any:
         "pattern": _check_pattern,
         "patternProperties": _check_pattern_properties,
         "additionalProperties": _check_additional_properties,
+        **{name: _counted(draft.VALIDATORS[name], follow) for name in REFERENCES},
     }
     return cast("Any", validators).extend(draft, checks)
+
+
+def _counted(check: Callable[..., Any], follow: Callable[[], None]) -> Callable[..., Iterator[Any]]:
+    def counted(*arguments: Any) -> Iterator[Any]:
+        follow()
+        yield from check(*arguments) or ()
+
+    return counted
 
 
 @cache

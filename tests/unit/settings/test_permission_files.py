@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.settings import load_folder_rules
+from isthmus.settings import claude_files, load_folder_rules
 from isthmus.settings.permission_files import MAXIMUM_RULES
 from isthmus.settings.rule_decision import RuleDecision
 from unit.settings.test_guards import write_settings
@@ -119,3 +119,25 @@ def test_what_only_one_of_two_folders_allows_is_not_allowed_in_both(tmp_path: Pa
     of = [load_folder_rules(tmp_path / name, tmp_path / "home", {}, is_trusted=False) for name in ("a", "b")]
     both = of[0] | of[1]
     assert [rule.tool for rule in both.permissions] == ["Bash"]
+
+
+def test_all_files_of_the_machine_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claude_files, "_SYSTEM_FOLDERS", (tmp_path / "system",))
+    folder = tmp_path / "system" / "managed-settings.d"
+    folder.mkdir(parents=True)
+    for number in range(150):
+        (folder / f"{number:03}.json").write_text("{}")
+    (folder / "last.json").write_text('{"permissions": {"deny": ["Bash"]}}')
+    assert decisions(tmp_path) == [(DENY, "Bash")]
+
+
+def test_a_folder_of_the_machine_that_cannot_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claude_files, "_SYSTEM_FOLDERS", (tmp_path / "system",))
+    folder = tmp_path / "system" / "managed-settings.d"
+    folder.parent.mkdir()
+    folder.symlink_to(folder)
+    settings = loaded(tmp_path)
+    assert settings.guards == (f"{folder} cannot be read, so its hooks do not run and its permissions do not count",)
+    assert str(folder) in str(settings.rules.yolo_refusal)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.events import TextContent
+from isthmus.terminal import answer_validator
 from isthmus.terminal.answer_schema import AnswerSchema, AnswerSchemaError, UnfitAnswerError, read_answer_schema
 from isthmus.terminal.headless import ExitCode, HeadlessOptions, run_headless
 from support.memory_agent import MemoryAgent
@@ -145,6 +146,25 @@ def test_patterns_and_references_mean_what_json_schema_says(
     assert found.value_of(fitting) == json.loads(fitting)
     with pytest.raises(UnfitAnswerError):
         found.value_of(unfit)
+
+
+def test_references_that_multiply_without_end_are_an_unfit_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_validator, "MAXIMUM_FOLLOWED", 2_000)
+    twice = {f"n{at}": {"allOf": [{"$ref": f"#/$defs/n{at + 1}"}] * 2} for at in range(60)}
+    schema = {"$ref": "#/$defs/n0", "$defs": {**twice, "n60": True}}
+    with pytest.raises(UnfitAnswerError, match="references multiply"):
+        read_answer_schema(put(tmp_path, json.dumps(schema))).value_of("1")
+
+
+def test_the_limit_of_references_holds_for_each_answer_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_validator, "MAXIMUM_FOLLOWED", 3)
+    schema = read_answer_schema(put(tmp_path, '{"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "integer"}}}'))
+    for _ in range(3):
+        assert schema.value_of("[1, 2, 3]") == [1, 2, 3]
+    with pytest.raises(UnfitAnswerError, match="references multiply"):
+        schema.value_of("[1, 2, 3, 4]")
 
 
 @pytest.mark.parametrize("answer", ["NaN", "[1e999]", '"\\ud800"'])
