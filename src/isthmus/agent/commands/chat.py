@@ -51,7 +51,9 @@ async def save(context: CommandContext) -> None:
             f" /chat delete {name} first.",
             "chat_exists",
         )
-    await context.say(f"Saved the conversation ({show_count(len(messages), 'message')}). /chat resume {name} goes on.")
+    await context.say(
+        f"Saved the conversation ({show_count(len(messages), 'message')}). To go on from it: /chat resume {name}"
+    )
 
 
 async def list_chats(context: CommandContext) -> None:

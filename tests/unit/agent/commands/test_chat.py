@@ -34,7 +34,7 @@ async def test_a_saved_chat_goes_on_in_another_session_in_place_of_what_was_said
         saved = await harness.run("/chat save the name", first.context_id)
         assert (saved.state, saved.text) == (
             TaskState.COMPLETED,
-            "Saved the conversation (2 messages). /chat resume the name goes on.",
+            "Saved the conversation (2 messages). To go on from it: /chat resume the name",
         )
         await talked(harness, "Call it Boreas instead", "Boreas then", first.context_id)
         other = await talked(harness, "Something else", "Else")
