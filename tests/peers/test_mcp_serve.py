@@ -2,18 +2,15 @@
 
 import asyncio
 import json
-import os
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import ClientSession
 
 from support.isthmus_program import ISTHMUS
+from support.served_over_mcp import served
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -44,30 +41,6 @@ def script(tmp_path: Path) -> str:
     path = tmp_path / "script.yaml"
     path.write_text(SCRIPT, "utf-8")
     return f"scripted:{path}"
-
-
-@asynccontextmanager
-async def served(
-    folder: Path,
-    script: str,
-    *options: str,
-    asked: Callable[[types.ElicitRequestParams], Any] | None = None,
-) -> AsyncGenerator[ClientSession]:
-    """Start the program, and yield a connected client; ``asked`` answers for its user."""
-    command = [*ISTHMUS, "mcp", "serve", "--no-ide", "-m", script, *options]
-    server = StdioServerParameters(command=command[0], args=command[1:], cwd=folder, env=dict(os.environ))
-
-    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-        assert asked is not None
-        assert context is not None
-        return asked(params)
-
-    async with (
-        stdio_client(server) as (reading, writing),
-        ClientSession(reading, writing, elicitation_callback=None if asked is None else answer) as session,
-    ):
-        await session.initialize()
-        yield session
 
 
 async def run_task(session: ClientSession, **arguments: Any) -> tuple[list[str], bool]:

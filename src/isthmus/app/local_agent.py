@@ -114,13 +114,15 @@ async def local_agent(
     names_settings_files: bool = True,
     editor_timeouts: EditorTimeouts = EditorTimeouts(),
     editor_text: EditorText = no_editor,
+    editor_directory: EditorDirectory | None = None,
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
     With ``takes_over`` it continues the tasks of ended processes, under its own approval mode; only a server does so.
     An idle engine opens no model, no editor and no MCP server. ``on_shown`` receives the questions that an editor
     shows. ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
-    settings files, whose paths clients of a server must not see.
+    settings files, whose paths clients of a server must not see. ``editor_directory`` finds the editors, if the setup
+    uses them, and is closed at the end; None makes one.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -130,7 +132,9 @@ async def local_agent(
     is_watched = setup.policy.may_ask and not takes_over
     model = ModelDirectory(setup.model, setup.environment, open_model if is_watched else open_patient_model)
     checkpoints = CheckpointStore(files.checkpoints)
-    local_editors = EditorDirectory(setup.environment, editor_timeouts) if setup.use_ide and not is_idle else None
+    uses_editors = setup.use_ide and not is_idle
+    found_editors = editor_directory or EditorDirectory(setup.environment, editor_timeouts)
+    local_editors = found_editors if uses_editors else None
     options = _agent_options(setup, workspaces, files, settings_rule, may_include_folders=not takes_over)
 
     async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:

@@ -1,7 +1,7 @@
 """Serves the agent as an MCP server on two streams: ``isthmus mcp serve``. One tool runs a task and returns its answer.
 
 Questions of the task go to the client's user as elicitations, if the client declares that it has them; otherwise they
-are refused. Not here: the companion's tools, which `isthmus companion` serves.
+are refused. The tools for the user's editor are in :mod:`isthmus.app.mcp_editor_tools`.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 from isthmus import __version__
+from isthmus.app.mcp_editor_tools import EDITOR_TOOLS, EditorTools
 from isthmus.client import AgentClient, PromptMessage, TaskNotCancelable
 from isthmus.conversations import find_session
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
@@ -53,14 +54,26 @@ RUN_TASK = ToolDefinition(
 
 
 class AgentMcpServer:
-    """The server side of one connection. ``write`` sends bytes; ``settings`` are those of each task's session."""
+    """The server side of one connection. ``write`` sends bytes; ``settings`` are those of each task's session.
 
-    def __init__(self, agent: AgentClient, settings: JsonObject, write: Callable[[bytes], Awaitable[None]]) -> None:
+    Without ``editor_tools`` it has only the tool that runs tasks.
+    """
+
+    def __init__(
+        self,
+        agent: AgentClient,
+        settings: JsonObject,
+        write: Callable[[bytes], Awaitable[None]],
+        editor_tools: EditorTools | None = None,
+    ) -> None:
         self._agent = agent
+        self._editor_tools = editor_tools
         self._settings = settings
         self._write = write
         self._framing = LineFraming()
-        self._peer = McpPeer("isthmus", __version__, (RUN_TASK,))
+        # Listed even without an editor, which may come later: many clients read the list only once.
+        tools = (RUN_TASK,) if editor_tools is None else (RUN_TASK, *EDITOR_TOOLS)
+        self._peer = McpPeer("isthmus", __version__, tools)
         self._asks = False
         self._pending = PendingRequests()
         self._ids = itertools.count(1)
@@ -92,8 +105,8 @@ class AgentMcpServer:
         match self._peer.receive(line):
             case Reply(message):
                 await self.send(message)
-            case CallTool(request_id, _, arguments, token):
-                self._calls[request_id] = asyncio.create_task(self._run(request_id, arguments, _Progress(self, token)))
+            case CallTool() as call:
+                self._calls[call.request_id] = asyncio.create_task(self._run(call))
             case CancelCall(request_id) if request_id in self._calls:
                 self._calls[request_id].cancel()
             case _:
@@ -118,14 +131,18 @@ class AgentMcpServer:
             self._pending.fail(number, RpcClosedError("the client cannot ask its user"))
         return True
 
-    async def _run(self, request_id: rpc.RequestId, arguments: JsonObject, progress: "_Progress") -> None:
+    async def _run(self, call: CallTool) -> None:
+        progress = _Progress(self, call.progress_token)
         try:
-            result = await self._result(arguments, progress)
+            if self._editor_tools is None or call.name == RUN_TASK.name:
+                result = await self._result(call.arguments, progress)
+            else:
+                result = await self._editor_tools.call(call.name, call.arguments, progress.say)
         except IsthmusError as error:
             result = CallToolResult.error(str(error))
         finally:
-            self._calls.pop(request_id, None)
-        if (message := self._peer.finish(request_id, result)) is not None:
+            self._calls.pop(call.request_id, None)
+        if (message := self._peer.finish(call.request_id, result)) is not None:
             with contextlib.suppress(OSError):
                 await self.send(message)
 
@@ -203,23 +220,30 @@ class AgentMcpServer:
 
 
 class _Progress:
-    """Notifications about the progress of a call: a line for each tool call of its task. Without a token, none."""
+    """Notifications about the progress of a call, each a line of text. Without a token, none."""
 
     def __init__(self, server: AgentMcpServer, token: rpc.RequestId | None) -> None:
         self._server = server
         self._token = token
         self._shown = set[str]()
+        self._sent = 0
 
     async def event(self, event: AgentEvent) -> None:
         """Tell the client of a tool call that begins."""
-        if self._token is None or not isinstance(event, ToolCallUpdate) or len(self._shown) >= MAXIMUM_NOTIFICATIONS:
+        if not isinstance(event, ToolCallUpdate) or len(self._shown) >= MAXIMUM_NOTIFICATIONS:
             return
         call = event.tool_call
         if call.status is not ToolCallStatus.EXECUTING or call.tool_call_id in self._shown:
             return
         self._shown.add(call.tool_call_id)
-        message = visible(f"{call.tool_name}: {call.description or ''}".rstrip(": "))[:200]
-        params = {"progressToken": self._token, "progress": len(self._shown), "message": message}
+        await self.say(f"{call.tool_name}: {call.description or ''}".rstrip(": "))
+
+    async def say(self, text: str) -> None:
+        """Tell the client a line of text."""
+        if self._token is None or self._sent >= MAXIMUM_NOTIFICATIONS:
+            return
+        self._sent += 1
+        params = {"progressToken": self._token, "progress": self._sent, "message": visible(text)[:200]}
         with contextlib.suppress(OSError):
             await self._server.send(rpc.notification("notifications/progress", params))
 

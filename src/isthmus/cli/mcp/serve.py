@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 def command(**options: Any) -> int:
     """Serve the agent as an MCP server on standard input and output, for other agents and editors.
 
-    It has one tool, run_task, which gives the agent a task in this folder and returns the answer. What the agent asks
-    goes to the client's user (elicitation). A client that cannot ask gets an agent that may only do what
-    --approval-mode and --allowed-tools allow: the rest is refused.
+    The tool run_task gives the agent a task in this folder and returns the answer. What the agent asks goes to the
+    client's user (elicitation). A client that cannot ask gets an agent that may only do what --approval-mode and
+    --allowed-tools allow: the rest is refused.
+
+    The tools get_editor_context, get_diagnostics, open_file and review_edit use the editor that has the folder open.
+    review_edit shows an edit there and waits up to ten minutes for the user; the client writes what was accepted.
+    With --no-ide they are not offered.
 
     \b
     claude mcp add isthmus -- isthmus mcp serve --workspace ~/project
@@ -46,7 +50,9 @@ def command(**options: Any) -> int:
 
 
 async def _serve(setup: "Setup", incoming: int, outgoing: int) -> None:
+    from isthmus.app.editor_directory import EditorDirectory
     from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
+    from isthmus.app.mcp_editor_tools import EditorTools
     from isthmus.app.mcp_serving import AgentMcpServer
     from isthmus.runtime.standard_streams import StandardStreams
 
@@ -54,9 +60,13 @@ async def _serve(setup: "Setup", incoming: int, outgoing: int) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, streams.end)
-    async with local_agent(setup, rule_for(setup), mcp_use=McpUse(wait_seconds=UNATTENDED_WAIT_SECONDS)) as engine:
+    # The agent and the client share one connection to the editor.
+    editors = EditorDirectory(setup.environment)
+    use = McpUse(wait_seconds=UNATTENDED_WAIT_SECONDS)
+    async with local_agent(setup, rule_for(setup), mcp_use=use, editor_directory=editors) as engine:
         # A session that is continued would otherwise go on in the mode that it was left in.
         settings = {"workspace_path": str(setup.workspace), "approval_mode": setup.policy.mode.value}
-        server = AgentMcpServer(engine, settings, streams.write)
+        tools = EditorTools(editors, setup.workspace, setup.included_folders) if setup.use_ide else None
+        server = AgentMcpServer(engine, settings, streams.write, tools)
         async with contextlib.aclosing(streams.chunks()) as chunks:
             await server.serve(chunks)
