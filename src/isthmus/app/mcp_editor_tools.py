@@ -10,24 +10,26 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from isthmus.app.editor_directory import EditorDirectory, IdeEditor
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import require_regular
+from isthmus.ide.clients.ide_client import IdeClient, IdeError
+from isthmus.ide.clients.new_diagnostics import by_place, listed_by_file
+from isthmus.ide.clients.prompt_context import context_for_model
+from isthmus.ide.context import IdeContext, normalise
+from isthmus.ide.editor import Position, Range
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_content import MAXIMUM_CHARACTERS, ToolContent
+from isthmus.ide.privacy import HiddenFiles
 from isthmus.text.text_file import with_newlines_of
 from isthmus.text.visible import visible, visible_line, with_ellipsis
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.edit import EditTarget, edit_target
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from isthmus.ide.clients.ide_client import IdeClient
-    from isthmus.ide.context import IdeContext
 
 Report: TypeAlias = Callable[[str], Awaitable[None]]
 """Tells the client how a call gets on."""
@@ -139,14 +141,12 @@ class EditorTools:
         except IsthmusError as error:
             return CallToolResult.error(with_ellipsis(visible(str(error)), MAXIMUM_ERROR_CHARACTERS))
 
-    async def _client(self) -> "IdeClient":
+    async def _client(self) -> IdeClient:
         """Return the connection to the editor of the folder.
 
         Raises:
             IdeError: there is none, or it is lost.
         """
-        from isthmus.ide.clients.ide_client import IdeError
-
         client = await self._editors.client(self._folder)
         if client is None:
             raise IdeError(
@@ -160,18 +160,14 @@ class EditorTools:
         return client
 
     async def _context(self) -> CallToolResult:
-        from isthmus.ide.clients.prompt_context import context_for_model
-
         client = await self._client()
         await client.refresh(self._timeouts.context)
         context = await asyncio.to_thread(self._shown_of, client.context())
         text = context_for_model(context)
         return _text_result(f"{text}\n{_POSITIONS}" if text else f"{client.ide_name} shows no file.")
 
-    def _shown_of(self, context: "IdeContext | None") -> "IdeContext | None":
+    def _shown_of(self, context: IdeContext | None) -> IdeContext | None:
         """Return a context without the files that are hidden from agents, within its limits. Blocks."""
-        from isthmus.ide.context import normalise
-
         state = context.workspace_state if context is not None else None
         if context is None or state is None or state.open_files is None:
             return context
@@ -180,8 +176,6 @@ class EditorTools:
         return normalise(replace(context, workspace_state=replace(state, open_files=files)))
 
     async def _diagnostics(self, given: CheckedArguments) -> CallToolResult:
-        from isthmus.ide.clients.new_diagnostics import by_place, listed_by_file
-
         client = await self._client()
         path: Path | None = None
         if "file_path" in given:
@@ -197,8 +191,6 @@ class EditorTools:
         return _text_result("\n\n".join((heading, *blocks)))
 
     async def _open_file(self, given: CheckedArguments) -> CallToolResult:
-        from isthmus.ide.editor import Position, Range
-
         path = await asyncio.to_thread(self._existing, given.string("file_path"))
         at, where = None, ""
         if "line" in given:
@@ -228,7 +220,7 @@ class EditorTools:
             raise ToolFailure(f"{shown} already has exactly this content; there is nothing to review", "edit_no_change")
         client = await self._client()
         if not client.can_review:
-            raise ToolFailure(f"{client.ide_name} shows no diffs; ask the user in another way", "not_offered")
+            raise IdeError(f"{client.ide_name} shows no diffs; ask the user in another way")
         accepted = await self._decision(IdeEditor(client), before.path, proposed, report)
         name = self._workspace.relative(before.path)
         if accepted is None:
@@ -237,7 +229,7 @@ class EditorTools:
             message = (
                 f"the accepted text has {len(accepted)} characters, which is too long to return; nothing was written"
             )
-            raise ToolFailure(message, "too_long")
+            raise IdeError(message)
         texts = [f"Accepted in {client.ide_name}: {name}."]
         is_changed = _plain(accepted) != _plain(proposed)
         if is_changed:
@@ -270,7 +262,7 @@ class EditorTools:
     async def _decision(self, editor: IdeEditor, path: Path, proposed: str, report: Report) -> str | None:
         """Return the text that the user accepts; None if the user rejects it. Cancelling closes the view."""
         if self._reviews >= MAXIMUM_REVIEWS:
-            raise ToolFailure(f"{MAXIMUM_REVIEWS} edits wait for the user already; wait for their ends", "too_many")
+            raise IdeError(f"{MAXIMUM_REVIEWS} edits wait for the user already; wait for their ends")
         self._reviews += 1
         try:
             async with asyncio.timeout(self._timeouts.review), self._reporting(editor.name, report):
@@ -280,7 +272,7 @@ class EditorTools:
                 f"The user has not decided within {self._timeouts.review:g} seconds, and the diff was closed. Nothing"
                 " was accepted: do not write the edit"
             )
-            raise ToolFailure(message, "no_decision") from error
+            raise IdeError(message) from error
         finally:
             self._reviews -= 1
 
@@ -305,8 +297,6 @@ class EditorTools:
 
     def _shown_among(self, paths: Iterable[str]) -> set[str]:
         """Return the paths that are not hidden from agents. Blocks."""
-        from isthmus.ide.privacy import HiddenFiles
-
         hidden = HiddenFiles(self._folders)
 
         def is_shown(path: str) -> bool:
