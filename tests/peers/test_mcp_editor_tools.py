@@ -38,7 +38,8 @@ async def unheard(_text: str) -> None:
 
 async def call(tools: EditorTools, name: str, **arguments: Any) -> tuple[list[str], bool]:
     """Return the texts of a result, and whether it is an error."""
-    result = await tools.call(name, arguments, unheard)
+    async with asyncio.timeout(30):
+        result = await tools.call(name, arguments, unheard)
     return [str(block["text"]) for block in result.content], result.is_error
 
 
