@@ -49,18 +49,16 @@ def test_a_plan_is_approved_and_then_carried_out(sessions: Sessions) -> None:
     assert (sessions.workspace / "new.txt").read_text("utf-8") == "made\n"
 
 
-def test_a_plan_can_be_changed_before_it_is_approved(sessions: Sessions) -> None:
-    with sessions.terminal() as terminal:
-        terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("1  Carry it out")
-        terminal.press("another plan\r").wait_for(r"(?m)^\u203a another plan$").wait_for("1  Carry it out")
-        terminal.press("1\r").wait_for(CHOICES).press("1").wait_for("Carried out.").wait_for(PROMPT)
-
-
-def test_a_plan_that_is_not_approved_changes_nothing(sessions: Sessions) -> None:
+def test_a_plan_that_is_not_approved_changes_nothing_and_can_be_changed_first(sessions: Sessions) -> None:
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("1  Carry it out").press("\r")
         terminal.wait_for(r"(?m)^plan \u203a ?$").press("write it\r").wait_for(r"(?m)^plan \u203a ?$")
-    assert not (sessions.workspace / "new.txt").exists()
+        assert not (sessions.workspace / "new.txt").exists()
+        terminal.press("/mode default\r").wait_for(PROMPT).press("/plan plan the file\r").wait_for(
+            r"(?s)default, which.*1  Carry it out"
+        )
+        terminal.press("another plan\r").wait_for(r"(?m)^\u203a another plan$").wait_for("1  Carry it out")
+        terminal.press("1\r").wait_for(CHOICES).press("1").wait_for("Carried out.").wait_for(PROMPT)
 
 
 def test_a_model_and_an_effort_are_chosen_from_lists(sessions: Sessions) -> None:
@@ -87,31 +85,20 @@ def test_an_edit_is_undone_with_the_conversation(sessions: Sessions) -> None:
 def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions) -> None:
     schema = sessions.workspace / "schema.json"
     schema.write_text('{"type": "object", "required": ["done"]}', "utf-8")
-    options = (*sessions.options, "--output-schema", str(schema), "-p")
-    ran = isthmus(*options, "as json", "-o", "json", folder=sessions.workspace, text="")
+    options = (*sessions.options, "--output-schema", str(schema), "-o", "json")
+    ran = isthmus(*options, "-p", "as json", folder=sessions.workspace, text="")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["structured_output"] == {"done": True}
-    schema.write_text("[", "utf-8")
-    refused = isthmus(*options, "as json", folder=sessions.workspace, text="")
-    assert refused.returncode == 42
-    assert "is not JSON" in refused.stderr
 
 
 def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
-    for prompt in ("the first one", "the second one"):
-        assert isthmus(*sessions.options, "-p", prompt, folder=sessions.workspace, text="").returncode == 0
-    with sessions.terminal() as terminal:
+    with sessions.terminal("the first one") as terminal:
+        terminal.wait_for("You said: the first one").wait_for(PROMPT).press("/clear\r").wait_for(PROMPT)
+        terminal.press("the second one\r").wait_for("You said: the second one").wait_for(PROMPT).press("/clear\r")
         terminal.wait_for(PROMPT).press("/resume\r").wait_for(r"(?m)^ +2  .*the first one$").press("2\r")
         terminal.wait_for("You said: the first one").wait_for(PROMPT).press("go on\r").wait_for("You said: go on")
         terminal.wait_for(PROMPT).press("/tasks\r").wait_for("- .*the first one")
         assert "the second one" not in terminal.screen.partition("Tasks in this session")[2]
-
-
-def test_the_last_answer_goes_into_the_clipboard(sessions: Sessions) -> None:
-    with sessions.terminal() as terminal:
-        terminal.wait_for(PROMPT).press("hello\r").wait_for("You said: hello").wait_for(PROMPT)
-        terminal.press("/copy\r").wait_for("Copied 15 characters")
-        assert b"\x1b]52;c;" + base64.b64encode(b"You said: hello") + b"\x07" in terminal.received
 
 
 def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions) -> None:
@@ -125,31 +112,19 @@ def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions) -> No
 
 
 def test_context_and_cost_say_what_is_used(sessions: Sessions) -> None:
-    assert isthmus(*sessions.options, "-p", "hello", folder=sessions.workspace, text="").returncode == 0
-    with sessions.terminal("-c") as terminal:
-        terminal.wait_for(PROMPT).press("/context\r").wait_for(r"About [\d,]+ of 128,000 tokens").wait_for(
-            "  tools \\("
-        )
+    with sessions.terminal("hello") as terminal:
+        terminal.wait_for("You said: hello").wait_for(PROMPT).press("/context\r").wait_for(
+            r"About [\d,]+ of 128,000 tokens"
+        ).wait_for("  tools \\(")
         terminal.wait_for(r"(?m) free$").wait_for(PROMPT).press("/cost\r").wait_for("practice: 1 request, ")
         terminal.wait_for("What they cost is unknown")
     shown = isthmus(*sessions.options, "-c", "-p", "/context", folder=sessions.workspace, text="").stdout
     assert "of 128,000 tokens" in shown
 
 
-@pytest.mark.parametrize(
-    ("command", "words"), [("/review", "git diff HEAD"), ("/review topic", "git diff HEAD...topic")]
-)
-def test_review_hands_the_changes_to_the_model(sessions: Sessions, command: str, words: str) -> None:
-    request = model_request("--data-dir", str(sessions.data), "-p", command, folder=sessions.workspace)
-    assert words in request
-
-
-def test_what_was_typed_before_is_searched_with_ctrl_r(sessions: Sessions) -> None:
-    with sessions.terminal() as terminal:
-        terminal.wait_for(PROMPT).press("remarkable words\r").wait_for("You said: remarkable").wait_for(PROMPT)
-        terminal.press("other\r").wait_for("You said: other").wait_for(PROMPT)
-        terminal.press("\x12").press("mark").wait_for("(?m)remarkable words$").press("\r").press("\r")
-        terminal.wait_for(r"(?s)You said: remarkable words.*You said: other.*You said: remarkable words")
+def test_review_hands_the_changes_to_the_model(sessions: Sessions) -> None:
+    request = model_request("--data-dir", str(sessions.data), "-p", "/review topic", folder=sessions.workspace)
+    assert "git diff HEAD...topic" in request
 
 
 def test_the_keys_of_vi_edit_the_message(sessions: Sessions, isolated_folders: IsolatedFolders) -> None:
@@ -161,13 +136,19 @@ def test_the_keys_of_vi_edit_the_message(sessions: Sessions, isolated_folders: I
         terminal.wait_for("You said: one")
 
 
-def test_the_message_is_edited_in_the_editor_of_the_user(sessions: Sessions, tmp_path: Path) -> None:
+def test_a_message_is_edited_copied_and_found_again(sessions: Sessions, tmp_path: Path) -> None:
     program = tmp_path / "editor.py"
     program.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('from the editor')\n", "utf-8")
     environment = {"EDITOR": f"{sys.executable} {program}"}
     with sessions.terminal(environment=environment) as terminal:
         terminal.wait_for(PROMPT).press("draft\x18\x05").wait_for(r"(?m)^\u203a from the editor$").press("\r")
-        terminal.wait_for("You said: from the editor")
+        terminal.wait_for("You said: from the editor").wait_for(PROMPT).press("/copy\r").wait_for(
+            "Copied 25 characters"
+        )
+        assert b"\x1b]52;c;" + base64.b64encode(b"You said: from the editor") + b"\x07" in terminal.received
+        terminal.wait_for(PROMPT).press("other\r").wait_for("You said: other").wait_for(PROMPT)
+        terminal.press("\x12").press("the ed").wait_for("(?m)from the editor$").press("\r").press("\r")
+        terminal.wait_for(r"(?s)You said: from the editor.*You said: other.*You said: from the editor")
 
 
 def test_a_long_paste_is_folded_on_the_screen_and_sent_and_remembered_whole(sessions: Sessions) -> None:

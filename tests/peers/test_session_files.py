@@ -76,41 +76,28 @@ def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
 
 
 @pytest.mark.usefixtures("sessions")
-def test_a_file_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
-    request = sent("explain @src/greeting.py, please", workspace, tmp_path)
+def test_files_ranges_folders_and_images_are_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
+    (workspace / "other").mkdir()
+    (workspace / "other" / "inside.py").write_text("inside = True\n", "utf-8")
+    (workspace / "other" / "ignored.log").write_text("secret noise", "utf-8")
+    request = sent(
+        "explain @src/greeting.py, please, @lines.txt:10-12. Then @other/ and @picture.png?", workspace, tmp_path
+    )
     assert "--- @src/greeting.py " in request
     assert "return 'hi'" in request
-
-
-@pytest.mark.usefixtures("sessions")
-def test_a_range_of_lines_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
-    request = sent("explain @lines.txt:10-12.", workspace, tmp_path)
     assert "line 10\\nline 11\\nline 12" in request
     assert "line 13" not in request
-
-
-@pytest.mark.usefixtures("sessions")
-def test_a_folder_is_part_of_the_message_without_ignored_files(workspace: Path, tmp_path: Path) -> None:
-    request = sent("explain @src/", workspace, tmp_path)
-    assert "return 'hi'" in request
+    assert "inside = True" in request
     assert "secret noise" not in request
+    assert "data:image/png;base64," in request
 
 
 @pytest.mark.usefixtures("sessions")
-def test_an_image_is_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
-    assert "data:image/png;base64," in sent("what is on @picture.png?", workspace, tmp_path)
-
-
-@pytest.mark.usefixtures("sessions")
-@pytest.mark.parametrize(
-    ("reference", "kept_out"), [("@closed.txt", "closed to agents"), ("@../outside.txt", "top secret text")]
-)
-def test_what_the_agent_may_not_read_is_not_read(
-    reference: str, kept_out: str, workspace: Path, tmp_path: Path
-) -> None:
-    request = sent(f"explain {reference}", workspace, tmp_path)
-    assert kept_out not in request
-    assert f"{reference} was not read: " in request
+def test_what_the_agent_may_not_read_is_not_read(workspace: Path, tmp_path: Path) -> None:
+    request = sent("explain @closed.txt and @../outside.txt", workspace, tmp_path)
+    for reference, kept_out in (("@closed.txt", "closed to agents"), ("@../outside.txt", "top secret text")):
+        assert kept_out not in request
+        assert f"{reference} was not read: " in request
 
 
 @pytest.mark.usefixtures("sessions")

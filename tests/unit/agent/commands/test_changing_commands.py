@@ -286,3 +286,14 @@ async def test_the_text_of_a_command_is_in_the_history_of_its_task(open_harness:
         ran = await harness.run("/about")
         snapshot = await harness.engine.get(ran.task_id)
         assert [(message.role, message.text) for message in snapshot.history][-1] == ("agent", ran.text)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [("/review", "git diff HEAD"), ("/review topic", "git diff HEAD...topic")]
+)
+async def test_review_tells_the_model_how_to_see_the_changes(
+    open_harness: OpenHarness, command: str, words: str
+) -> None:
+    async with open_harness() as harness:
+        assert (await harness.run(command)).state is TaskState.COMPLETED
+        assert words in harness.last_user_text()
