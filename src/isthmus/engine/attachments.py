@@ -8,11 +8,7 @@ from collections.abc import Sequence
 
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
-
-MAXIMUM_FILE_BYTES = 15_000_000
-"""Maximum size of one file: in base64 it fills the 20 MB of a request to a provider. Many take less, some 5 MB."""
-MAXIMUM_MESSAGE_BYTES = 30_000_000
-"""Maximum size of all files of a message, which a journal keeps as text for agents that read no files."""
+from isthmus.media import MAXIMUM_FILE_BYTES, MAXIMUM_MESSAGE_BYTES
 
 
 def check_sizes(parts: Sequence[MessagePart]) -> None:

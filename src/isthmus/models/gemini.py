@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
-from isthmus.media import Media
+from isthmus.media import JPEG, PDF, PNG, WEBP, Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (
     Capabilities,
@@ -41,7 +41,6 @@ from isthmus.models.base import (
 from isthmus.models.conversation import in_order, state_for, used_ids
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.media_rules import JPEG, PDF, PNG, WEBP
 from isthmus.models.providers import GEMINI
 from isthmus.models.received import as_count, excerpt, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions

@@ -6,8 +6,8 @@ the choice of a conversation's media, see :mod:`isthmus.models.attachments`.
 
 from dataclasses import dataclass
 
-PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
-PDF = "application/pdf"
+from isthmus.media import JPEG, PNG, kind_of
+
 AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
 
 _OTHER_NAMES = {
@@ -58,18 +58,3 @@ def plain_media_type(stated: str) -> str:
     """Return a media type without parameters, under its canonical name."""
     plain = stated.partition(";")[0].strip().lower()
     return _OTHER_NAMES.get(plain, plain)
-
-
-def kind_of(data: bytes) -> str | None:
-    """Return the media type that the first bytes indicate; None if unknown."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return PNG
-    if data.startswith(b"\xff\xd8\xff"):
-        return JPEG
-    if data.startswith((b"GIF87a", b"GIF89a")):
-        return GIF
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return WEBP
-    if data[4:8] == b"ftyp":
-        return {b"heic": HEIC, b"heix": HEIC, b"mif1": HEIF, b"msf1": HEIF}.get(data[8:12])
-    return PDF if data.startswith(b"%PDF-") else None

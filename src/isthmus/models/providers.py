@@ -7,7 +7,8 @@ is that of the provider. It is imported when a model is opened, so that nothing 
 import re
 from dataclasses import dataclass, replace
 
-from isthmus.models.media_rules import AUDIO, GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP, MediaRules
+from isthmus.media import GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP
+from isthmus.models.media_rules import AUDIO, MediaRules
 
 
 @dataclass(frozen=True, slots=True)

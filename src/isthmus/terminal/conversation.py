@@ -12,7 +12,7 @@ from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMess
 from isthmus.conversations import SHORT_ID, find_session
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.events import TaskState
+from isthmus.events import MessagePart, TaskState
 from isthmus.task_stream import TaskStream, opened
 from isthmus.terminal.announcements import Announcement, Notice, ShownInEditor
 from isthmus.terminal.command_list import CommandList
@@ -24,7 +24,7 @@ from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
 
 if TYPE_CHECKING:
-    from isthmus.terminal.prompting import Prompter
+    from isthmus.terminal.prompting import Prompter, TypedPrompt
     from isthmus.terminal.render import TaskRenderer
     from isthmus.terminal.screen import Screen
 
@@ -93,7 +93,8 @@ class TerminalConversation:
                 self.renderer.prompt(self.options.first_prompt)
                 await self._handle(self.options.first_prompt)
             while True:
-                await self._handle(await self._read())
+                typed = await self._read()
+                await self._handle(typed.text, typed.images)
         except _Left:
             if self.context_id is not None and not self.is_advised:
                 self.renderer.quiet(f"To come back to this session: {self._resume_command()}")
@@ -134,7 +135,7 @@ class TerminalConversation:
 
     # --- Between turns ----------------------------------------------------------------------------------------------
 
-    async def _read(self) -> str:
+    async def _read(self) -> "TypedPrompt":
         is_second = False
         self.status.refresh_soon()
         self.screen.end_text()
@@ -160,7 +161,7 @@ class TerminalConversation:
     def _blank_line(self) -> None:
         self.screen.block("blank", [])
 
-    async def _handle(self, typed: str) -> None:
+    async def _handle(self, typed: str, images: Sequence[MessagePart] = ()) -> None:
         text = typed.strip()
         match text:
             case "":
@@ -198,15 +199,15 @@ class TerminalConversation:
             case "/plan" if not self._has_command("plan"):
                 await self.mode.choose("plan")
             case _ if text.startswith("/plan ") and not self._has_command("plan"):
-                await self._plan(text.split(maxsplit=1)[1])
+                await self._plan(text.split(maxsplit=1)[1], images)
             case "/sessions":
                 await self.past.show_list()
             case _ if text.startswith("/"):
-                await self._handle_command(text)
+                await self._handle_command(text, images)
             case _:
-                await self._send(text)
+                await self._send(text, images)
 
-    async def _handle_command(self, text: str) -> None:
+    async def _handle_command(self, text: str, images: Sequence[MessagePart] = ()) -> None:
         """Run a command of the agent, or send the text as a prompt if it begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
@@ -216,6 +217,8 @@ class TerminalConversation:
             await self.commands.ready()
             line = self.commands.read(text)
         if line is not None and line.command is not None:
+            if images:
+                self.renderer.quiet("Images are sent with messages, not with commands: this one gets its text alone.")
             await self._execute(CommandMessage(line.path, line.args, self._scope()), text)
         elif line is not None or _is_command(text):
             name = "/" + " ".join(line.path) if line is not None else text.split()[0]
@@ -223,7 +226,7 @@ class TerminalConversation:
             advice = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists all commands."
             self.renderer.quiet(f"Unknown command {name}. {advice}")
         else:
-            await self._send(text)
+            await self._send(text, images)
 
     async def _run_shell(self, command: str) -> None:
         """Run a command that the user typed, in the agent's workspace; having typed it is the permission."""
@@ -275,9 +278,13 @@ class TerminalConversation:
         # The command may have changed the list of commands.
         self.commands.load(self._scope())
 
-    async def _send(self, text: str) -> None:
+    async def _send(self, text: str, images: Sequence[MessagePart] = ()) -> None:
         message = PromptMessage(
-            text, task_id=self.task_to_continue, context_id=self.context_id, settings=self._settings()
+            text,
+            task_id=self.task_to_continue,
+            context_id=self.context_id,
+            settings=self._settings(),
+            parts=(MessagePart(text=text), *images) if images else (),
         )
         try:
             turn = await self.turns.unless_interrupted(self.agent.prompt(message))
@@ -292,12 +299,12 @@ class TerminalConversation:
         await self._turn(TaskStream(self.agent, turn.snapshot, turn, self.options.timeouts), shown_prompt=text)
         self.commands.load(self._scope())
 
-    async def _plan(self, text: str) -> None:
+    async def _plan(self, text: str, images: Sequence[MessagePart]) -> None:
         """Let the agent make a plan, and have it carried out once the user has approved it."""
         before = self.mode.name
         if before != "plan" and not await self.mode.choose("plan"):
             return
-        await self._send(text)
+        await self._send(text, images)
         while self.mode.name == "plan" and self.prompter.typed.next_is_none and not self.is_unfinished:
             answer = (await self._ask_line(PLAN_LINES, "plan: ")).strip()
             if answer in ("1", "2"):

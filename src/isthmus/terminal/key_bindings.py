@@ -6,53 +6,54 @@ Imports prompt_toolkit, so import this module only to prompt.
 from collections.abc import Callable
 from functools import partial
 
-from prompt_toolkit.filters import is_searching
+from prompt_toolkit.filters import emacs_mode, is_searching, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
 
-from isthmus.terminal.folded_paste import FoldedPastes
+from isthmus.terminal.pasting import Pasting
 from isthmus.terminal.signals import Interrupted
 
 YES_AND_NO = "yn"
 
 
 def prompt_keys(
-    complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None], pastes: FoldedPastes
+    complete: Callable[[KeyPressEvent], None], next_mode: Callable[[KeyPressEvent], None], pasting: Pasting
 ) -> KeyBindings:
     """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts.
 
-    Long pasted texts are folded; Backspace removes one as a whole, and the editor shows it.
+    Long pasted texts are folded; the editor shows them. Ctrl-V or Alt-V takes the image in the clipboard. Backspace
+    removes a text or an image as a whole.
     """
     keys = KeyBindings()
     # While the history is searched, these keys have their meaning there.
     add = partial(keys.add, filter=~is_searching)
     add("tab")(complete)
     add("s-tab")(next_mode)
-    add("enter")(_send)
+    add("enter")(partial(pasting.when_read, _send))
     add("escape", "enter")(_begin_line)
     add("c-c")(_clear)
-    add(Keys.BracketedPaste)(partial(_paste, pastes))
-    add("c-h")(partial(_delete, pastes))
-    add("c-x", "c-e")(partial(_edit, pastes))
+    add(Keys.BracketedPaste)(pasting.paste)
+    # In vi's other modes the key selects a block.
+    keys.add("c-v", filter=~is_searching & (emacs_mode | vi_insert_mode))(pasting.paste_image)
+    # Terminals of Windows keep Ctrl-V for themselves.
+    keys.add("escape", "v", filter=~is_searching & emacs_mode)(pasting.paste_image)
+    add("c-h")(partial(_delete, pasting))
+    add("c-x", "c-e")(partial(pasting.when_read, partial(_edit, pasting)))
     return keys
 
 
-def _paste(pastes: FoldedPastes, event: KeyPressEvent) -> None:
-    event.current_buffer.insert_text(pastes.fold(event.data.replace("\r\n", "\n").replace("\r", "\n")))
-
-
-def _delete(pastes: FoldedPastes, event: KeyPressEvent) -> None:
+def _delete(pasting: Pasting, event: KeyPressEvent) -> None:
     buffer = event.current_buffer
-    if folded := pastes.before(buffer.document.text_before_cursor):
-        buffer.delete_before_cursor(len(folded))
+    if pasted := pasting.before(buffer.document.text_before_cursor):
+        buffer.delete_before_cursor(len(pasted))
     else:
         get_by_name("backward-delete-char").call(event)
 
 
-def _edit(pastes: FoldedPastes, event: KeyPressEvent) -> None:
+def _edit(pasting: Pasting, event: KeyPressEvent) -> None:
     buffer = event.current_buffer
-    buffer.text = pastes.unfold(buffer.text)
+    buffer.text = pasting.texts.unfold(buffer.text)
     buffer.open_in_editor()
 
 

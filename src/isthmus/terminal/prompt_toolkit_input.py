@@ -14,18 +14,15 @@ from pathlib import Path
 
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.application.current import set_app
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import Condition, is_done
+from prompt_toolkit.filters import is_done
 from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
-from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
@@ -34,15 +31,16 @@ from typing_extensions import override
 
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
-from isthmus.terminal.folded_paste import FoldedPastes
 from isthmus.terminal.key_bindings import choice_keys, prompt_keys
-from isthmus.terminal.prompt_completer import MAXIMUM_HINTS, REFERENCE, PromptCompleter
-from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode
+from isthmus.terminal.pasting import Pasting
+from isthmus.terminal.prompt_completer import PromptCompleter
+from isthmus.terminal.prompt_hints import PromptHints
+from isthmus.terminal.prompt_history import prompt_history
+from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode, TypedPrompt
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
-from isthmus.text.visible import with_ellipsis
 
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
@@ -66,17 +64,13 @@ class PromptToolkitPrompter(Prompter):
         self._pause = pause
         self._glyph = glyphs.prompt
         self._mode: ShownMode | None = None
-        self._hints: Sequence[str] = ()
-        self._hint_rows = 0
-        """Maximum number of hints that were shown at once below this prompt."""
-        self._looking: asyncio.Task[None] | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: PromptCompleter | None = None
-        self._pastes = FoldedPastes()
+        self._pasting = Pasting(self._note)
         self._prompt: PromptSession[str] = PromptSession(
             multiline=True,
-            history=_history(history_file, self._pastes),
-            key_bindings=prompt_keys(self._complete, self._next_mode, self._pastes),
+            history=prompt_history(history_file, self._pasting),
+            key_bindings=prompt_keys(self._complete, self._next_mode, self._pasting),
             prompt_continuation="  ",
             style=STYLE,
             input=self._input,
@@ -88,11 +82,14 @@ class PromptToolkitPrompter(Prompter):
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
         )
-        self._begin_hints()
+        self._hints = PromptHints(self._prompt, lambda: self._output.get_size().columns)
+
+    def _note(self, text: str) -> None:
+        self._hints.note(text)
 
     @override
     def offer(self, complete: Complete, ask: AskForCompletions | None = None) -> None:
-        self._completer = self._prompt.completer = PromptCompleter(complete, ask)
+        self._completer = self._prompt.completer = self._hints.completer = PromptCompleter(complete, ask)
 
     def _complete(self, event: KeyPressEvent) -> None:
         """Complete on Tab. Completions of the agent come in the background, and are ignored if the line has changed."""
@@ -116,44 +113,6 @@ class PromptToolkitPrompter(Prompter):
 
         event.app.create_background_task(ask())
 
-    def _begin_hints(self) -> None:
-        """Show below the prompt, while a reference or a command is typed, what it can become."""
-        self._prompt.default_buffer.on_text_changed += self._look_ahead
-        window = Window(
-            FormattedTextControl(self._hint_lines),
-            dont_extend_height=True,
-            height=Dimension(max=MAXIMUM_HINTS),
-        )
-        shown = ConditionalContainer(window, Condition(lambda: bool(self._hints)) & ~is_done)
-        self._prompt.layout.container = HSplit([self._prompt.layout.container, shown])
-
-    def _hint_lines(self) -> StyleAndTextTuples:
-        width = self._output.get_size().columns - 1
-        # Toolkit keeps the height: without blank lines after them, fewer hints would stand away from the prompt.
-        blank = [""] * (self._hint_rows - len(self._hints))
-        return [("class:quiet", "\n".join([*(with_ellipsis(f"  {hint}", width) for hint in self._hints), *blank]))]
-
-    def _look_ahead(self, buffer: Buffer) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
-        is_hinted = "@" in buffer.text or buffer.text.startswith("/")
-        if self._completer is None or not (self._hints or is_hinted):
-            return
-        self._looking = self._prompt.app.create_background_task(self._look(buffer, self._completer))
-
-    async def _look(self, buffer: Buffer, completer: "PromptCompleter") -> None:
-        # The cursor moves after this was called.
-        await asyncio.sleep(0)
-        line = buffer.document.text_before_cursor
-        if completer.has_to_ask(line):
-            await completer.ask(line)
-        hints = completer.hints(line) if line.startswith("/") or REFERENCE.search(line) else ()
-        if hints != self._hints:
-            self._hints = hints
-            self._hint_rows = max(self._hint_rows, len(hints))
-            self._prompt.app.invalidate()
-
     def _next_mode(self, event: KeyPressEvent) -> None:
         """Choose the next mode in the background, and draw the prompt again."""
         if (mode := self._mode) is None:
@@ -166,15 +125,19 @@ class PromptToolkitPrompter(Prompter):
         event.app.create_background_task(choose())
 
     @override
-    async def read_prompt(self, mode: ShownMode) -> str:
+    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
         def message() -> StyleAndTextTuples:
             return [("class:quiet", mode.mark), ("class:prompt", f"{self._glyph} ")]
 
         if (waiting := self.typed.next()) is not None:
-            return self._pastes.unfold(await self._read(self._prompt, message, waiting, is_sent=True))
-        self._mode, self._hints, self._hint_rows = mode, (), 0
+            # Typed while the agent worked, when no image could be pasted.
+            return TypedPrompt(
+                self._pasting.texts.unfold(await self._read(self._prompt, message, waiting, is_sent=True))
+            )
+        self._mode = mode
+        self._hints.begin()
         draft, self.typed.draft = self.typed.draft, ""
-        return self._pastes.unfold(await self._read(self._prompt, message, draft))
+        return self._pasting.prompt(await self._read(self._prompt, message, draft))
 
     @override
     def show_status(self, status: Callable[[int], str]) -> None:
@@ -335,7 +298,7 @@ class PromptToolkitPrompter(Prompter):
                 default=typed,
                 accept_default=is_sent,
                 handle_sigint=False,
-                pre_run=lambda: self._look_ahead(session.default_buffer) if typed else None,
+                pre_run=lambda: self._hints.look_ahead(session.default_buffer) if typed else None,
             )
         finally:
             self._reading = None
@@ -353,33 +316,6 @@ def _output() -> Vt100_Output:
 
     colors = ColorDepth.from_env()  # NO_COLOR
     return Vt100_Output(sys.stdout, size, os.environ.get("TERM"), colors, enable_cpr=False)
-
-
-class _PromptHistory(FileHistory):
-    """History in a file, with the whole of every pasted text."""
-
-    def __init__(self, file: Path, pastes: FoldedPastes) -> None:
-        self._pastes = pastes
-        super().__init__(file)
-
-    @override
-    def append_string(self, string: str) -> None:
-        super().append_string(self._pastes.unfold(string))
-
-
-def _history(path: Path | None, pastes: FoldedPastes) -> History:
-    if path is None:
-        return InMemoryHistory()
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            os.fchmod(descriptor, 0o600)
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return InMemoryHistory()
-    return _PromptHistory(path, pastes)
 
 
 @contextmanager

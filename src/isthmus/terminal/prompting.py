@@ -9,10 +9,12 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from typing_extensions import override
 
+from isthmus.events import MessagePart
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
@@ -23,6 +25,14 @@ from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
+
+
+@dataclass(frozen=True, slots=True)
+class TypedPrompt:
+    """A message as the user typed it; its images are parts beside the text."""
+
+    text: str
+    images: tuple[MessagePart, ...] = ()
 
 
 Complete: TypeAlias = Callable[[str], Sequence[Completion]]
@@ -61,7 +71,7 @@ class Prompter(Protocol):
         """Complete lines on Tab with ``complete``, and with ``ask`` if that returns nothing."""
         ...
 
-    async def read_prompt(self, mode: ShownMode) -> str:
+    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
         """Return the next message; several lines are joined by newlines.
 
         ``mode`` is shown before the prompt; a key changes it.
@@ -136,16 +146,16 @@ class LinePrompter(Prompter):
         pass  # plain lines are not completed
 
     @override
-    async def read_prompt(self, mode: ShownMode) -> str:
+    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
         glyph = f"{mode.mark}{self._screen.glyphs.prompt}"
         if (kept := self.typed.next()) is not None:
             self._print(f"{glyph} {visible_line(kept)}\n")
-            return kept
+            return TypedPrompt(kept)
         lines = [await self._line(f"{glyph} ")]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(await self._line())
-        return "\n".join(lines)
+        return TypedPrompt("\n".join(lines))
 
     @override
     def show_status(self, status: Callable[[int], str]) -> None:

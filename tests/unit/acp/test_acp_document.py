@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
+from isthmus import media
 from isthmus.acp import connection
 from isthmus.acp.front import prompts, questions, server, session, session_options, tool_calls, turn, wire_v1
 from isthmus.acp.v1 import client_requests, updates
@@ -17,7 +18,6 @@ from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.approval import policy
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
-from isthmus.engine import attachments
 from isthmus.rpc import messages
 from support.acp_front import OPTIONS as FRONT
 from support.acp_front import front
@@ -149,8 +149,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "requests of the client at the same time": f"{limits.open_requests:,}",
         "open sessions of a client": f"{server.MAXIMUM_SESSIONS:,}",
         "blocks of a prompt": f"{prompts.MAXIMUM_BLOCKS:,}",
-        "bytes of a file or image in a prompt": f"{attachments.MAXIMUM_FILE_BYTES:,}",
-        "bytes of all files and images in a prompt": f"{attachments.MAXIMUM_MESSAGE_BYTES:,}",
+        "bytes of a file or image in a prompt": f"{media.MAXIMUM_FILE_BYTES:,}",
+        "bytes of all files and images in a prompt": f"{media.MAXIMUM_MESSAGE_BYTES:,}",
         "sessions in one answer to `session/list`": str(server.PAGE_SESSIONS),
         "turns of a session that are sent again": f"{session.MAXIMUM_TASKS:,}",
         "characters of a tool's output in an update": f"{tool_calls.MAXIMUM_TEXT:,}",

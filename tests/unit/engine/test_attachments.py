@@ -5,8 +5,9 @@ import base64
 import pytest
 
 from isthmus.client import ContentNotSupported
-from isthmus.engine.attachments import MAXIMUM_FILE_BYTES, MAXIMUM_MESSAGE_BYTES, check_sizes
+from isthmus.engine.attachments import check_sizes
 from isthmus.events import MessagePart
+from isthmus.media import MAXIMUM_FILE_BYTES, MAXIMUM_MESSAGE_BYTES
 
 
 def file(size: int, name: str | None = "a.png") -> MessagePart:
