@@ -26,6 +26,7 @@ TYPES = (PNG, JPEG, WEBP, GIF)
 """Types that are requested, in this order: most programs offer PNG."""
 NO_IMAGE = "The clipboard has no image. Copy one, or paste the path of an image file."
 _PNG_SCRIPT = "get the clipboard as «class PNGf»"
+_HEXADECIMAL = re.compile("\u00abdata PNGf([0-9A-Fa-f]*)\u00bb".encode())
 _POWERSHELL_SCRIPT = (
     "Add-Type -AssemblyName System.Windows.Forms, System.Drawing;"
     "$image = [System.Windows.Forms.Clipboard]::GetImage();"
@@ -148,7 +149,7 @@ async def _output(command: Sequence[str]) -> bytes | None:
 
 
 def _from_applescript(output: bytes) -> bytes:
-    found = re.search(rb"\u00abdata PNGf([0-9A-Fa-f]*)\u00bb", output)
+    found = _HEXADECIMAL.search(output)
     if found is None:
         raise ValueError("expected data of the class PNGf")
     return bytes.fromhex(found[1].decode())

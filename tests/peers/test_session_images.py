@@ -1,0 +1,149 @@
+"""Images that are pasted at the prompt: the whole program in a terminal, with a model provider that records."""
+
+import base64
+import json
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.images import clipboard_program, image_program, png
+from support.isthmus_program import ISTHMUS
+from support.pty_program import PtyProgram, pty_program
+from support.session_terminal import PROMPT
+from support.waiting import eventually
+from support.wire_server import Answer, WireServer
+
+SHOT = png(640, 480, more=12_000)
+STAND_IN = r"\[Image 1: PNG, 640x480, 12 kB\]"
+CTRL_V = "\x16"
+
+
+class Provider:
+    """A provider's server, and the program in a terminal that talks to it."""
+
+    def __init__(self, server: WireServer, folder: Path, workspace: Path) -> None:
+        self._server = server
+        self._folder = folder
+        self._workspace = workspace
+
+    @contextmanager
+    def terminal(self, path: Path) -> Generator[PtyProgram]:
+        """Start the program with the clipboard programs of a folder."""
+        variables = {
+            **{name: value for name, value in os.environ.items() if name not in ("WAYLAND_DISPLAY", "WSL_DISTRO_NAME")},
+            "TERM": "xterm-256color", "DISPLAY": ":7", "PATH": str(path), "EDITOR": str(path / "editor"),
+            "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{self._server.base_url}/v1",
+        }  # fmt: skip
+        command = [*ISTHMUS, "-m", "openai:gpt-4.1", "--no-ide", "--data-dir", str(self._folder / "data")]
+        with pty_program(command, folder=self._workspace, environment=variables) as terminal:
+            yield terminal.wait_for(PROMPT)
+
+    def content(self, number: int = 1) -> Sequence[Any]:
+        """Return the parts of the last user message in the request with this number, from 1."""
+
+        def request() -> Any:
+            bodies = [one for one in self._server.requests if one.path.endswith("/chat/completions")]
+            assert len(bodies) >= number
+            return json.loads(bodies[number - 1].body)
+
+        content: Any = eventually(request, 30)["messages"][-1]["content"]
+        return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def images_of(content: Sequence[Any]) -> list[bytes]:
+    urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+    return [base64.b64decode(url.removeprefix("data:image/png;base64,"), validate=True) for url in urls]
+
+
+def text_of(content: Sequence[Any]) -> str:
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+@pytest.fixture
+def provider(tmp_path: Path, workspace: Path) -> Generator[Provider]:
+    done = {"choices": [{"index": 0, "delta": {"content": "Answered."}, "finish_reason": "stop"}]}
+    body = f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', **done})}\n\ndata: [DONE]\n\n".encode()
+    with WireServer(lambda request: Answer(200, {"Content-Type": "text/event-stream"}, (body,))) as server:
+        yield Provider(server, tmp_path, workspace)
+
+
+@pytest.fixture
+def shot(tmp_path: Path) -> Path:
+    path = tmp_path / "my shot.png"
+    path.write_bytes(SHOT)
+    return path
+
+
+@pytest.fixture
+def clipboard(tmp_path: Path, shot: Path) -> Path:
+    return image_program(tmp_path / "bin", shot)
+
+
+def test_the_image_in_the_clipboard_is_part_of_the_message(provider: Provider, clipboard: Path) -> None:
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"what is {CTRL_V}").wait_for(rf"(?m)^\u203a what is {STAND_IN}$")
+        terminal.press(" for?\r").wait_for("Answered.").wait_for(PROMPT)
+        assert images_of(provider.content()) == [SHOT]
+        assert "what is [Image 1: PNG, 640x480, 12 kB] for?" in text_of(provider.content())
+        terminal.press("\x1b[A").wait_for(rf"(?m)^\u203a what is {STAND_IN} for\?$")
+    with provider.terminal(clipboard) as terminal:
+        terminal.press("\x1b[A").wait_for(r"(?m)^\u203a what is \[Image: PNG, 640x480, 12 kB\] for\?$")
+        terminal.press("\r").wait_for("Answered.")
+        assert images_of(provider.content(2)) == []
+
+
+def test_keys_behind_a_pasted_image_wait_for_it(provider: Provider, clipboard: Path) -> None:
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"what is {CTRL_V} for?\r").wait_for("Answered.")
+        assert images_of(provider.content()) == [SHOT]
+        assert "what is [Image 1: PNG, 640x480, 12 kB] for?" in text_of(provider.content())
+
+
+def test_backspace_removes_a_whole_image_from_the_message(provider: Provider, clipboard: Path) -> None:
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"one {CTRL_V}").wait_for(STAND_IN).press("\x7f").wait_for(r"(?m)^\u203a one$")
+        terminal.press("two\r").wait_for("Answered.")
+        assert images_of(provider.content()) == []
+        assert "one two" in text_of(provider.content())
+
+
+def test_a_path_that_is_dragged_into_the_terminal_becomes_an_image(
+    provider: Provider, shot: Path, clipboard: Path
+) -> None:
+    escaped = str(shot).replace(" ", "\\ ")
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"see \x1b[200~{escaped} \x1b[201~and \x1b[200~{shot.parent}\x1b[201~\r").wait_for("Answered.")
+        assert images_of(provider.content()) == [SHOT]
+        assert f"see [Image 1: PNG, 640x480, 12 kB] and {shot.parent}" in text_of(provider.content())
+
+
+def test_an_empty_paste_takes_the_image_in_the_clipboard(provider: Provider, clipboard: Path) -> None:
+    with provider.terminal(clipboard) as terminal:
+        terminal.press("\x1b[200~\x1b[201~").wait_for(rf"(?m)^\u203a {STAND_IN}$")
+
+
+def test_a_clipboard_without_an_image_inserts_and_sends_nothing(provider: Provider, tmp_path: Path) -> None:
+    text_only = clipboard_program(tmp_path / "text", "xclip", "sys.exit(1)")
+    with provider.terminal(text_only) as terminal:
+        terminal.press(f"see {CTRL_V}\r").wait_for(r"(?m)^  The clipboard has no image\.").wait_for(r"(?m)^\u203a see$")
+        terminal.press("x").wait_until_gone("has no image").wait_for(r"(?m)^\u203a see x$")
+        terminal.press("\r").wait_for("Answered.")
+        assert images_of(provider.content()) == []
+
+
+def test_the_editor_keeps_the_image_in_the_message(provider: Provider, clipboard: Path) -> None:
+    clipboard_program(clipboard, "editor", "open(sys.argv[-1], 'a').write(' from the editor')")
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"what is {CTRL_V}\x18\x05").wait_for(rf"{STAND_IN} from the editor")
+        terminal.press("\r").wait_for("Answered.")
+        assert images_of(provider.content()) == [SHOT]
+
+
+def test_without_a_program_for_the_clipboard_one_is_named(provider: Provider, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with provider.terminal(tmp_path / "empty") as terminal:
+        terminal.press(CTRL_V).wait_for(r"(?m)^  The clipboard cannot be read: install xclip\.")
