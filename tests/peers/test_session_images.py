@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import signal
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.images import clipboard_program, image_program, png
+from support.images import clipboard_program, gif, image_program, png
+from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.pty_program import PtyProgram, pty_program
 from support.session_terminal import PROMPT
@@ -31,14 +33,15 @@ class Provider:
         self._workspace = workspace
 
     @contextmanager
-    def terminal(self, path: Path) -> Generator[PtyProgram]:
+    def terminal(self, path: Path, model: str = "openai:gpt-4.1") -> Generator[PtyProgram]:
         """Start the program with the clipboard programs of a folder."""
         variables = {
             **{name: value for name, value in os.environ.items() if name not in ("WAYLAND_DISPLAY", "WSL_DISTRO_NAME")},
             "TERM": "xterm-256color", "DISPLAY": ":7", "PATH": str(path), "EDITOR": str(path / "editor"),
             "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{self._server.base_url}/v1",
+            "GEMINI_API_KEY": "a-key-of-some-length", "GOOGLE_GEMINI_BASE_URL": self._server.base_url,
         }  # fmt: skip
-        command = [*ISTHMUS, "-m", "openai:gpt-4.1", "--no-ide", "--data-dir", str(self._folder / "data")]
+        command = [*ISTHMUS, "-m", model, "--no-ide", "--data-dir", str(self._folder / "data")]
         with pty_program(command, folder=self._workspace, environment=variables) as terminal:
             yield terminal.wait_for(PROMPT)
 
@@ -147,3 +150,59 @@ def test_without_a_program_for_the_clipboard_one_is_named(provider: Provider, tm
     (tmp_path / "empty").mkdir()
     with provider.terminal(tmp_path / "empty") as terminal:
         terminal.press(CTRL_V).wait_for(r"(?m)^  The clipboard cannot be read: install xclip\.")
+
+
+def test_an_image_that_the_model_does_not_take_is_refused(provider: Provider, clipboard: Path, tmp_path: Path) -> None:
+    (tmp_path / "moving").write_bytes(gif())
+    with provider.terminal(clipboard, "gemini-2.5-flash") as terminal:
+        terminal.press(f"see \x1b[200~{tmp_path}/moving\x1b[201~\r").wait_for(
+            "the file image-1.gif of .* cannot be read"
+        )
+        terminal.wait_for("the model does not accept image/gif").wait_for(PROMPT)
+        terminal.press("\x1b[A").wait_for(r"(?m)^\u203a see \[Image 1: GIF, 4x6, 1 kB\]$")
+
+
+def test_a_command_gets_no_image_and_says_so(provider: Provider, clipboard: Path) -> None:
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(f"/context {CTRL_V}\r").wait_for("Images are sent with messages, not with commands")
+
+
+def is_gone(program: int) -> bool:
+    try:
+        return not Path(f"/proc/{program}/cmdline").read_bytes()  # empty when it has ended
+    except FileNotFoundError:
+        return True
+
+
+def test_what_reads_the_clipboard_ends_with_the_line_and_with_the_program(provider: Provider, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    started.mkdir()
+    hanging = clipboard_program(
+        tmp_path / "bin", "xclip", f"open(f'{started}/{{os.getpid()}}', 'w').close()\ntime.sleep(600)"
+    )
+
+    def running() -> int:
+        return eventually(lambda: [int(path.name) for path in started.iterdir() if not is_gone(int(path.name))])[0]
+
+    with provider.terminal(hanging) as terminal:
+        terminal.press(CTRL_V).wait_for("reading the clipboard")
+        first = running()
+        terminal.press("\x03").wait_until_gone("reading the clipboard")
+        eventually(lambda: is_gone(first))
+        terminal.press("hello\r").wait_for("Answered.").wait_for(PROMPT)
+        terminal.press(CTRL_V).wait_for("reading the clipboard")
+        second = running()
+        terminal.signal(signal.SIGTERM)
+        assert terminal.wait_for_exit() == 128 + signal.SIGTERM
+        eventually(lambda: is_gone(second))
+
+
+def test_with_the_keys_of_vi_images_are_pasted_in_insert_mode(
+    provider: Provider, clipboard: Path, isolated_folders: IsolatedFolders
+) -> None:
+    settings = isolated_folders.home / ".gemini" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"general": {"vimMode": true}}', "utf-8")
+    with provider.terminal(clipboard) as terminal:
+        terminal.press(CTRL_V).wait_for(rf"(?m)^\u203a {STAND_IN}$")
+        terminal.press("\x7fone").wait_for(r"(?m)^\u203a one$")

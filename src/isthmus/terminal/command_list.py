@@ -26,6 +26,7 @@ OWN = (
 KEYS = (
     ("!COMMAND", "runs a shell command, whose output the agent sees with your next message; ! alone: shell mode"),
     ("@FILE", "puts a file, lines of it (@FILE:10-40) or a folder into the message"),
+    ("Ctrl-V", "puts the image in the clipboard into the message; also Alt-V, and a pasted path of an image file"),
     ("Ctrl-R", "searches what you have typed before"),
     ("Ctrl-X Ctrl-E", "edits the message in your $EDITOR"),
     ("Alt-Enter", "another line; also Enter after a backslash"),

@@ -32,7 +32,7 @@ def prompt_keys(
     add("s-tab")(next_mode)
     add("enter")(partial(pasting.when_read, _send))
     add("escape", "enter")(_begin_line)
-    add("c-c")(_clear)
+    add("c-c")(partial(_clear, pasting))
     add(Keys.BracketedPaste)(pasting.paste)
     # In vi's other modes the key selects a block.
     keys.add("c-v", filter=~is_searching & (emacs_mode | vi_insert_mode))(pasting.paste_image)
@@ -70,7 +70,8 @@ def _begin_line(event: KeyPressEvent) -> None:
     event.current_buffer.newline(copy_margin=False)
 
 
-def _clear(event: KeyPressEvent) -> None:
+def _clear(pasting: Pasting, event: KeyPressEvent) -> None:
+    pasting.stop()
     if event.current_buffer.text:
         event.current_buffer.reset()
     else:

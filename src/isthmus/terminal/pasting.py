@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -32,7 +33,8 @@ class Pasting:
         self.images = PastedImages()
         self._note = note
         self._reading: set[asyncio.Task[None]] = set()
-        self._is_waiting = self._has_failed = False
+        self._waiting: asyncio.Task[None] | None = None
+        self._has_failed = False
 
     def prompt(self, text: str) -> TypedPrompt:
         """Return the message for a text with stand-ins: its images, and the whole of its pasted texts."""
@@ -53,8 +55,8 @@ class Pasting:
         if shown == text and (paths := possible_paths(text)):
             path = text.strip()
             start = buffer.cursor_position - len(text) + text.index(path)
-            reading = in_thread(lambda: read_image(paths), FILE_SECONDS)
-            self._read(event, self._replace(buffer, start, path, reading, otherwise=path))
+            read = partial(in_thread, lambda: read_image(paths), FILE_SECONDS)
+            self._begin(event, self._replace(buffer, start, path, read, otherwise=path))
 
     def paste_image(self, event: KeyPressEvent) -> None:
         """Take the image in the clipboard."""
@@ -67,7 +69,7 @@ class Pasting:
         mark = f"[Image {self.images.last + 1}: reading the clipboard]"
         buffer.insert_text(mark)
         start = buffer.cursor_position - len(mark)
-        self._read(event, self._replace(buffer, start, mark, read_clipboard(reader), otherwise=""))
+        self._begin(event, self._replace(buffer, start, mark, partial(read_clipboard, reader), otherwise=""))
 
     def when_read(self, act: Callable[[KeyPressEvent], None], event: KeyPressEvent) -> None:
         """Call ``act`` as soon as everything is read that was pasted; not if an image of it is missing."""
@@ -76,19 +78,21 @@ class Pasting:
             return
 
         async def wait() -> None:
-            try:
-                while self._reading:
-                    await asyncio.wait(self._reading)
-            finally:
-                self._is_waiting = False
+            while self._reading:
+                await asyncio.wait(self._reading)
             if not self._has_failed:
                 act(event)
 
-        if not self._is_waiting:
-            self._is_waiting = True
-            event.app.create_background_task(wait())
+        if self._waiting is None or self._waiting.done():
+            self._waiting = event.app.create_background_task(wait())
 
-    def _read(self, event: KeyPressEvent, replacing: Coroutine[None, None, None]) -> None:
+    def stop(self) -> None:
+        """Stop reading, and forget what was to be done afterwards."""
+        for task in (*self._reading, self._waiting):
+            if task is not None:
+                task.cancel()
+
+    def _begin(self, event: KeyPressEvent, replacing: Coroutine[None, None, None]) -> None:
         if not self._reading:
             self._has_failed = False
         # The end of the prompt cancels it.
@@ -97,12 +101,18 @@ class Pasting:
         task.add_done_callback(self._reading.discard)
 
     async def _replace(
-        self, buffer: Buffer, start: int, shown: str, reading: Awaitable[PastedImage | None], *, otherwise: str
+        self,
+        buffer: Buffer,
+        start: int,
+        shown: str,
+        read: Callable[[], Awaitable[PastedImage | None]],
+        *,
+        otherwise: str,
     ) -> None:
         """Put a stand-in in the place of a text as soon as its image is read, unless the user has removed the text."""
         new, problem = otherwise, ""
         try:
-            if (image := await reading) is not None:
+            if (image := await read()) is not None:
                 new = self.images.add(image, buffer.text)
         except PastedImageError as error:
             problem = str(error)
