@@ -7,7 +7,8 @@ of its own subclasses ``ProviderModel`` instead; copy models/anthropic.py.
 
 import re
 
-from isthmus.models.media_rules import JPEG, PNG, WEBP, MediaRules
+from isthmus.media import JPEG, PNG, WEBP
+from isthmus.models.media_rules import MediaRules
 from isthmus.models.openai import OpenAIModel
 from isthmus.models.providers import Provider
 

@@ -33,13 +33,13 @@ class Provider:
         self._workspace = workspace
 
     @contextmanager
-    def terminal(self, path: Path, model: str = "openai:gpt-4.1") -> Generator[PtyProgram]:
+    def terminal(self, path: Path, model: str = "openai:gpt-4.1", **more: str) -> Generator[PtyProgram]:
         """Start the program with the clipboard programs of a folder."""
         variables = {
             **{name: value for name, value in os.environ.items() if name not in ("WAYLAND_DISPLAY", "WSL_DISTRO_NAME")},
             "TERM": "xterm-256color", "DISPLAY": ":7", "PATH": str(path), "EDITOR": str(path / "editor"),
             "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{self._server.base_url}/v1",
-            "GEMINI_API_KEY": "a-key-of-some-length", "GOOGLE_GEMINI_BASE_URL": self._server.base_url,
+            **more, "GEMINI_API_KEY": "a-key-of-some-length", "GOOGLE_GEMINI_BASE_URL": self._server.base_url,
         }  # fmt: skip
         command = [*ISTHMUS, "-m", model, "--no-ide", "--data-dir", str(self._folder / "data")]
         with pty_program(command, folder=self._workspace, environment=variables) as terminal:
@@ -178,17 +178,18 @@ def test_what_reads_the_clipboard_ends_with_the_line_and_with_the_program(provid
     started = tmp_path / "started"
     started.mkdir()
     hanging = clipboard_program(
-        tmp_path / "bin", "xclip", f"open(f'{started}/{{os.getpid()}}', 'w').close()\ntime.sleep(600)"
+        tmp_path / "bin", "powershell.exe", f"open(f'{started}/{{os.getpid()}}', 'w').close()\ntime.sleep(600)"
     )
 
     def running() -> int:
         return eventually(lambda: [int(path.name) for path in started.iterdir() if not is_gone(int(path.name))])[0]
 
-    with provider.terminal(hanging) as terminal:
+    # This one has ten seconds.
+    with provider.terminal(hanging, WSL_DISTRO_NAME="Ubuntu") as terminal:
         terminal.press(CTRL_V).wait_for("reading the clipboard")
         first = running()
         terminal.press("\x03").wait_until_gone("reading the clipboard")
-        eventually(lambda: is_gone(first))
+        eventually(lambda: is_gone(first), 5)
         terminal.press("hello\r").wait_for("Answered.").wait_for(PROMPT)
         terminal.press(CTRL_V).wait_for("reading the clipboard")
         second = running()

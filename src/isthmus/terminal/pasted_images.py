@@ -25,7 +25,7 @@ class PastedImage:
     media_type: str
     width: int
     height: int
-    data: bytes
+    data: bytes = field(repr=False)
 
     @property
     def facts(self) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.media import MAXIMUM_FILE_BYTES
+from isthmus.terminal import image_paths
 from isthmus.terminal.image_paths import MAXIMUM_CHARACTERS, possible_paths, read_image
 from isthmus.terminal.pasted_images import PastedImageError
 from support.images import gif, png
@@ -84,7 +85,9 @@ def test_a_path_that_cannot_be_read_stays_text(text: str) -> None:
     assert read(text) is None
 
 
-def test_pipes_devices_sockets_and_folders_are_not_opened(tmp_path: Path) -> None:
+def test_pipes_devices_sockets_and_folders_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # To open a device may have an effect, also where nothing is read then.
+    monkeypatch.delattr(image_paths, "read_regular")
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "folder.png").mkdir()
     (tmp_path / "zero.png").symlink_to("/dev/zero")
