@@ -17,7 +17,53 @@ from support.scripted_wire import Call, Reply, Say
 
 CONTEXT = "Always greet in ESPERANTO."
 SKILL = "---\nname: conjure\ndescription: How to conjure things.\n---\nSay ABRACADABRA.\n"
-REPLIES = [Reply.of(Call("activate_skill", {"name": "conjure"})), Reply.of(Say("done"))]
+POLICY = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch denied"
+decision = "deny"
+priority = 100
+denyMessage = "no touching"
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch denied"
+decision = "allow"
+priority = 900
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch for-yolo"
+decision = "deny"
+modes = ["default", "yolo"]
+priority = 100
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch asked"
+decision = "ask_user"
+priority = 100
+
+[[rule]]
+toolName = "glob"
+decision = "deny"
+priority = 100
+"""
+POLICY_OF_USER = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch denied-but-mine"
+decision = "allow"
+priority = 1
+"""
+COMMANDS = ("touch denied", "touch denied-but-mine", "touch for-yolo", "touch asked", "touch free")
+REPLIES = [
+    Reply.of(
+        Call("activate_skill", {"name": "conjure"}),
+        *(Call("run_shell_command", {"command": command, "description": "d"}) for command in COMMANDS),
+    ),
+    Reply.of(Say("done")),
+]
 
 
 def gemini_extensions(folder: Path, *arguments: str) -> str:
@@ -56,11 +102,14 @@ def source(tmp_path: Path) -> Path:
             {"hookSpecificOutput": {"hookEventName": "BeforeAgent", "additionalContext": "HOOKED"}}
         ),
         "skills/conjure/SKILL.md": SKILL,
+        "policies/rules.toml": POLICY,
         "commands/greet.toml": 'description = "Greets."\nprompt = "Say hello to {{args}}."\n',
     }.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, "utf-8")
     gemini_settings({})
+    (policies := Path.home() / ".gemini" / "policies").mkdir()
+    (policies / "mine.toml").write_text(POLICY_OF_USER, "utf-8")
     return source
 
 
@@ -79,16 +128,25 @@ def parts(requests: list[Any]) -> dict[str, bool]:
         "skill": "Say ABRACADABRA" in json.dumps(requests[1]["contents"]),
         "excluded": "write_file" not in tools,
         "hook": "HOOKED" in first,
+        "forbidden": "no touching" in json.dumps(requests[1]["contents"]) and "glob" not in tools,
     }
 
 
-def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str) -> list[Any]:
-    """Run one prompt to its end; return the requests that the model got."""
+def touched(folder: Path) -> list[str]:
+    """Return the names of the files that the commands of a run made, and remove the files."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    for path in files:
+        path.unlink()
+    return [path.name for path in files]
+
+
+def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str, *, status: int) -> list[Any]:
+    """Run one prompt to its end with this exit status; return the requests that the model got."""
     with GeminiWire(REPLIES) as wire:
         monkeypatch.setenv("GEMINI_API_KEY", "key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
         done = isthmus("--approval-mode", "yolo", "-p", prompt, folder=folder)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         return [request.json for request in wire.model_requests]
 
 
@@ -96,8 +154,11 @@ def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str) -> l
 def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done, theirs = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
     assert done.returncode == 0, done.stderr
-    ours = run_isthmus(workspace, monkeypatch, "/greet Ada")
-    assert parts(theirs) == parts(ours) == {"context": True, "skill": True, "excluded": True, "hook": True}
+    made = touched(workspace)
+    # A rule wants a user to be asked, which Gemini CLI does not say by its exit status.
+    ours = run_isthmus(workspace, monkeypatch, "/greet Ada", status=57)
+    assert made == touched(workspace) == ["denied-but-mine", "for-yolo", "free"]
+    assert parts(theirs) == parts(ours) == dict.fromkeys(("context", "skill", "excluded", "hook", "forbidden"), True)
     assert "Say hello to Ada." in json.dumps(ours[0]["contents"])
     listed = isthmus("mcp", "list", folder=workspace).stdout
     assert "greetings" in listed
@@ -113,7 +174,8 @@ def test_an_extension_is_off_where_gemini_cli_switched_it_off(workspace: Path, m
         shown = gemini_extensions(folder, "list")
         (ours,) = find_extensions(Path.home(), folder).installed
         assert f"Enabled (Workspace): {str(ours.is_enabled).lower()}" in shown, folder
-    ours = run_isthmus(workspace, monkeypatch, "go")
+    ours = run_isthmus(workspace, monkeypatch, "go", status=0)
+    assert touched(workspace) == ["asked", "denied", "denied-but-mine", "for-yolo", "free"]
     assert CONTEXT not in json.dumps(ours[0])
     assert "conjure" not in json.dumps(ours[0])
 

@@ -145,8 +145,6 @@ def _read(folder: Path, workspace: Path, overrides: Mapping[str, tuple[str, ...]
         for server, entry in as_object(values.get("mcpServers")).items()
     }
     guards: list[str] = []
-    if any((folder / "policies").glob("*.toml")):
-        guards.append(f"policies of the extension {name}")
     try:
         hooks = _hooks(folder, workspace)
     except (OSError, ValueError, RecursionError):

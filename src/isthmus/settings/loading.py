@@ -99,8 +99,8 @@ def load_settings(
     files = read_sources(project, home, environment, is_trusted=is_trusted)
     of = files.of
     project_model, refused_model = _project_model(files)
-    policies = read_policies(files, project, home)
     extensions = find_extensions(home, project, environment)
+    policies = read_policies(files, project, home, extensions.enabled)
     claude = read_claude_files(files, project, home, environment)
     hooks = read_hooks(files, claude, extensions.enabled)
     permissions = read_permissions(files, claude, project, home)
@@ -180,7 +180,8 @@ def load_folder_rules(
     claude = read_claude_files(files, project, home, environment)
     hooks = read_hooks(files, claude, extensions.enabled)
     permissions = read_permissions(files, claude, project, home)
-    return _folder_rules(files, read_policies(files, project, home), hooks, permissions, extensions)
+    policies = read_policies(files, project, home, extensions.enabled)
+    return _folder_rules(files, policies, hooks, permissions, extensions)
 
 
 def _folder_rules(

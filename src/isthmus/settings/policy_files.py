@@ -2,10 +2,11 @@
 
 :mod:`isthmus.agent.approval.policy_rules` applies the rules. A rule that cannot be applied as it is written is a
 problem: it is named at the start, ``yolo`` is refused, and nothing is allowed by the other rules, because that rule
-might have forbidden it. Projects' files can only forbid or ask.
+might have forbidden it. The files of projects and of Gemini CLI's extensions can only forbid or ask.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import cast
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.files.atomic import read_regular
 from isthmus.settings import values
+from isthmus.settings.extensions import Extension
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.rules import PolicyRule, in_order
 from isthmus.settings.sources import OF_OWNER, Sources, insecure_system_file, system_folder
@@ -55,6 +57,7 @@ _FIELDS = frozenset(
 class Tier(Enum):
     """Tier of a policy file, which counts before the priorities of its rules."""
 
+    EXTENSION = 2
     PROJECT = 3
     USER = 4
     ADMIN = 5
@@ -65,7 +68,7 @@ class Policies:
     """Rules of the policy files in the order in which they count.
 
     ``problems`` are lines about rules that are not applied, each of which refuses ``yolo``. ``unused`` are lines about
-    files that somebody else may have written.
+    files that somebody else may have written, and about rules that Gemini CLI does not apply either.
     """
 
     rules: tuple[PolicyRule, ...] = ()
@@ -73,42 +76,59 @@ class Policies:
     unused: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A policy file with its tier; ``layer`` is the folder of the project or extension that has it, or empty."""
+
+    tier: Tier
+    path: Path
+    layer: str = ""
+
+    @property
+    def only_forbids(self) -> bool:
+        """Whether its rules cannot allow anything."""
+        return bool(self.layer)
+
+
 class _RuleError(ValueError):
     """A rule cannot be applied; the text says why."""
 
 
-def read_policies(files: Sources, project: Path, home: Path) -> Policies:
-    """Read the policy files that count for work in ``project``.
+def read_policies(files: Sources, project: Path, home: Path, extensions: Sequence[Extension] = ()) -> Policies:
+    """Read the policy files that count for work in ``project``, those of ``extensions`` included.
 
     Raises:
         SettingsError: ``policyPaths`` or ``adminPolicyPaths`` has the wrong type.
     """
     rules: list[PolicyRule] = []
     problems: list[str] = []
-    places, unused = _places(files, project, home)
+    places, unused = _places(files, project, home, extensions)
     if len(places) > MAXIMUM_POLICY_FILES:
         problems.append(f"there are more than {MAXIMUM_POLICY_FILES} policy files; the first ones are used")
         places = places[:MAXIMUM_POLICY_FILES]
-    for tier, path in places:
-        where = _where(files, tier, path)
+    for place in places:
+        where = _where(files, place)
         try:
-            found, wrong = _read(path, tier, where)
+            found, wrong, not_applied = _read(place, where)
         except OSError as error:
-            found, wrong = [], [f"policy {where:.500} cannot be read: {error.strerror or error}"]
+            found, wrong, not_applied = [], [f"policy {where:.500} cannot be read: {error.strerror or error}"], []
         except (ValueError, RecursionError):
-            found, wrong = [], [f"policy {where:.500} is not TOML"]
+            found, wrong, not_applied = [], [f"policy {where:.500} is not TOML"], []
         rules += found
         problems += wrong
+        unused += not_applied
     if len(rules) > MAXIMUM_RULES:
         problems.append(f"policy files have {len(rules)} rules, of which {MAXIMUM_RULES} are used")
         rules = [rule for rule in rules if rule.decision is not RuleDecision.ALLOW][:MAXIMUM_RULES]
     if problems:
         rules = [rule for rule in rules if rule.decision is not RuleDecision.ALLOW]
-    return Policies(in_order(rules), tuple(dict.fromkeys(problems)), tuple(unused))
+    return Policies(in_order(rules), tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(unused)))
 
 
-def _places(files: Sources, project: Path, home: Path) -> tuple[list[tuple[Tier, Path]], list[str]]:
-    """Return the policy files with their tiers, and lines about those that are not used."""
+def _places(
+    files: Sources, project: Path, home: Path, extensions: Sequence[Extension]
+) -> tuple[list[_Place], list[str]]:
+    """Return the policy files in the order in which they count, and lines about those that are not used."""
     unused: list[str] = []
     of_system: list[Path] = []
     for path in _policy_files(system_folder() / "policies"):
@@ -123,8 +143,17 @@ def _places(files: Sources, project: Path, home: Path) -> tuple[list[tuple[Tier,
     of_admin = of_system or _named(files, "adminPolicyPaths") or []
     own = project / ".gemini" / "policies"
     of_project = [] if own.resolve() == user_folder.resolve() else _policy_files(own)
-    tiers = ((Tier.ADMIN, of_admin), (Tier.USER, of_user), (Tier.PROJECT, of_project))
-    return [(tier, path) for tier, paths in tiers for path in paths], unused
+    places = [
+        *(_Place(Tier.ADMIN, path) for path in of_admin),
+        *(_Place(Tier.USER, path) for path in of_user),
+        *(_Place(Tier.PROJECT, path, str(project)) for path in of_project),
+    ]
+    for extension in extensions:
+        folder = extension.folder / "policies"
+        if os.path.lexists(folder):
+            # A folder that cannot be listed is named when it is read.
+            places += [_Place(Tier.EXTENSION, path, str(extension.folder)) for path in _files_at(folder)]
+    return places, unused
 
 
 def _named(files: Sources, key: str) -> list[Path] | None:
@@ -152,34 +181,46 @@ def _listed(folder: Path) -> list[Path] | None:
         return None
 
 
-def _where(files: Sources, tier: Tier, path: Path) -> str:
+def _where(files: Sources, place: _Place) -> str:
     if files.names_files:
-        return str(path)
-    return f"the project's .gemini/policies/{path.name}" if tier is Tier.PROJECT else f"files in {OF_OWNER}"
+        return str(place.path)
+    if place.tier is Tier.PROJECT:
+        return f"the project's .gemini/policies/{place.path.name}"
+    return f"files in {OF_OWNER}"
 
 
-def _read(path: Path, tier: Tier, where: str) -> tuple[list[PolicyRule], list[str]]:
+def _read(place: _Place, where: str) -> tuple[list[PolicyRule], list[str], list[str]]:
+    """Return the rules of a file, lines about rules with problems, and lines about rules that nobody applies."""
     import tomllib  # Most users have no policy files.
 
-    policy = tomllib.loads(read_regular(path, MAXIMUM_POLICY_BYTES).decode())
+    policy = tomllib.loads(read_regular(place.path, MAXIMUM_POLICY_BYTES).decode())
     rules: list[PolicyRule] = []
     problems: list[str] = []
+    unused: list[str] = []
     for number, raw in enumerate(as_list(policy.get("rule")), 1):
         fields = as_object(raw)
+        of_rule = f"rule {number} of the policy {where}"
         try:
-            rules += _rules(fields, tier, f"rule {number} of the policy {where}")
+            found = list(_rules(fields, place, of_rule))
         except _RuleError as error:
-            problems.append(f"rule {number} of the policy {where}: {error}")
+            problems.append(f"{of_rule}: {error}")
+            continue
+        if place.only_forbids:
+            found = [rule for rule in found if rule.decision is not RuleDecision.ALLOW]
+        if place.tier is Tier.EXTENSION and any("yolo" in rule.modes for rule in found):
+            unused.append(
+                f"{of_rule} is not applied, as in Gemini CLI: an extension's rule must not name the mode yolo"
+            )
+            continue
+        rules += found
     if policy.get("rule") is not None and not isinstance(policy["rule"], list):
         problems.append(f"policy {where}: expected [[rule]], found something else named rule")
     if policy.get("safety_checker"):
         problems.append(f"policy {where}: safety checkers are not run")
-    if tier is Tier.PROJECT:
-        rules = [rule for rule in rules if rule.decision is not RuleDecision.ALLOW]
-    return rules, problems
+    return rules, problems, unused
 
 
-def _rules(fields: Mapping[str, object], tier: Tier, where: str) -> Iterator[PolicyRule]:
+def _rules(fields: Mapping[str, object], place: _Place, where: str) -> Iterator[PolicyRule]:
     """Yield a rule for each tool, prefix or pattern that a rule of a file names."""
     decision = _decision(fields)
     if unknown := sorted(set(fields) - _FIELDS):
@@ -203,7 +244,7 @@ def _rules(fields: Mapping[str, object], tier: Tier, where: str) -> Iterator[Pol
         for prefix in prefixes or (None,):
             yield PolicyRule(
                 decision,
-                tier.value + priority / 1000,
+                place.tier.value + priority / 1000,
                 where,
                 tool,
                 server,
@@ -214,6 +255,7 @@ def _rules(fields: Mapping[str, object], tier: Tier, where: str) -> Iterator[Pol
                 _text(fields, "denyMessage") or _text(fields, "deny_message") or "",
                 (fields.get("allowRedirection") or fields.get("allow_redirection")) is True,
                 _text(fields, "subagent"),
+                place.layer,
             )
 
 

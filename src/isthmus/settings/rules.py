@@ -63,6 +63,8 @@ class PolicyRule:
         message: reason that is given for a refusal; may be empty.
         allows_redirection: whether an allowed command may write files by ``>``.
         subagent: name of the subagent whose calls it decides; None for all calls.
+        layer: folder of the project or extension that states it, which is decided apart from others; empty for the
+            rules of the user and of the machine, which count before each of them.
     """
 
     decision: RuleDecision
@@ -77,6 +79,7 @@ class PolicyRule:
     message: str = ""
     allows_redirection: bool = False
     subagent: str | None = None
+    layer: str = ""
 
     @property
     def has_argument_condition(self) -> bool:

@@ -177,3 +177,26 @@ def test_a_tool_is_withheld_where_all_its_calls_are_denied() -> None:
     assert exclusion([rule(DENY, "write_file", pattern="x")], WRITE) is None
     assert exclusion([rule(DENY, "write_file", modes=("plan",))], WRITE) is None
     assert exclusion(in_order([rule(ALLOW, "write_file", 2, pattern="x"), rule(DENY, "write_file", 1)]), WRITE) is None
+
+
+@pytest.mark.parametrize("layers", [("project", "extension"), ("extension", "project"), ("one", "another")])
+def test_of_a_project_and_extensions_none_hides_what_another_forbids(layers: tuple[str, str]) -> None:
+    rules = [rule(ASK, "*", 3.9, layer=layers[0]), rule(DENY, "run_shell_command", 2.1, prefix="rm", layer=layers[1])]
+    rules.append(rule(DENY, "write_file", 2.1, layer=layers[1]))
+    assert on_command(rules, "ls && rm x", ApprovalMode.YOLO) is DENY
+    assert on_command(rules, "ls") is ASK
+    assert decided(rules, WRITE, {}) is DENY
+    assert exclusion(in_order(rules), WRITE) is not None
+    assert exclusion(in_order(rules), SEARCH) is None
+
+
+def test_the_users_rules_count_before_those_of_each_project_and_extension() -> None:
+    rules = [rule(ALLOW, "write_file", 4.1), rule(ASK, priority=3.1, layer="a"), rule(DENY, priority=2.1, layer="b")]
+    assert decided(rules, WRITE, {}) is ALLOW
+    assert exclusion(in_order(rules), WRITE) is None
+    assert decided(rules, SEARCH, {}) is DENY
+
+
+def test_inside_one_extension_the_first_rule_counts() -> None:
+    rules = [rule(ASK, "write_file", 2.2, layer="a"), rule(DENY, priority=2.1, layer="a")]
+    assert decided([*rules, rule(ASK, "glob", 3.1, layer="b")], WRITE, {}) is ASK

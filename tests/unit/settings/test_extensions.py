@@ -138,7 +138,6 @@ def test_an_extension_that_is_switched_off_brings_nothing(home: Path, work: Path
 @pytest.mark.parametrize(
     ("file", "text", "guard"),
     [
-        ("policies/rules.toml", "", "policies of the extension greeter"),
         ("hooks/hooks.json", "{", "hooks of the extension greeter, which cannot be read"),
         ("hooks/hooks.json", '{"hooks": []}', "hooks of the extension greeter, which cannot be read"),
         (

@@ -1,6 +1,7 @@
 """Decisions of the rules of policy files on a tool call, with Gemini CLI's names of tools and form of arguments. Pure.
 
-The first rule that applies counts, as :func:`isthmus.settings.rules.in_order` sorts them. A shell command is also
+The first rule that applies counts, as :func:`isthmus.settings.rules.in_order` sorts them. Of the decisions for each
+project and extension the strictest counts, so that none of them hides what another forbids. A shell command is also
 decided in its parts, of which the strictest counts. What only the agent's own approval policy knows (modes, answers of
 the user, guarded files) is in :mod:`isthmus.agent.approval.policy`.
 """
@@ -21,6 +22,7 @@ from isthmus.settings.rules import PolicyRule
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 _FOREIGN_TO_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
+_STRICTNESS = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
 _REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """Modes in which an allowed command may write files without `allowRedirection`, as in Gemini CLI."""
 
@@ -65,6 +67,21 @@ def rule_on(rules: Sequence[PolicyRule], call: RuledCall) -> Ruling | None:
     """Return the decision of the rules on a call; None if none applies."""
     if not rules:
         return None
+    rulings = [ruling for layer in _layers(rules) if (ruling := _rule_on(layer, call)) is not None]
+    return min(rulings, key=lambda ruling: _STRICTNESS.index(ruling.decision), default=None)
+
+
+def _layers(rules: Sequence[PolicyRule]) -> Iterator[Sequence[PolicyRule]]:
+    """Yield the rules that count for each project and extension, with those of the user and the machine."""
+    layers = dict.fromkeys(rule.layer for rule in rules if rule.layer)
+    if len(layers) < 2:
+        yield rules
+        return
+    for layer in layers:
+        yield [rule for rule in rules if rule.layer in ("", layer)]
+
+
+def _rule_on(rules: Sequence[PolicyRule], call: RuledCall) -> Ruling | None:
     command = call.arguments.get("command")
     if SHELL_NAMES[0] in call.tool.names and isinstance(command, str):
         return _rule_on_command(rules, call, command)
@@ -76,11 +93,12 @@ def rule_on(rules: Sequence[PolicyRule], call: RuledCall) -> Ruling | None:
 
 def exclusion(rules: Sequence[PolicyRule], tool: NamedTool) -> str | None:
     """Return why a tool is withheld from the model: a rule denies all calls of it in every mode. Otherwise None."""
-    for rule in rules:
-        if rule.subagent is not None or not _names(rule, tool):
+    for layer in _layers(rules):
+        rule = next((rule for rule in layer if rule.subagent is None and _names(rule, tool)), None)
+        if rule is None or rule.has_argument_condition or rule.modes or rule.interactive is not None:
             continue
-        is_for_all = not (rule.has_argument_condition or rule.modes or rule.interactive is not None)
-        return _ruling(rule).reason if is_for_all and rule.decision is RuleDecision.DENY else None
+        if rule.decision is RuleDecision.DENY:
+            return _ruling(rule).reason
     return None
 
 
