@@ -136,6 +136,27 @@ def test_the_keys_of_vi_edit_the_message(sessions: Sessions, isolated_folders: I
         terminal.wait_for("You said: one")
 
 
+def test_a_theme_is_kept_and_the_settings_and_the_editor_are_shown(
+    sessions: Sessions, isolated_folders: IsolatedFolders
+) -> None:
+    settings = isolated_folders.home / ".gemini" / "settings.json"
+    in_dark, in_own_green = b"\x1b[38;5;117m+ added", b"\x1b[32m+ added"
+    with sessions.terminal(environment={"EDITOR": "vi -n"}) as terminal:
+        terminal.wait_for(PROMPT).press("/theme\r").wait_for(r"1  \* auto").wait_for("theme, or a number:")
+        terminal.press("3\r").wait_for(r"(?m)^\+ added  - removed").wait_for(f"Kept in {settings}").wait_for(PROMPT)
+        assert in_dark in terminal.received
+        terminal.press("/settings\r").wait_for(r"isthmus.terminal.theme = dark +/").wait_for(PROMPT)
+        terminal.press("/editor\r").wait_for(r"vi -n \(\$EDITOR").wait_for("This session has no editor")
+    with sessions.terminal() as terminal:
+        terminal.wait_for(PROMPT).press("/theme\r").wait_for(r"3  \* dark").press("auto\r").wait_for("Kept in")
+        assert in_own_green in terminal.received
+    assert json.loads(settings.read_text("utf-8"))["isthmus"] == {"terminal": {"theme": "auto"}}
+    with sessions.terminal(environment={"NO_COLOR": "1"}) as terminal:
+        terminal.wait_for(PROMPT).press("/theme light\r").wait_for("NO_COLOR is set, so no colours are shown")
+        terminal.wait_for(PROMPT)
+        assert b"\x1b[3" not in terminal.received.replace(b"\x1b[3G", b"")
+
+
 def test_a_message_is_edited_copied_and_found_again(sessions: Sessions, tmp_path: Path) -> None:
     program = tmp_path / "editor.py"
     program.write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('from the editor')\n", "utf-8")

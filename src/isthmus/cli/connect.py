@@ -118,6 +118,7 @@ async def _connect(
             return await _headless(agent, request, folder, workspace)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
         file_options = "".join(f" {name} {shlex.quote(str(file))}" for name, file in files if file is not None)
+        from isthmus.app.terminal_settings import keep_theme, theme_of_user
         from isthmus.terminal.interactive import run_interactive
         from isthmus.terminal.interactive_options import InteractiveOptions
 
@@ -128,6 +129,8 @@ async def _connect(
             first_prompt=request.first_prompt,
             heading=(" · ".join(filter(None, (f"Connected to {agent.url}", folder))), "/help for help"),
             command=f"isthmus connect {url}{file_options}",
+            theme=theme_of_user(),
+            keep_theme=keep_theme,
         )
         with warnings_announced(options.announcements, os.environ):
             return await run_interactive(agent, options)

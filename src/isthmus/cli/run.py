@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -190,6 +191,7 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
+    from isthmus.app.terminal_settings import keep_theme, settings_lines, theme_of
     from isthmus.terminal.attention import CallsBy
     from isthmus.terminal.interactive import run_interactive
     from isthmus.terminal.interactive_options import InteractiveOptions
@@ -216,6 +218,9 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 calls_by=CallsBy(setup.settings.attention or "all"),
                 has_vi_keys=setup.settings.has_vi_keys,
                 announcements=announcements,
+                theme=theme_of(setup.settings),
+                keep_theme=keep_theme,
+                settings_lines=partial(settings_lines, setup),
             )
             return await run_interactive(engine, options)
 

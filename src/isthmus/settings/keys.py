@@ -143,6 +143,7 @@ _KEYS = (
         _YOURS,
         "how the terminal calls you: `all` (bell, window title, notifications), `bell` or `none`",
     ),
+    SettingKey("isthmus.terminal.theme", _YOURS, "the colours of the terminal: `auto`, `light`, `dark` or `none`"),
     SettingKey("isthmus.tokenStore", _YOURS, "where logins to MCP servers are kept: `file` or `keyring`"),
 )
 

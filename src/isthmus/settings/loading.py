@@ -16,6 +16,7 @@ from isthmus.settings.env_files import EXCLUDED_VARIABLES
 from isthmus.settings.extensions import Extensions, find_extensions
 from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.hook_files import Hooks, read_hooks
+from isthmus.settings.in_force import SettingInForce, settings_in_force
 from isthmus.settings.keys import KEYS, Setter
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
@@ -66,6 +67,8 @@ class Settings:
     """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
     attention: str | None = None
     """``isthmus.terminal.attention``."""
+    theme: str | None = None
+    """``isthmus.terminal.theme``."""
     token_store: str | None = None
     tool_search: str | None = None
     tool_search_share: float | None = None
@@ -82,6 +85,10 @@ class Settings:
     unused: tuple[str, ...] = ()
     """Names of the other keys that are not used."""
     files: tuple[Path, ...] = ()
+    in_force: tuple[SettingInForce, ...] = ()
+    """The settings that count, to be shown."""
+    is_trusted: bool = False
+    """Whether the folder counted as trusted."""
     ignored: tuple[str, ...] = ()
     """Lines about keys that the project's file may not set, and about files that are not used."""
 
@@ -140,6 +147,7 @@ def load_settings(
         attention=values.choice(
             of("isthmus.terminal.attention"), "isthmus.terminal.attention", ("all", "bell", "none")
         ),
+        theme=values.choice(of("isthmus.terminal.theme"), "isthmus.terminal.theme", ("auto", "light", "dark", "none")),
         token_store=values.choice(of("isthmus.tokenStore"), "isthmus.tokenStore", ("file", "keyring")),
         tool_search=values.choice(of("isthmus.toolSearch"), "isthmus.toolSearch", ("auto", "always", "never")),
         tool_search_share=values.share(of("isthmus.toolSearchShare"), "isthmus.toolSearchShare"),
@@ -155,6 +163,8 @@ def load_settings(
         guards=guards,
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
+        in_force=settings_in_force(files),
+        is_trusted=is_trusted,
         ignored=(
             *files.problems,
             *extensions.problems,

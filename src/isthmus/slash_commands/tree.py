@@ -31,8 +31,10 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 """Other names of commands; a command of the tree with such a name takes precedence."""
 
-FRONT_COMMANDS = frozenset({"clear", "copy", "exit", "help", "mode", "quit", "resume", "sessions"})
-"""Commands of the terminal itself, which hide commands of an agent with the same name."""
+FRONT_COMMANDS = frozenset(
+    {"clear", "copy", "editor", "exit", "help", "mode", "quit", "resume", "sessions", "settings", "theme"}
+)
+"""Commands of the terminal itself, whose names prompts of MCP servers do not get."""
 
 
 @dataclass(frozen=True, slots=True)

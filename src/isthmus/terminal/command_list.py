@@ -20,6 +20,9 @@ OWN = (
     ("/copy", "puts the agent's last message into the clipboard"),
     ("/plan", "the agent only plans; /plan TEXT also sends the text, and asks whether to carry the plan out"),
     ("/mode", "the approval modes; /mode NAME changes it: default, auto_edit, plan, yolo"),
+    ("/theme", "the colours of this terminal; /theme NAME chooses them: auto, light, dark, none"),
+    ("/settings", "the settings that are in force, and their files"),
+    ("/editor", "your text editor, and the editor of this session"),
     ("/sessions", "the sessions of this folder; resume one with --resume ID"),
     ("/quit", "leave; also exit, Ctrl-D, or Ctrl-C twice"),
 )

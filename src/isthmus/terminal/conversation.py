@@ -17,6 +17,7 @@ from isthmus.task_stream import TaskStream, opened
 from isthmus.terminal.announcements import Announcement, Notice, ShownInEditor
 from isthmus.terminal.command_list import CommandList
 from isthmus.terminal.interactive_options import InteractiveOptions
+from isthmus.terminal.own_commands import NAMES, OwnCommands
 from isthmus.terminal.past_sessions import PastSessions
 from isthmus.terminal.session_mode import ConversationMode
 from isthmus.terminal.signals import Interrupted
@@ -64,11 +65,13 @@ class TerminalConversation:
     notices: list[str] = field(default_factory=list[str])
     past: PastSessions = field(init=False)
     mode: ConversationMode = field(init=False)
+    own: OwnCommands = field(init=False)
     status: StatusLine = field(init=False)
 
     def __post_init__(self) -> None:
         self.past = PastSessions(self.agent, self.screen, self.renderer, self.options.workspace)
         self.mode = ConversationMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
+        self.own = OwnCommands(self.options, self.screen, self.renderer, self.prompter, self._ask_line, self._show_ide)
         self.status = StatusLine(
             self.agent,
             self._scope,
@@ -202,6 +205,8 @@ class TerminalConversation:
                 await self._plan(text.split(maxsplit=1)[1], images)
             case "/sessions":
                 await self.past.show_list()
+            case _ if (name := text.split()[0][1:]) in NAMES and text[0] == "/" and not self._has_command(name):
+                await self.own.run(text)
             case _ if text.startswith("/"):
                 await self._handle_command(text, images)
             case _:
@@ -244,6 +249,12 @@ class TerminalConversation:
     def _has_command(self, name: str) -> bool:
         """Return whether the agent has a command of this name: a custom one, or a prompt of an MCP server."""
         return any(command.name == name for command in self.commands.tree)
+
+    async def _show_ide(self) -> None:
+        """Show the editor that the agent uses in this session, if it can tell."""
+        await self.commands.ready()
+        if self._has_command("ide"):
+            await self._handle_command("/ide")
 
     def _scope(self) -> CommandScope:
         return CommandScope(None, self.context_id, self._settings())

@@ -52,6 +52,18 @@ async def edit_text(content: str, file_name: str) -> str:
     return edited
 
 
+def editor_line() -> str:
+    """Return a line that says which editor is used, and which variable names it."""
+    try:
+        command = _editor()
+    except TextEditorError as error:
+        return f"Text editor: {error}"
+    named = next((name for name in ("VISUAL", "EDITOR") if os.environ.get(name)), None)
+    origin = f"${named}" if named is not None else "neither $VISUAL nor $EDITOR is set"
+    missing = "" if shutil.which(command[0]) else "; it is not found"
+    return f"Text editor, for Ctrl-X Ctrl-E and for e at a proposed edit: {shlex.join(command)} ({origin}{missing})"
+
+
 def _editor() -> list[str]:
     value = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if value:

@@ -9,6 +9,7 @@ from isthmus.task_stream import FrontTimeouts
 from isthmus.terminal.announcements import Announcements
 from isthmus.terminal.attention import CallsBy
 from isthmus.terminal.early_text import PAUSE_SECONDS
+from isthmus.terminal.themes import ColourTheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class InteractiveOptions:
     program was started in, which a resumed session gets, too; None leaves it to the agent. ``model`` is the model of
     a new session, if known; ``calls_by`` the ways to call the user back. ``has_vi_keys``: the prompt is edited
     with the keys of vi. ``pause`` is the time in seconds without a key before a question accepts answers.
-    ``announcements`` are shown as they come.
+    ``announcements`` are shown as they come. ``theme`` is the theme at the start; ``keep_theme`` keeps another one for
+    the next start, and returns a line that says so; ``settings_lines`` returns the lines of ``/settings``. Both block
+    and raise IsthmusError; None if there is nothing to keep or show.
     """
 
     settings: JsonObject | None = None
@@ -41,4 +44,7 @@ class InteractiveOptions:
     has_vi_keys: bool = False
     pause: float = PAUSE_SECONDS
     announcements: Announcements = field(default_factory=Announcements)
+    theme: ColourTheme = ColourTheme.AUTO
+    keep_theme: Callable[[ColourTheme], str] | None = None
+    settings_lines: Callable[[], Sequence[str]] | None = None
     timeouts: FrontTimeouts = FrontTimeouts()

@@ -26,7 +26,7 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
-from prompt_toolkit.styles import Style
+from prompt_toolkit.styles import DynamicStyle, Style
 from typing_extensions import override
 
 from isthmus.terminal.blocks import choice_lines
@@ -40,11 +40,11 @@ from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, Sh
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.signals import Interrupted
+from isthmus.terminal.themes import ColourTheme, prompt_styles
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
 
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
-STYLE = Style.from_dict({"prompt": "bold ansicyan", "quiet": "ansibrightblack"})
 
 
 class PromptToolkitPrompter(Prompter):
@@ -59,6 +59,8 @@ class PromptToolkitPrompter(Prompter):
     ) -> None:
         self.typed = TypedAhead()
         self.reads_keys = True
+        self.use_theme(ColourTheme.AUTO)
+        self._style = DynamicStyle(lambda: self._theme_style)
         self._input = create_input(sys.stdin)
         self._output = _output()
         self._pause = pause
@@ -72,7 +74,7 @@ class PromptToolkitPrompter(Prompter):
             history=prompt_history(history_file, self._pasting),
             key_bindings=prompt_keys(self._complete, self._next_mode, self._pasting),
             prompt_continuation="  ",
-            style=STYLE,
+            style=self._style,
             input=self._input,
             output=self._output,
             enable_open_in_editor=True,
@@ -150,6 +152,10 @@ class PromptToolkitPrompter(Prompter):
         layout.container = HSplit([layout.container, ConditionalContainer(line, filter=~is_done)])
 
     @override
+    def use_theme(self, theme: ColourTheme) -> None:
+        self._theme_style = Style.from_dict(dict(prompt_styles(theme)))
+
+    @override
     def redraw(self) -> None:
         if self._reading is not None:
             self._reading.app.invalidate()
@@ -186,7 +192,7 @@ class PromptToolkitPrompter(Prompter):
         keys = [choice.key for choice in question.choices]
         session: PromptSession[str] = PromptSession(
             key_bindings=choice_keys(keys),
-            style=STYLE,
+            style=self._style,
             input=self._input,
             output=self._output,
             erase_when_done=True,
@@ -210,7 +216,7 @@ class PromptToolkitPrompter(Prompter):
     @override
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
         session: PromptSession[str] = PromptSession(
-            style=STYLE,
+            style=self._style,
             input=self._input,
             output=self._output,
             erase_when_done=True,
@@ -264,7 +270,7 @@ class PromptToolkitPrompter(Prompter):
         session: PromptSession[str] = PromptSession(
             message,
             multiline=True,
-            style=STYLE,
+            style=self._style,
             input=self._input,
             output=self._output,
             erase_when_done=True,

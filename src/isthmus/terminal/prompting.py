@@ -25,6 +25,7 @@ from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
+    from isthmus.terminal.themes import ColourTheme
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,10 @@ class Prompter(Protocol):
 
     def show_status(self, status: Callable[[int], str]) -> None:
         """Show below each prompt what ``status`` returns for a width, where the prompt can be redrawn."""
+        ...
+
+    def use_theme(self, theme: "ColourTheme") -> None:
+        """Prompt in the colours of a theme from now on."""
         ...
 
     def redraw(self) -> None:
@@ -160,6 +165,10 @@ class LinePrompter(Prompter):
     @override
     def show_status(self, status: Callable[[int], str]) -> None:
         pass  # a line that was printed cannot change
+
+    @override
+    def use_theme(self, theme: "ColourTheme") -> None:
+        pass  # prompts have no colours here
 
     @override
     def redraw(self) -> None:

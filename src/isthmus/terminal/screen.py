@@ -23,30 +23,8 @@ from rich.theme import Theme
 from isthmus.terminal.highlighting import highlighter
 from isthmus.terminal.markdown import Layout, MarkdownStream
 from isthmus.terminal.pieces import Piece
+from isthmus.terminal.themes import STYLES, ColourTheme, styles
 
-STYLES = {
-    "strong": "bold",
-    "heading": "bold",
-    "code": "cyan",
-    "fence": "dim",
-    "quiet": "dim",
-    "thought": "dim italic",
-    "tool": "bold",
-    "good": "green",
-    "bad": "red",
-    "ask": "bold yellow",
-    "notice": "yellow",
-    "added": "green",
-    "removed": "red",
-    "number": "dim",
-    "prompt": "bold cyan",
-    "link": "underline",
-    "keyword": "magenta",
-    "string": "green",
-    "comment": "dim",
-    "name": "blue",
-    "literal": "cyan",
-}
 MINIMUM_WIDTH = 20
 LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"})
 """Values of TERM_PROGRAM of terminals that show links in text."""
@@ -81,11 +59,12 @@ class Screen:
 
     def __init__(self, output: TextIO, *, is_terminal: bool | None = None, width: int | None = None) -> None:
         self._output = output
+        self._has_own_theme = False
         self.console = Console(
             file=output,
             force_terminal=is_terminal,
             width=width,
-            theme=Theme(STYLES, inherit=False),
+            theme=Theme(dict(STYLES), inherit=False),
             markup=False,
             highlight=False,
             emoji=False,
@@ -93,6 +72,7 @@ class Screen:
             legacy_windows=False,
         )
         self.is_live = self.console.is_terminal and not self.console.is_dumb_terminal
+        self._allows_colours = not self.console.no_color
         encoding = (getattr(output, "encoding", None) or "utf-8").lower()
         self.glyphs = Glyphs() if encoding.startswith("utf") else ASCII
         self._shows_links = self.is_live and _shows_links(os.environ)
@@ -116,6 +96,32 @@ class Screen:
     def is_in_text(self) -> bool:
         """Whether a text is being written and has not ended."""
         return self._markdown is not None
+
+    @property
+    def colour_limit(self) -> str | None:
+        """Reason why a theme's colours are not shown as they are; None if they are."""
+        if not self._allows_colours:
+            return "NO_COLOR is set, so no colours are shown."
+        if self.console.color_system not in ("256", "truecolor"):
+            return "This terminal does not say that it has 256 colours, so its own are used."
+        return None
+
+    def use_theme(self, theme: ColourTheme) -> ColourTheme:
+        """Use the colours of a theme from now on; return the theme that this terminal can show."""
+        if theme is not ColourTheme.NONE and self.colour_limit is not None:
+            theme = ColourTheme.AUTO if self._allows_colours else ColourTheme.NONE
+        if self._has_own_theme:
+            self.console.pop_theme()
+        self.console.push_theme(Theme(dict(styles(theme)), inherit=False), inherit=False)
+        self._has_own_theme = True
+        self.console.no_color = theme is ColourTheme.NONE
+        return theme
+
+    def show_sample(self) -> None:
+        """Print a line in the styles of the theme."""
+        sample = (("+ added", "added"), ("- removed", "removed"), ("keyword", "keyword"), ('"text"', "string"))
+        more = (("name()", "name"), ("42", "literal"), ("# comment", "comment"), ("quiet", "quiet"), ("failed", "bad"))
+        self.block("sample", [Text("  ").join(Text(text, style) for text, style in (*sample, *more))])
 
     # --- What stays -------------------------------------------------------------------------------------------------
 

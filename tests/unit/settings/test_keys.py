@@ -63,6 +63,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.toolSearchShare": 1,
     "isthmus.journal.maxSize": 1,
     "isthmus.terminal.attention": "none",
+    "isthmus.terminal.theme": "none",
     "isthmus.tokenStore": "keyring",
 }
 """A value for each key that would change the behaviour."""
@@ -88,7 +89,7 @@ def effective(project: Path, home: Path, *, is_trusted: bool) -> object:
         for server in load_configuration(project, home, {}, lambda _: is_trusted).servers
         if not hasattr(server, "problem")
     ]
-    return replace(settings, files=(), ignored=(), unused=(), guards=()), usable
+    return replace(settings, files=(), in_force=(), ignored=(), unused=(), guards=()), usable
 
 
 def test_each_key_of_the_table_has_a_hostile_value() -> None:
@@ -158,7 +159,7 @@ def test_all_hostile_values_at_once_change_nothing_but_what_is_forbidden(tmp_pat
     assert (settings.uses_skills, settings.disabled_skills) == (False, ("mine",))
     assert (settings.uses_subagents, settings.disabled_subagents) == (False, ("mine",))
     narrowed = replace(settings, ignores_local_env=False, uses_skills=True, disabled_skills=(), files=(), ignored=())
-    narrowed = replace(narrowed, uses_subagents=True, disabled_subagents=())
+    narrowed = replace(narrowed, uses_subagents=True, disabled_subagents=(), in_force=())
     assert narrowed == Settings(model="gemini-mine", allowed_tools=("glob",), rules=settings.rules)
 
 

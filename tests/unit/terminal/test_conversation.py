@@ -356,6 +356,6 @@ async def test_own_and_foreign_commands_are_completed() -> None:
     commands = CommandList(MemoryAgent(speaking))
     commands.load(CommandScope())
     await commands.ready()
-    assert [found.line for found in commands.complete("/s")] == ["/sessions", "/say"]
+    assert [found.line for found in commands.complete("/s")] == ["/settings", "/sessions", "/say"]
     assert commands.complete("say") == ()
     await commands.aclose()

@@ -1,0 +1,80 @@
+"""The settings files as the terminal front uses them: the theme, and the lines of ``/settings``. Blocking."""
+
+import os
+import sys
+from pathlib import Path
+
+from isthmus.app.logs import Redaction, secrets_of
+from isthmus.app.setup import Setup, settings_notices, unused_settings
+from isthmus.encoding.jsonc_edit import set_member
+from isthmus.settings import Settings, SettingsError, load_settings, values
+from isthmus.settings.edit_file import change_file
+from isthmus.settings.sources import read_sources, user_settings_path
+from isthmus.terminal.themes import ColourTheme
+from isthmus.text.visible import visible_line
+
+THEME = "isthmus.terminal.theme"
+WIDEST = 60
+"""Maximum width of the column before the names of files, in characters."""
+
+
+def theme_of(settings: Settings) -> ColourTheme:
+    """Return the theme that the settings name."""
+    return ColourTheme(settings.theme or ColourTheme.AUTO)
+
+
+def theme_of_user() -> ColourTheme:
+    """Return the theme of the user's files, for a front without an agent of its own; a problem is said on stderr."""
+    try:
+        files = read_sources(Path.home(), Path.home(), os.environ, is_trusted=False)
+        return ColourTheme(values.choice(files.of(THEME), THEME, tuple(ColourTheme)) or ColourTheme.AUTO)
+    except SettingsError as error:
+        sys.stderr.write(f"isthmus: {visible_line(str(error))}\n")
+        return ColourTheme.AUTO
+
+
+def keep_theme(theme: ColourTheme) -> str:
+    """Write the theme into the user's settings file; return a line that says so.
+
+    Raises:
+        SettingsFileError: the file was not changed.
+        SettingsError: a settings file cannot be read.
+    """
+    path = user_settings_path(Path.home())
+    change_file(path, lambda text: set_member(text, THEME.split("."), theme.value))
+    files = read_sources(Path.home(), Path.home(), os.environ, is_trusted=False)
+    first = next((file for file in files.of(THEME) if file.get(THEME) is not None), None)
+    if first is not None and first.path != path:
+        return f"Kept in {path}; but {first.path} counts before it at the next start."
+    return f"Kept in {path}."
+
+
+def settings_lines(setup: Setup) -> tuple[str, ...]:
+    """Return the settings that are in force with their files, without secrets, and what is not used.
+
+    A file that has changed since the start is named; only a theme counts at once.
+    """
+    settings = setup.settings
+    now = settings
+    changes: list[str] = []
+    try:
+        now = load_settings(setup.workspace, Path.home(), os.environ, is_trusted=settings.is_trusted)
+    except SettingsError as error:
+        changes.append(f"The files have changed since the start, and the next start would fail: {error}")
+    begun = [item for item in settings.in_force if item.key != THEME]
+    if [item for item in now.in_force if item.key != THEME] != begun:
+        changes.append("The files have changed since the start; the changes count from the next start on.")
+    theme = [item for item in now.in_force if item.key == THEME]
+    rows = [(f"  {item.key} = {item.value}", item.path) for item in (*begun, *theme)]
+    width = min(max((len(text) for text, _ in rows), default=0), WIDEST)
+    lines = (
+        *([f"Settings file: {path}" for path in now.files] or ["There is no settings file."]),
+        *(["In force; options of the command line count before them:"] if rows else []),
+        *(f"{text:<{width}}  {path}" for text, path in rows),
+        "All other keys have their defaults. /about shows the model and the approval mode of this session.",
+        *changes,
+        *settings_notices(settings),
+        *unused_settings(settings),
+    )
+    redacted = Redaction(secrets_of(setup.environment))
+    return tuple(redacted(line) for line in lines)
