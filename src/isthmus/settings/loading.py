@@ -87,8 +87,8 @@ class Settings:
     files: tuple[Path, ...] = ()
     in_force: tuple[SettingInForce, ...] = ()
     """The settings that count, to be shown."""
-    is_trusted: bool = False
-    """Whether the folder counted as trusted."""
+    is_trusted: bool = field(default=False, compare=False)
+    """Whether the folder counted as trusted; settings are compared to see whether its trust makes a difference."""
     ignored: tuple[str, ...] = ()
     """Lines about keys that the project's file may not set, and about files that are not used."""
 
