@@ -88,7 +88,10 @@ async def test_an_answer_without_content_is_asked_for_again(provider: Provider, 
     ("call", "said"),
     [
         (Call("no_such_tool", {}, id="c"), "There is no tool 'no_such_tool'"),
-        (Call("read_file", '{"file_path": "a.t', id="c"), "are not a JSON object"),
+        (
+            Call("read_file", '{"file_path": "a.t', id="c"),
+            "The call of read_file cannot be made: the arguments are not ",
+        ),
         (Call("read_file", {}, id="c"), "file_path"),
         (Call("read_file", {"file_path": 7}, id="c"), "file_path"),
     ],

@@ -5,6 +5,8 @@ One of the hooks is the example of Gemini CLI's own documentation, unchanged, fr
 
 import json
 import re
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +163,101 @@ def test_both_programs_begin_with_a_hooks_text_and_go_on_for_another(
         assert len(program) == 2
         assert "the rota of today" in json.dumps(program[0]["contents"])
         assert "run the tests first" in json.dumps(program[1]["contents"][-1])
+
+
+AROUND_MODEL = """
+import json, sys
+given = json.load(sys.stdin)
+open("seen.jsonl", "a").write(json.dumps(given) + "\\n")
+
+def answer(text):
+    return {"candidates": [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP"}]}
+
+said = {}
+messages = given["llm_request"]["messages"]
+match given["hook_event_name"]:
+    case "BeforeModel" if any(message["role"] == "model" for message in messages):
+        own = {"llm_response": answer("By a hook.")}
+        said = {"decision": "deny", "reason": "asked enough", "hookSpecificOutput": own}
+    case "BeforeModel":
+        for message in messages:
+            message["content"] = message["content"].replace("xyzzy", "[hidden]")
+        changed = {"messages": messages, "config": {"temperature": 0.25}}
+        said = {"hookSpecificOutput": {"llm_request": changed}}
+    case "BeforeToolSelection":
+        chosen = {"mode": "ANY", "allowedFunctionNames": ["list_directory", "read_file"]}
+        said = {"hookSpecificOutput": {"toolConfig": chosen}}
+    case "AfterModel" if "bad" in given["llm_response"]["text"]:
+        said = {"hookSpecificOutput": {"llm_response": answer(given["llm_response"]["text"].replace("bad", "good"))}}
+print(json.dumps(said))
+"""
+
+
+def around_model(workspace: Path, program: str) -> None:
+    """Configure one program for all events around model requests."""
+    (workspace / "hook.py").write_text(program, "utf-8")
+    one = [group(f"{shlex.quote(sys.executable)} hook.py", "*")]
+    gemini_settings({"hooks": {"BeforeModel": one, "BeforeToolSelection": one, "AfterModel": one}})
+
+
+def shape(value: Any, name: str = "") -> Any:
+    """Return a JSON value with the types of its texts and numbers in place of them; parameters are left out."""
+    match value:
+        case dict():
+            fields: dict[str, Any] = value
+            return {key: shape(each, key) for key, each in fields.items()} if name != "config" else {}
+        case list():
+            return [shape(each) for each in value]
+        case _:
+            return type(value).__name__
+
+
+def test_both_programs_change_choose_replace_and_answer_around_the_model(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    around_model(workspace, AROUND_MODEL)
+    said = [Reply.of(Say("bad words"), Call("list_directory", {"dir_path": str(workspace)}))]
+    seen = workspace / "seen.jsonl"
+    theirs, requests = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "say xyzzy", replies=said)
+    their_input = [json.loads(line) for line in seen.read_text("utf-8").splitlines()]
+    seen.unlink()
+    with GeminiWire(said) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("-p", "say xyzzy", "--approval-mode", "yolo", folder=workspace)
+        ours = [request.json for request in wire.model_requests]
+    our_input = [json.loads(line) for line in seen.read_text("utf-8").splitlines()]
+    assert (theirs.returncode, done.returncode) == (0, 0)
+    for program in (requests, ours):
+        (request,) = program  # a hook answered the second one
+        assert "say [hidden]" in json.dumps(request["contents"])
+        assert "xyzzy" not in json.dumps(request["contents"])
+        assert request["generationConfig"]["temperature"] == 0.25
+        assert request["toolConfig"]["functionCallingConfig"]["mode"] == "ANY"
+    allowed = requests[0]["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"]
+    assert allowed == sorted(tool["name"] for tool in ours[0]["tools"][0]["functionDeclarations"])
+    assert theirs.stdout.split("\n") == ["good words", "By a hook.", ""]
+    assert (done.stdout, "good words" in done.stderr) == ("By a hook.\n", True)
+    assert "asked enough" in theirs.stderr
+    assert "asked enough" in done.stderr
+    assert shape(our_input) == shape(their_input)
+    assert [one["hook_event_name"] for one in our_input] == [one["hook_event_name"] for one in their_input]
+    for one, other in zip(our_input, their_input, strict=True):
+        assert one.get("llm_response") == other.get("llm_response")
+        assert one["llm_request"]["model"] == other["llm_request"]["model"]
+
+
+def test_both_programs_keep_back_a_request_that_a_hook_refuses(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = group("case $(cat) in *xyzzy*) echo 'not today' >&2; exit 2;; esac; echo '{}'", "*")
+    gemini_settings({"hooks": {"BeforeModel": [refuses]}})
+    theirs, requests = run_gemini_cli(workspace, "-p", "say xyzzy", replies=[])
+    with GeminiWire([]) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        done = isthmus("-p", "say xyzzy", folder=workspace)
+        assert wire.model_requests == requests == []
+    assert "not today" in theirs.stderr
+    assert done.returncode == 1
+    assert "A hook refused the request to the model: not today" in done.stderr

@@ -21,6 +21,7 @@ from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.environment import has_environment
 from isthmus.agent.fallback import FallbackModels
+from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loop_guard import LoopGuard
 from isthmus.agent.memory.memory import Memory
@@ -66,8 +67,6 @@ MAXIMUM_CONTINUATIONS = 10
 """Maximum number of times that hooks make the agent go on after its answer to one prompt."""
 LAST_TURN = "This is your last message: make no more calls, and answer with what you have found and done so far."
 """Text for a subagent that has used all but one of its model messages."""
-STOPPED_BY_HOOK = "stopped_by_hook"
-"""Reason of a task that failed because a hook of the settings ended the work."""
 
 
 class CodingAgent:
@@ -137,6 +136,8 @@ class CodingAgent:
                 return await self._work(turn, tools, scope)
             except ModelError as error:
                 return StateChange(TaskState.FAILED, str(error), f"model_{error.kind}")
+            except RefusedByHookError as refused:
+                return StateChange(TaskState.FAILED, str(refused), refused.reason)
         finally:
             # A call that waits for the user in the middle of its work delays the release.
             await self.suspended.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
@@ -245,7 +246,8 @@ class CodingAgent:
         while True:
             model = await models.present(turn.session.model)
             try:
-                return await self._ask(turn, loading, keeper, model, reply, calls, has_fallback=models.has_more)
+                hooked = calls.hooked(model)
+                return await self._ask(turn, loading, keeper, hooked, reply, calls, has_fallback=models.has_more)
             except ModelError as error:
                 await turn.emit(await models.after(model, error))
 

@@ -27,15 +27,17 @@ from isthmus.models.base import (
     ModelToolResult,
     Opaque,
     Part,
+    Sampling,
     StreamItem,
     Text,
     TextDelta,
     ThoughtDelta,
+    ToolChoice,
     ToolRequest,
     ToolRequestStarted,
     Usage,
 )
-from isthmus.models.conversation import in_order, state_for, used_ids
+from isthmus.models.conversation import in_order, sampling_fields, state_for, used_ids
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.providers import ANTHROPIC
 from isthmus.models.received import as_count, tool_arguments, without
@@ -95,7 +97,11 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
             for tool in request.tools
         ]
         body["tools"] = [*tools[:-1], {**tools[-1], **CACHED}]
-    if thinks(name):
+        if request.choice is not ToolChoice.AUTO:
+            body["tool_choice"] = {"type": request.choice.value}
+    body |= sampling_fields(request.sampling)
+    # With thoughts the API refuses a forced call, and parameters of sampling.
+    if thinks(name) and request.choice is not ToolChoice.ANY and request.sampling == Sampling():
         body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if request.effort is not None:
             body["output_config"] = {"effort": request.effort.value}

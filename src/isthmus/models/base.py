@@ -46,8 +46,8 @@ class ModelThought:
 class ToolRequest:
     """A model's request for one tool call.
 
-    ``id`` is unique within the conversation: the provider's own id if it sends one, otherwise a generated one. If the
-    arguments were not a JSON object, ``arguments`` is empty and ``invalid`` contains the reason.
+    ``id`` is unique within the conversation: the provider's own id if it sends one, otherwise a generated one.
+    ``invalid`` is why the call cannot be made; ``arguments`` is empty if they were not a JSON object.
     """
 
     id: str
@@ -115,12 +115,30 @@ class Effort(StrEnum):
     HIGH = "high"
 
 
+class ToolChoice(StrEnum):
+    """Whether the model may call tools, must call one, or must not."""
+
+    AUTO = "auto"
+    ANY = "any"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Parameters of the choice of words; None leaves one to the provider. Not every model accepts each of them."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """Everything a model needs for its next message.
 
     ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
-    be asked instead, so that an overload need not be waited out.
+    be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
+    request even if none may be called: providers require them beside earlier calls.
     """
 
     system: str
@@ -129,6 +147,8 @@ class ModelRequest:
     max_output_tokens: int | None = None
     has_fallback: bool = False
     effort: Effort | None = None
+    choice: ToolChoice = ToolChoice.AUTO
+    sampling: Sampling = Sampling()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,17 @@ the order of the calls, and every call has a result. The caller's messages are n
 from collections.abc import Iterable, Sequence
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, ProviderState, Text, ToolRequest, requests_of
+from isthmus.models.base import (
+    NOT_RUN,
+    Message,
+    ModelToolResult,
+    Part,
+    ProviderState,
+    Sampling,
+    Text,
+    ToolRequest,
+    requests_of,
+)
 
 
 def in_order(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -64,3 +74,9 @@ def used_ids(messages: Iterable[Message]) -> frozenset[str]:
 def state_for(provider: str, state: ProviderState | None) -> JsonObject:
     """Return the state that the provider wants back with a part; empty without state, or with another provider's."""
     return state.data if state is not None and state.provider == provider else {}
+
+
+def sampling_fields(sampling: Sampling) -> dict[str, float]:
+    """Return the fields of a body for the parameters that are given, with the names of Anthropic and OpenAI."""
+    fields = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": sampling.top_k}
+    return {name: value for name, value in fields.items() if value is not None}

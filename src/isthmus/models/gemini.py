@@ -34,6 +34,7 @@ from isthmus.models.base import (
     Text,
     TextDelta,
     ThoughtDelta,
+    ToolChoice,
     ToolRequest,
     ToolRequestStarted,
     Usage,
@@ -101,7 +102,13 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
             for tool in request.tools
         ]
         body["tools"] = [{"functionDeclarations": declarations}]
+        if request.choice is not ToolChoice.AUTO:
+            body["toolConfig"] = {"functionCallingConfig": {"mode": request.choice.name}}
     generation: dict[str, Any] = {}
+    sampling = request.sampling
+    for key, value in (("temperature", sampling.temperature), ("topP", sampling.top_p), ("topK", sampling.top_k)):
+        if value is not None:
+            generation[key] = value
     if request.max_output_tokens is not None:
         generation["maxOutputTokens"] = request.max_output_tokens
     if thinks(name):

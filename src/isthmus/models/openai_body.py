@@ -6,6 +6,7 @@ Not here: the answer, see :mod:`isthmus.models.openai`.
 import json
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
@@ -19,12 +20,18 @@ from isthmus.models.base import (
     ModelToolResult,
     Opaque,
     Text,
+    ToolChoice,
     ToolRequest,
     ToolSpec,
 )
-from isthmus.models.conversation import in_order, state_for
+from isthmus.models.conversation import in_order, sampling_fields, state_for
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.received import without
+
+TOOL_CHOICES: Mapping[ToolChoice, str] = MappingProxyType(
+    {ToolChoice.AUTO: "auto", ToolChoice.ANY: "required", ToolChoice.NONE: "none"}
+)
+"""Words of both of OpenAI's interfaces."""
 
 
 def origin_of(where: ModelEndpoint) -> str:
@@ -56,6 +63,9 @@ def request_body(
         body["reasoning_effort"] = request.effort.value
     if request.tools:
         body["tools"] = [{"type": "function", "function": _function(tool, is_full=is_openai)} for tool in request.tools]
+        if request.choice is not ToolChoice.AUTO:
+            body["tool_choice"] = TOOL_CHOICES[request.choice]
+    body |= sampling_fields(request.sampling)
     if request.max_output_tokens is not None:
         # OpenAI's own models refuse the old name, and most imitators do not know the new one.
         body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens

@@ -21,10 +21,12 @@ from isthmus.models.base import (
     ModelToolResult,
     Opaque,
     Text,
+    ToolChoice,
     ToolRequest,
     text_of,
 )
-from isthmus.models.conversation import in_order, state_for
+from isthmus.models.conversation import in_order, sampling_fields, state_for
+from isthmus.models.openai_body import TOOL_CHOICES
 
 REASONING_MODELS = re.compile(r"(o\d|gpt-[5-9]|codex)", re.IGNORECASE)
 """Beginnings of the names of models that reason; the others refuse the parameters for it."""
@@ -66,6 +68,9 @@ def responses_body(
             }
             for tool in request.tools
         ]
+        if request.choice is not ToolChoice.AUTO:
+            body["tool_choice"] = TOOL_CHOICES[request.choice]
+    body |= sampling_fields(request.sampling)
     if request.max_output_tokens is not None:
         body["max_output_tokens"] = request.max_output_tokens
     return body

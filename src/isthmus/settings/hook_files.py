@@ -1,4 +1,4 @@
-"""Hooks of Gemini CLI and Claude Code, read from their settings: programs that run before and after tools.
+"""Hooks of Gemini CLI and Claude Code, read from their settings: programs that run at events.
 
 Pure; :mod:`isthmus.settings.claude_files` reads Claude Code's files, and :mod:`isthmus.agent.hooks` runs the hooks.
 Hooks of a project count only in a trusted folder. A hook that could refuse something and is not run here is a problem,
@@ -6,7 +6,7 @@ which refuses ``yolo``; one that could not is a notice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.settings import values
@@ -52,6 +52,9 @@ _GEMINI = _Form(
         "BeforeAgent": HookEvent.PROMPT,
         "AfterAgent": HookEvent.END,
         "SessionStart": HookEvent.SESSION_START,
+        "BeforeModel": HookEvent.BEFORE_MODEL,
+        "BeforeToolSelection": HookEvent.TOOL_SELECTION,
+        "AfterModel": HookEvent.AFTER_MODEL,
     },
     frozenset({"SessionEnd", "Notification", "PreCompress"}),
     60.0,
@@ -114,7 +117,7 @@ def _of_gemini(files: Sources, extensions: Sequence[Extension]) -> Iterator[Hook
             continue
         hooks = {name: value for name, value in as_object(file.get("hooks")).items() if name not in _CONFIG_NAMES}
         names_off = off | {str(name) for name in as_list(own.get("disabled"))}
-        yield _parse(_GEMINI, hooks, files.where(file), names_off)
+        yield _parse(_GEMINI, hooks, files.where(file), names_off, is_project=is_project)
     for extension in extensions if not is_off else ():
         where = f"the extension {extension.name}" if files.names_files else OF_OWNER
         yield _parse(_GEMINI, extension.hooks, where, off)
@@ -134,10 +137,13 @@ def _of_claude(claude: ClaudeFiles, *, is_trusted: bool) -> Iterator[Hooks]:
         is_file_off = file.values.get(_ALL_OFF) is True
         is_off = is_off or (is_file_off and file.owner is Owner.USER)
         if file.owner is Owner.SYSTEM or not (is_off or is_file_off):
-            yield _parse(_CLAUDE, as_object(file.values.get("hooks")), file.where, set())
+            is_project = file.owner is Owner.PROJECT
+            yield _parse(_CLAUDE, as_object(file.values.get("hooks")), file.where, set(), is_project=is_project)
 
 
-def _parse(form: _Form, events: Mapping[str, object], where: str, names_off: Iterable[str]) -> Hooks:
+def _parse(
+    form: _Form, events: Mapping[str, object], where: str, names_off: Iterable[str], *, is_project: bool = False
+) -> Hooks:
     hooks: list[Hook] = []
     problems: list[str] = []
     notices: list[str] = []
@@ -158,7 +164,7 @@ def _parse(form: _Form, events: Mapping[str, object], where: str, names_off: Ite
         else:
             for group, raw in handlers:
                 try:
-                    hooks.append(_hook(form, name, group, raw, shown))
+                    hooks.append(replace(_hook(form, name, group, raw, shown), is_project=is_project))
                 except _NotServedError as error:
                     if raw.get("async") is True:
                         notices.append(f"{shown}: {error}")

@@ -23,6 +23,13 @@ class HookEvent(Enum):
     END = "when the agent wants to end its work on a prompt"
     SUBAGENT_START = "before a subagent works on its task"
     SUBAGENT_END = "when a subagent wants to end its work"
+    BEFORE_MODEL = "before a request to the model"
+    TOOL_SELECTION = "before the tools of a request are chosen"
+    AFTER_MODEL = "after an answer of the model"
+
+
+MODEL_EVENTS = frozenset((HookEvent.BEFORE_MODEL, HookEvent.TOOL_SELECTION, HookEvent.AFTER_MODEL))
+"""Events around a request to the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Hook:
         arguments: arguments of the program; None for a command of the shell.
         seconds: maximum time in seconds.
         is_sequential: whether no other hook runs at the same time.
+        is_project: whether a project's file names it, so that it can only make things stricter.
     """
 
     dialect: HookDialect
@@ -52,3 +60,4 @@ class Hook:
     arguments: tuple[str, ...] | None = None
     seconds: float = 60.0
     is_sequential: bool = False
+    is_project: bool = False

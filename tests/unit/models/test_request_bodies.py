@@ -1,4 +1,4 @@
-"""Bodies of requests by provider: all of JSON Schema only for those that accept it, and how much to think."""
+"""Bodies of requests by provider: schemas, how much to think, the choice of tools, and the sampling of words."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,7 +7,8 @@ import pytest
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.models import anthropic, gemini, openai_body
-from isthmus.models.base import Effort, ModelRequest, ToolSpec
+from isthmus.models.base import Effort, ModelRequest, Sampling, ToolChoice, ToolSpec
+from isthmus.models.responses_body import responses_body
 
 PLAIN: JsonObject = {"type": "object", "properties": {"p": {"type": "string"}}}
 FULL: JsonObject = {**PLAIN, "additionalProperties": False}
@@ -81,3 +82,41 @@ def test_openai_is_told_how_much_to_think(name: str, origin: str, sent: str | No
     body = openai_body.request_body(replace(REQUEST, effort=Effort.LOW), name, origin)
     assert body.get("reasoning_effort") == sent
     assert "reasoning_effort" not in openai_body.request_body(REQUEST, name, origin)
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (ToolChoice.AUTO, [None, None, None, None]),
+        (ToolChoice.ANY, [{"functionCallingConfig": {"mode": "ANY"}}, {"type": "any"}, "required", "required"]),
+        (ToolChoice.NONE, [{"functionCallingConfig": {"mode": "NONE"}}, {"type": "none"}, "none", "none"]),
+    ],
+)
+def test_each_provider_is_told_whether_tools_are_to_be_called(choice: ToolChoice, sent: list[Any]) -> None:
+    request = replace(REQUEST, choice=choice)
+    bodies = [
+        anthropic.request_body(request, "claude-x"),
+        openai_body.request_body(request, "m", "openai@x"),
+        responses_body(request, "m", "openai@x"),
+    ]
+    asked = [gemini.request_body(request, "g").get("toolConfig"), *(body.get("tool_choice") for body in bodies)]
+    assert asked == sent
+    assert "tool_choice" not in openai_body.request_body(replace(request, tools=()), "m", "openai@x")
+
+
+def test_each_provider_is_told_how_to_sample() -> None:
+    request = replace(REQUEST, sampling=Sampling(0, 0.9, 3))
+    generation = gemini.request_body(request, "g")["generationConfig"]
+    assert generation == {"temperature": 0, "topP": 0.9, "topK": 3}
+    for body in (
+        anthropic.request_body(request, "claude-x"),
+        openai_body.request_body(request, "m", "openai@x"),
+        responses_body(request, "m", "openai@x"),
+    ):
+        assert (body["temperature"], body["top_p"], body["top_k"]) == (0, 0.9, 3)
+
+
+@pytest.mark.parametrize("change", [{"choice": ToolChoice.ANY}, {"sampling": Sampling(temperature=0)}])
+def test_anthropic_thinks_not_where_it_would_refuse_the_request(change: Any) -> None:
+    assert "thinking" in anthropic.request_body(REQUEST, "claude-opus-4-6")
+    assert "thinking" not in anthropic.request_body(replace(REQUEST, **change), "claude-opus-4-6")

@@ -28,6 +28,9 @@ GEMINI_SERVED: dict[str, Any] = {
     "hooks.BeforeAgent": HOOK,
     "hooks.AfterAgent": HOOK,
     "hooks.SessionStart": HOOK,
+    "hooks.BeforeModel": HOOK,
+    "hooks.AfterModel": HOOK,
+    "hooks.BeforeToolSelection": HOOK,
     "mcp.allowed": ["one"],
     "mcp.excluded": ["two"],
     "admin.mcp.enabled": False,
@@ -43,9 +46,6 @@ GEMINI_SERVED: dict[str, Any] = {
     "advanced.ignoreLocalEnv": True,
 }
 GEMINI_NAMED: dict[str, Any] = {
-    "hooks.BeforeModel": HOOK,
-    "hooks.AfterModel": HOOK,
-    "hooks.BeforeToolSelection": HOOK,
     "hooks.AnEventOfLater": HOOK,
     "security.enableConseca": True,
     "security.toolSandboxing": True,

@@ -1,8 +1,11 @@
-"""Runs the hooks of the settings before prompts and around tool calls of a session, and applies their verdicts."""
+"""Runs the hooks of the settings before prompts and around calls and model requests of a session.
+
+Their verdicts are applied here, too, except for those around model requests.
+"""
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +15,17 @@ from isthmus.agent.approval.policy import ApprovalRequired, AskedEachTime, Decis
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.agent.calls.call_rules import server_of
-from isthmus.agent.hooks.dialects import HookedCall, HookedPrompt, HookedResult, HookedSubagent
+from isthmus.agent.hooks.dialects import GEMINI_NAMES, HookedCall, HookedPrompt, HookedResult, HookedSubagent
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
 from isthmus.agent.hooks.verdicts import Verdict, strictest
+from isthmus.agent.loops import TextLoop
 from isthmus.agent.options import AgentOptions
+from isthmus.agent.resources import ModelSource
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought, ConfirmationDetails, ToolCall
 from isthmus.events import Thought
+from isthmus.models.base import ChatModel, ModelError, ModelErrorKind
+from isthmus.settings.hooks import MODEL_EVENTS
 from isthmus.tools.base import Tool, ToolFailed, ToolResult, ToolSucceeded
 from isthmus.tools.tool_set import ToolSet
 
@@ -104,6 +111,38 @@ class CallHooks:
         await self._show(verdict)
         return verdict
 
+    def model(self, model: ChatModel, open_model: ModelSource | None, *, stops_loops: bool = False) -> ChatModel:
+        """Return a model whose requests and answers pass through the hooks; the same one if there are none for that.
+
+        ``open_model`` opens another one that a hook names; ``stops_loops``: an answer that repeats itself is stopped.
+        """
+        hooks = self._hooks()
+        if hooks is None or not any(hook.event in MODEL_EVENTS for hook in self.tools.hooks):
+            return model
+        from isthmus.agent.hooks.hooked_model import HookedModel, HookedSession
+
+        async def opened(name: str) -> ChatModel:
+            if open_model is None:
+                raise ModelError(ModelErrorKind.UNKNOWN_MODEL, "no other model can be opened here")
+            return await open_model(name)
+
+        session = HookedSession(
+            hooks,
+            moment=lambda: self._prompt("", self._options.policy),
+            names=self._names_for_hooks,
+            show=self._show,
+            open_model=opened,
+            begin_watch=lambda: _begin_watch(stops_loops=stops_loops),
+        )
+        return HookedModel(model, session)
+
+    def _names_for_hooks(self, name: str) -> Sequence[frozenset[str]]:
+        tool = self.tools.tools.get(name)
+        own = frozenset((name,))
+        if tool is not None and (server := server_of(self.tools, name)) is not None:
+            return (own, frozenset((f"mcp_{server}_{named_tool(tool, server).own}",)))
+        return (own, frozenset(GEMINI_NAMES[name])) if name in GEMINI_NAMES else (own,)
+
     async def end(self, prompt: str, answer: str, policy: Policy, *, is_again: bool) -> str | None:
         """Return why the agent is to go on after its answer; None if it may end its work."""
         hooks = self._hooks()
@@ -158,6 +197,19 @@ class CallHooks:
         for message in verdict.messages:
             log.warning("hook: %s", message)
             await self._turn.emit(Thought(AgentThought(f"Hook: {message}", "")))
+
+
+def _begin_watch(*, stops_loops: bool) -> Callable[[str], None]:
+    """Return a watcher of an answer's text, which raises RepeatedTextError if it repeats itself without end."""
+    from isthmus.agent.model_reply import RepeatedTextError
+
+    loop = TextLoop()
+
+    def watch(text: str) -> None:
+        if stops_loops and (repeated := loop.add(text)) is not None:
+            raise RepeatedTextError(repeated)
+
+    return watch
 
 
 def _now() -> str:

@@ -107,7 +107,7 @@ def result_of(call: ToolCall) -> ToolResultRecorded:
 def call_problem(item: OpenCall, tools: ToolSet, offered: Sequence[str]) -> ErrorDetails:
     """Return the reason why the model's request cannot become a call; ``offered`` are the names that it may use."""
     if item.request.invalid is not None:
-        message = f"The arguments of {item.request.name} are not a JSON object: {item.request.invalid}"
+        message = f"The call of {item.request.name} cannot be made: {item.request.invalid}"
         return ErrorDetails(message, "invalid_arguments")
     gone = item.proposal
     if isinstance(gone, McpDetails):

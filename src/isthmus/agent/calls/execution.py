@@ -23,6 +23,7 @@ from isthmus.agent.calls.relayed_questions import (
 )
 from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
+from isthmus.agent.hooks.refusal import RefusedByHookError
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
@@ -291,6 +292,8 @@ class CallExecution:
         await self._turn.emit(ToolCallUpdate(replace(asking, status=ToolCallStatus.EXECUTING)))
         try:
             model = await self._open_model(self._session.model)
+            if self._hooks is not None:
+                model = self._hooks.model(model, self._open_model)
             done: Done | None = None
             async with aclosing(model.stream(_request(prompt))) as stream:
                 async for item in stream:
@@ -298,9 +301,10 @@ class CallExecution:
                         done = item
             if done is None:
                 raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
-        except ModelError as error:
+        except (ModelError, RefusedByHookError) as error:
             question.answer(NoAnswer(str(error)))
-            details = ErrorDetails(str(error), f"model_{error.kind}")
+            reason = f"model_{error.kind}" if isinstance(error, ModelError) else error.reason
+            details = ErrorDetails(str(error), reason)
             await self._turn.emit(
                 ToolCallUpdate(replace(asking, status=ToolCallStatus.FAILED, error=details)),
                 ToolResultRecorded(asking.tool_call_id, details.message, is_error=True),

@@ -62,6 +62,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
+from isthmus.models.base import ChatModel
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import (
     Approved,
@@ -164,6 +165,10 @@ class CallRunner:
     async def reason_to_go_on(self, answer: str, *, is_again: bool) -> str | None:
         """Return why hooks want the agent to go on after its answer; ``is_again``: they have made it do so before."""
         return await self._hooks.end(self._session.prompt, answer, self._decisions.policy, is_again=is_again)
+
+    def hooked(self, model: ChatModel) -> ChatModel:
+        """Return a model whose requests pass through the hooks of the settings; the same one if there are none."""
+        return self._hooks.model(model, self._open_model, stops_loops=self._options.stops_loops)
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""

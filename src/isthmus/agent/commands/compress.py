@@ -4,15 +4,18 @@ from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.agent.context.compaction import NotCompactedError, compact
 from isthmus.agent.context.size import context_window
+from isthmus.agent.hooks.refusal import RefusedByHookError
 
 
 async def compress(context: CommandContext) -> None:
     """Let the model write the summary, and report the saved tokens."""
-    model = await context.resources.open_model(context.session.model)
+    model = await context.model()
     try:
         done = await compact(context.turn, model, context_window(model))
     except NotCompactedError as error:
         raise CommandError(str(error), "not_compacted") from error
+    except RefusedByHookError as refused:
+        raise CommandError(str(refused), refused.reason) from refused
     await context.say(
         f"The conversation was compressed from about {done.tokens_before:,} to {done.tokens_after:,} tokens;"
         " its last turns are unchanged."

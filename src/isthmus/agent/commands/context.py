@@ -14,6 +14,7 @@ from typing import Any
 from typing_extensions import override
 
 from isthmus.agent.approval.policy import AskedEachTime
+from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.memory.memory import Memory
@@ -26,7 +27,7 @@ from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, CommandPrompt, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.media import Media
-from isthmus.models.base import ToolRequest
+from isthmus.models.base import ChatModel, ToolRequest
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
@@ -125,6 +126,17 @@ class CommandContext:
         message_id = str(uuid.uuid4()) if is_afresh else f"{self.session.task_id}-{self._texts}"
         if text and message_id not in self.session.command_texts:
             await self.turn.emit(TextContent(message_id, text))
+
+    async def model(self) -> ChatModel:
+        """Open the session's model, whose requests pass through the hooks of the settings.
+
+        Raises:
+            ModelError: it cannot be opened.
+        """
+        resources = self.resources
+        model = await resources.open_model(self.session.model)
+        hooks = CallHooks(self.turn, self.options, resources.hook_programs, self.tools)
+        return hooks.model(model, resources.open_model)
 
     async def call(
         self, *uses: ToolInvocation, is_permitted: bool = False, asked_each_time: AskedEachTime | None = None

@@ -137,17 +137,17 @@ def input_for(hook: Hook, name: str, call: HookedCall, result: HookedResult | No
 
 def prompt_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
     """Return the JSON that a hook gets for a prompt."""
-    return _moment(hook, prompt, {"prompt": prompt.text})
+    return moment_input_for(hook, prompt, {"prompt": prompt.text})
 
 
 def start_input_for(hook: Hook, prompt: HookedPrompt) -> dict[str, Any]:
     """Return the JSON that a hook gets at the start of a session, which begins with ``prompt``."""
-    return _moment(hook, prompt, {"source": SESSION_SOURCE})
+    return moment_input_for(hook, prompt, {"source": SESSION_SOURCE})
 
 
 def subagent_input_for(hook: Hook, prompt: HookedPrompt, subagent: HookedSubagent) -> dict[str, Any]:
     """Return the JSON that a hook gets before a subagent works on its task."""
-    return _moment(hook, prompt, {"agent_id": subagent.task_id, "agent_type": subagent.name})
+    return moment_input_for(hook, prompt, {"agent_id": subagent.task_id, "agent_type": subagent.name})
 
 
 def end_input_for(
@@ -166,7 +166,7 @@ def end_input_for(
                 fields |= {"agent_id": subagent.task_id, "agent_type": subagent.name, "agent_transcript_path": ""}
         case _:
             assert_never(hook.dialect)
-    return _moment(hook, prompt, fields)
+    return moment_input_for(hook, prompt, fields)
 
 
 def starts_at(hook: Hook) -> bool:
@@ -179,7 +179,8 @@ def is_of_subagent(hook: Hook, subagent: HookedSubagent) -> bool:
     return _matches(hook, subagent.name)
 
 
-def _moment(hook: Hook, prompt: HookedPrompt, fields: Mapping[str, Any]) -> dict[str, Any]:
+def moment_input_for(hook: Hook, prompt: HookedPrompt, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON that a hook gets at a moment with these fields of its own."""
     base: dict[str, Any] = {
         "session_id": prompt.session_id,
         "transcript_path": "",

@@ -46,6 +46,10 @@ class ToolHooks:
         self._folder = folder
         self._environment = environment
 
+    def of(self, event: HookEvent) -> tuple[Hook, ...]:
+        """Return the hooks of an event."""
+        return tuple(hook for hook in self._hooks if hook.event is event)
+
     async def before(self, call: HookedCall) -> Verdict:
         """Return what the hooks say about a call that is about to be decided."""
         return await self._run((HookEvent.BEFORE_TOOL,), call, None)
@@ -96,7 +100,7 @@ class ToolHooks:
     async def _moment(
         self, event: HookEvent, session_id: str, given: Callable[[Hook], Mapping[str, Any] | None]
     ) -> Verdict:
-        chosen = [(hook, each) for hook in self._hooks if hook.event is event and (each := given(hook)) is not None]
+        chosen = [(hook, each) for hook in self.of(event) if (each := given(hook)) is not None]
         return strictest(await asyncio.gather(*(self._verdict(hook, each, session_id) for hook, each in chosen)))
 
     async def _run(self, events: Sequence[HookEvent], call: HookedCall, result: HookedResult | None) -> Verdict:
@@ -113,6 +117,10 @@ class ToolHooks:
         return await self._verdict(hook, input_for(hook, name, call, result), call.session_id)
 
     async def _verdict(self, hook: Hook, value: Mapping[str, Any], session_id: str) -> Verdict:
+        return verdict_of(hook, await self.outcome(hook, value, session_id))
+
+    async def outcome(self, hook: Hook, value: Mapping[str, Any], session_id: str) -> HookOutcome:
+        """Run a hook with this JSON on its standard input, and return its end."""
         given = json.dumps(value, ensure_ascii=False).encode(errors="replace")
         variables = {
             "GEMINI_PROJECT_DIR": str(self._folder),
@@ -120,8 +128,7 @@ class ToolHooks:
             "GEMINI_SESSION_ID": session_id,
             "CLAUDE_PROJECT_DIR": str(self._folder),
         }
-        outcome = await self._programs.run(hook, given, self._folder, {**self._environment, **variables})
-        return verdict_of(hook, outcome)
+        return await self._programs.run(hook, given, self._folder, {**self._environment, **variables})
 
 
 def _is_for(hook: Hook, result: HookedResult | None) -> bool:

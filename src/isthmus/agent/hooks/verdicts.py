@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.visible import with_ellipsis
@@ -72,6 +73,12 @@ def verdict_of(hook: Hook, outcome: HookOutcome) -> Verdict:
     return verdict
 
 
+def specific_output(outcome: HookOutcome) -> JsonObject:
+    """Return what a hook of Gemini CLI says about its event alone; empty if it says nothing of that kind."""
+    fields = _json(_said(outcome)) if outcome.status is not None else None
+    return as_object(fields.get("hookSpecificOutput")) if fields is not None else {}
+
+
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict of several hooks: what one of them refuses is refused."""
     found = tuple(verdicts)
@@ -88,7 +95,7 @@ def strictest(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _of_gemini(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
-    text = outcome.output.strip() or outcome.errors.strip()
+    text = _said(outcome)
     fields = _json(text)
     if fields is None:
         # Gemini CLI refuses for every status but 0 and 1 if there is text.
@@ -136,6 +143,10 @@ def _of_claude(hook: Hook, outcome: HookOutcome, status: int) -> Verdict:
         _context(specific),
         _shown(hook, _text(fields.get("systemMessage")), is_failure=False),
     )
+
+
+def _said(outcome: HookOutcome) -> str:
+    return outcome.output.strip() or outcome.errors.strip()
 
 
 def _json(text: str) -> Mapping[str, Any] | None:
