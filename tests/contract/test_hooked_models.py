@@ -16,11 +16,15 @@ from isthmus.events import ModelReply, StateChange, TaskState, TextContent, Thou
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.tools.base import ToolKind
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
+from support.command_harness import command_harness
 from support.gemini_wire import GeminiWire
 from support.model_bench import Provider, each_built_in_provider
 from support.scripted_wire import Call, Failure, Reply, Say, Script, Think
+from support.suspended_calls_harness import AskingTool
+from support.suspended_calls_harness import harness as calls_harness
 
 pytestmark = pytest.mark.anyio
 
@@ -124,7 +128,7 @@ async def test_a_refused_request_never_reaches_the_provider(provider: Provider, 
         assert refusal(end) == (
             TaskState.FAILED,
             "A hook refused the request to the model: no magic",
-            "model_refused_by_hook",
+            "refused_by_hook",
         )
         assert at.wire.model_requests == []
 
@@ -183,7 +187,7 @@ async def test_a_refused_answer_is_neither_shown_nor_are_its_calls_run(provider:
         assert refusal(end) == (
             TaskState.FAILED,
             "A hook refused the model's answer: not that",
-            "model_refused_by_hook",
+            "refused_by_hook",
         )
         assert replies(at) == shown(at) == at.calls == []
         assert not (workspace / "made.txt").exists()
@@ -269,7 +273,7 @@ async def test_what_cannot_be_carried_out_keeps_the_request_back(
 ) -> None:
     at = harness(workspace, wire, of_project)
     end = await at.prompt("say xyzzy")
-    assert (end.state, end.reason) == (TaskState.FAILED, "model_refused_by_hook")
+    assert (end.state, end.reason) == (TaskState.FAILED, "refused_by_hook")
     assert said in (end.error or "")
     assert wire.model_requests == []
 
@@ -334,6 +338,39 @@ async def test_a_summary_of_the_conversation_passes_through_the_hooks(workspace:
     assert refusal(ends[-1]) == (
         TaskState.FAILED,
         "A hook refused the request to the model: no summary",
-        "model_refused_by_hook",
+        "refused_by_hook",
     )
     assert "You write the summary" not in sent(at)
+
+
+async def test_a_summary_that_the_user_asks_for_passes_through_the_hooks(tmp_path: Path, wire: GeminiWire) -> None:
+    denies = before("if 'transcript' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}")
+    wire.add(Reply.of(Say("One.")), Reply.of(Say("Two.")))
+    async with command_harness(tmp_path, wire, hooks=(denies,)) as at:
+        first = await at.prompt("the first thing " + "x " * 20_000)
+        await at.prompt("the second thing", first.context_id)
+        ran = await at.run("/compress", first.context_id)
+        assert refusal(ran.end) == (
+            TaskState.FAILED,
+            "A hook refused the request to the model: no summary",
+            "refused_by_hook",
+        )
+    assert len(wire.model_requests) == 2
+
+
+async def test_a_request_of_an_mcp_server_to_the_model_passes_through_the_hooks(tmp_path: Path) -> None:
+    tool = AskingTool(kind=ToolKind.READ, asks_model=True)
+    denies = before("if 'what is it?' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'not that'}")
+    replies: list[list[Call] | str] = [[Call("inquire", {})], "over"]
+    policy = Policy(ApprovalMode.YOLO, may_ask=False)
+    async with calls_harness(tmp_path, tool, policy=policy, replies=replies, hooks=(denies,)) as user:
+        assert await user.prompt() == StateChange(TaskState.COMPLETED)
+        assert "A hook refused the request to the model: not that" in tool.log[1]
+        assert len(user.wire.model_requests) == 2
+
+
+async def test_a_hook_whose_output_is_too_long_keeps_the_request_back(workspace: Path, wire: GeminiWire) -> None:
+    at = harness(workspace, wire, before("print('x' * 40_000_000)"))
+    end = await at.prompt("go")
+    assert "its output is too long to be read" in (end.error or "")
+    assert wire.model_requests == []

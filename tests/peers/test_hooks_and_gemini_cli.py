@@ -8,10 +8,11 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from isthmus.encoding.json_shapes import is_object
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.gemini_wire import GeminiWire
 from support.headless_gemini import gemini_settings, run_gemini_cli
@@ -200,16 +201,11 @@ def around_model(workspace: Path, program: str) -> None:
     gemini_settings({"hooks": {"BeforeModel": one, "BeforeToolSelection": one, "AfterModel": one}})
 
 
-def shape(value: Any, name: str = "") -> Any:
+def shape(value: object, name: str = "") -> Any:
     """Return a JSON value with the types of its texts and numbers in place of them; parameters are left out."""
-    match value:
-        case dict():
-            fields: dict[str, Any] = value
-            return {key: shape(each, key) for key, each in fields.items()} if name != "config" else {}
-        case list():
-            return [shape(each) for each in value]
-        case _:
-            return type(value).__name__
+    if is_object(value):
+        return {key: shape(each, key) for key, each in value.items()} if name != "config" else {}
+    return [shape(each) for each in cast("list[object]", value)] if isinstance(value, list) else type(value).__name__
 
 
 def test_both_programs_change_choose_replace_and_answer_around_the_model(

@@ -15,6 +15,7 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources, FolderTrust
+from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn
@@ -27,6 +28,7 @@ from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
 from isthmus.saved_chats import ChatPlace
+from isthmus.settings.hooks import Hook
 from isthmus.settings.permissions import PermissionRule
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.servers import ToolServers
@@ -166,6 +168,7 @@ async def command_harness(
     sandbox: str = "none",
     may_include_folders: bool = False,
     permissions: tuple[PermissionRule, ...] = (),
+    hooks: tuple[Hook, ...] = (),
 ) -> AsyncGenerator[CommandHarness]:
     """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these."""
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
@@ -181,7 +184,7 @@ async def command_harness(
 
     resources = AgentResources(
         open_model=model.open,
-        tools=FixedTools(replace(builtin_tools(), permissions=permissions)) if mcp is None else mcp,
+        tools=FixedTools(replace(builtin_tools(), permissions=permissions, hooks=hooks)) if mcp is None else mcp,
         servers=servers if mcp is None else mcp,
         contents=None if mcp is None else HostContents(mcp),
         home=home,
@@ -190,6 +193,7 @@ async def command_harness(
         chats=journal.chats,
         trusts=trusts,
         model_names=model.names,
+        hook_programs=HookProcesses(),
     )
     variables = {"PATH": "/usr/bin:/bin", **(environment or {})}
     options = AgentOptions(

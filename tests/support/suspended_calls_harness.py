@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
+from isthmus.app.hook_processes import HookProcesses
 from isthmus.client import PromptMessage
 from isthmus.development_tool import (
     ConfirmationDetails,
@@ -23,6 +24,7 @@ from isthmus.engine import Engine
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
+from isthmus.settings.hooks import Hook
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.tool_set import ToolScope, ToolSet
 from isthmus.tools.user_question import ModelPrompt, SamplingMessage, UserQuestion
@@ -154,6 +156,7 @@ async def harness(
     policy: Policy | None = None,
     replies: list[list[Call] | str] | None = None,
     takes_over: bool = True,
+    hooks: tuple[Hook, ...] = (),
 ) -> AsyncGenerator[SuspendedCallsHarness]:
     """Start an agent in an engine whose model calls the tools and then ends its turn."""
     called = [*(Call(tool.name, {}) for tool in tools)]
@@ -168,9 +171,11 @@ async def harness(
         async def opened(_: str | None) -> ChatModel:
             return model
 
-        released = Released(ToolSet.of(*tools))
+        released = Released(replace(ToolSet.of(*tools), hooks=hooks))
         mode = policy or Policy(grants=frozenset())
-        agent = CodingAgent(AgentResources(opened, released), AgentOptions(path / "outputs", {}, mode))
+        agent = CodingAgent(
+            AgentResources(opened, released, hook_programs=HookProcesses()), AgentOptions(path / "outputs", {}, mode)
+        )
         agent.suspended.seconds = seconds
         try:
             async with engine_on(path, agent, lease_seconds=1, takes_over=takes_over) as engine:

@@ -13,10 +13,12 @@ from pathlib import Path
 from isthmus.agent.hooks.verdicts import HookOutcome
 from isthmus.runtime.group_guard import MARK, group_guard
 from isthmus.runtime.processes import end_process, start_process
-from isthmus.settings.hooks import Hook, HookDialect
+from isthmus.settings.hooks import MODEL_EVENTS, Hook, HookDialect
 
 MAXIMUM_OUTPUT_BYTES = 1024 * 1024
 """Maximum size of the output of a hook, and of its errors, in bytes; the rest is dropped."""
+MAXIMUM_REQUEST_BYTES = 32 * 1024 * 1024
+"""Maximum size of the output of a hook that may return a whole conversation."""
 LEFT_OPEN_SECONDS = 1.0
 """Maximum wait in seconds for the end of the output, once the hook itself has ended."""
 POLL_SECONDS = 0.01
@@ -39,7 +41,7 @@ class HookProcesses:
                 )  # fmt: skip
                 try:
                     announce(process.pid)
-                    return await _outcome(process, given)
+                    return await _outcome(process, given, _maximum(hook))
                 finally:
                     await end_process(process)
         except TimeoutError:
@@ -68,11 +70,15 @@ def _with_quotes(command: str) -> str:
     return _PLACE.sub(quoted, command)
 
 
-async def _outcome(process: Process, given: bytes) -> HookOutcome:
+def _maximum(hook: Hook) -> int:
+    return MAXIMUM_REQUEST_BYTES if hook.event in MODEL_EVENTS else MAXIMUM_OUTPUT_BYTES
+
+
+async def _outcome(process: Process, given: bytes, maximum: int) -> HookOutcome:
     output, errors = bytearray(), bytearray()
     pumps = [
-        asyncio.create_task(_read(process.stdout, output)),
-        asyncio.create_task(_read(process.stderr, errors)),
+        asyncio.create_task(_read(process.stdout, output, maximum + 1)),
+        asyncio.create_task(_read(process.stderr, errors, MAXIMUM_OUTPUT_BYTES)),
         asyncio.create_task(_write(process.stdin, given)),
     ]
     try:
@@ -82,7 +88,8 @@ async def _outcome(process: Process, given: bytes) -> HookOutcome:
         for pump in pumps:
             pump.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
-    return HookOutcome(status, output.decode(errors="replace"), errors.decode(errors="replace"))
+    said, is_cut = bytes(output[:maximum]), len(output) > maximum
+    return HookOutcome(status, said.decode(errors="replace"), errors.decode(errors="replace"), is_cut=is_cut)
 
 
 async def _status(process: Process) -> int:
@@ -92,9 +99,9 @@ async def _status(process: Process) -> int:
     return process.returncode
 
 
-async def _read(stream: StreamReader | None, into: bytearray) -> None:
+async def _read(stream: StreamReader | None, into: bytearray, maximum: int) -> None:
     while stream is not None and (data := await stream.read(_CHUNK)):
-        into += data[: MAXIMUM_OUTPUT_BYTES - len(into)]
+        into += data[: maximum - len(into)]
 
 
 async def _write(stream: StreamWriter | None, given: bytes) -> None:

@@ -1,11 +1,12 @@
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from isthmus.agent.hooks.verdicts import HookOutcome
-from isthmus.app.hook_processes import MAXIMUM_OUTPUT_BYTES, HookProcesses
+from isthmus.app.hook_processes import MAXIMUM_OUTPUT_BYTES, MAXIMUM_REQUEST_BYTES, HookProcesses
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,14 @@ async def test_a_child_that_keeps_the_output_open_does_not_hold_the_hook(tmp_pat
 
 async def test_endless_output_is_cut(tmp_path: Path) -> None:
     outcome = await run(hook("head -c 5000000 /dev/zero; exit 2"), tmp_path)
-    assert (outcome.status, len(outcome.output)) == (2, MAXIMUM_OUTPUT_BYTES)
+    assert (outcome.status, len(outcome.output), outcome.is_cut) == (2, MAXIMUM_OUTPUT_BYTES, True)
+
+
+async def test_a_hook_around_a_model_request_may_return_a_whole_conversation(tmp_path: Path) -> None:
+    for size, is_cut in ((5_000_000, False), (MAXIMUM_REQUEST_BYTES + 1, True)):
+        one = replace(hook(f"head -c {size} /dev/zero"), event=HookEvent.BEFORE_MODEL)
+        outcome = await run(one, tmp_path)
+        assert (len(outcome.output), outcome.is_cut) == (min(size, MAXIMUM_REQUEST_BYTES), is_cut)
 
 
 async def test_a_program_that_is_not_there_is_an_outcome(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Hooks of Gemini CLI and Claude Code: dialects and verdicts are pure, tool_hooks runs them through a port."""
+"""Hooks of Gemini CLI and Claude Code: forms and verdicts are pure, tool_hooks and hooked_model run them by a port."""

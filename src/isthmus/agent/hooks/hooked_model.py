@@ -251,7 +251,10 @@ class HookedModel:
     async def _run(self, hook: Hook, fields: Mapping[str, Any]) -> tuple[Verdict, JsonObject]:
         moment = self._session.moment()
         outcome = await self._session.hooks.outcome(hook, moment_input_for(hook, moment, fields), moment.session_id)
-        return verdict_of(hook, outcome), specific_output(outcome)
+        verdict = verdict_of(hook, outcome)
+        if outcome.is_cut:  # It may have hidden something, which would go to the provider now.
+            verdict = _unusable(verdict, hook, UnusableFormError("its output is too long to be read"))
+        return verdict, specific_output(outcome)
 
     async def _settle(self, said: Sequence[Verdict], what: str) -> None:
         """Show what the hooks say.

@@ -23,12 +23,16 @@ MAXIMUM_REASON_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """End of a hook's program: ``failure`` is why there is no exit status, for example its deadline."""
+    """End of a hook's program.
+
+    ``failure`` is why there is no exit status, for example its deadline; ``is_cut``: the output is not whole.
+    """
 
     status: int | None
     output: str = ""
     errors: str = ""
     failure: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
