@@ -316,11 +316,23 @@ async def test_a_hook_that_fails_or_is_late_is_shown_and_passed_over(
 
 
 async def test_a_broken_answer_reaches_hooks_only_when_it_is_complete(workspace: Path, wire: GeminiWire) -> None:
-    wire.add(Reply.of(Think("no"), Say("It is f"), finish=None), Failure(503, "busy"), Reply.of(Say("It is fine.")))
+    broken = Reply.of(Think("**A broken thought**"), Say("It is f"), finish=None)
+    wire.add(broken, Failure(503, "busy"), Reply.of(Think("**A whole thought**"), Say("It is fine.")))
     at = harness(workspace, wire, after("open('seen', 'a').write(given['llm_response']['text'] + chr(10))"))
     assert (await at.prompt("go")).state is TaskState.COMPLETED
     assert (workspace / "seen").read_text("utf-8") == "It is fine.\n"
     assert shown(at) == ["It is fine."]
+    assert "A broken thought" not in notes(at)
+    assert "A whole thought" in notes(at)
+
+
+async def test_an_answer_in_place_of_calls_takes_them_away(workspace: Path, wire: GeminiWire) -> None:
+    wire.add(Reply.of(Say("I write."), WRITE))
+    instead = f"if not given['llm_response']['text']:\n    {answers(' Not written.')}"
+    at = harness(workspace, wire, after(instead))
+    assert (await at.prompt("go")).state is TaskState.COMPLETED
+    assert replies(at) == shown(at) == ["I write. Not written."]
+    assert at.calls == []
 
 
 async def test_an_endless_answer_is_stopped_before_hooks_get_it(workspace: Path, wire: GeminiWire) -> None:
@@ -374,3 +386,23 @@ async def test_a_hook_whose_output_is_too_long_keeps_the_request_back(workspace:
     end = await at.prompt("go")
     assert "its output is too long to be read" in (end.error or "")
     assert wire.model_requests == []
+
+
+async def test_without_such_hooks_answers_are_streamed_and_nothing_is_loaded(
+    workspace: Path, wire: GeminiWire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "isthmus.agent.hooks.hooked_model"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    wire.add(Reply.of(Say("one ", "two ", "three")))
+    other = Hook(HookDialect.GEMINI, HookEvent.END, "AfterAgent", "echo '{}'", "hooks in f")
+    at = harness(workspace, wire, other)
+    await at.prompt("go")
+    assert shown(at) == ["one ", "two ", "three"]
+    assert module not in sys.modules
+
+
+async def test_hooks_before_a_request_leave_its_answer_streamed(workspace: Path, wire: GeminiWire) -> None:
+    wire.add(Reply.of(Say("one ", "two ", "three")))
+    at = harness(workspace, wire, before(HIDES), selects(""))
+    await at.prompt("go")
+    assert shown(at) == ["one ", "two ", "three"]

@@ -88,12 +88,37 @@ async def test_the_check_of_answers_makes_the_agent_go_on_until_there_is_a_summa
     assert "Your response is missing a Summary section. Please add one." in agent.told()
 
 
-def test_the_hooks_of_the_example_that_do_not_run_are_named(project: Path) -> None:
-    settings = load_settings(project, project.parent / "home", {}, is_trusted=True)
-    assert [guard.partition(" in ")[0] for guard in settings.guards] == [
-        "hooks.BeforeToolSelection",
-        "hooks.AfterModel",
-    ]
+def test_all_hooks_of_the_example_that_might_refuse_something_run(project: Path) -> None:
+    assert load_settings(project, project.parent / "home", {}, is_trusted=True).guards == ()
+
+
+async def test_the_recorder_has_each_request_and_answer(project: Path, wire: GeminiWire) -> None:
+    wire.add(Reply.of(Say("Summary: done")))
+    await harness(project, wire).prompt("do it")
+    (recorded,) = (project / ".gemini" / "memory" / "session.jsonl").read_text("utf-8").splitlines()
+    entry = json.loads(recorded)
+    assert entry["request"]["messages"][0]["content"].startswith("do it")
+    assert entry["response"]["candidates"][0]["content"]["parts"] == ["Summary: done"]
+
+
+@pytest.mark.parametrize(("prompt", "is_chosen"), [("read the file", True), ("go", False)])
+async def test_the_filter_of_tools_chooses_those_for_the_prompt(
+    tmp_path: Path, wire: GeminiWire, prompt: str, is_chosen: bool
+) -> None:
+    require("node")
+    script = tmp_path / "project" / ".gemini" / "hooks" / "filter-tools.js"
+    script.parent.mkdir(parents=True)
+    script.write_text(block(page("writing-hooks.md"), "### RAG-based Tool Filtering", "javascript"), "utf-8")
+    entry = {"matcher": "*", "hooks": [{"type": "command", "command": "node .gemini/hooks/filter-tools.js"}]}
+    (tmp_path / "home" / ".gemini").mkdir(parents=True)
+    settings = json.dumps({"hooks": {"BeforeToolSelection": [entry]}})
+    (tmp_path / "home" / ".gemini" / "settings.json").write_text(settings, "utf-8")
+    wire.add(Reply.of(Say("done")))
+    agent = harness(tmp_path / "project", wire)
+    await agent.prompt(prompt)
+    offered = {tool["name"] for tool in agent.body()["tools"][0]["functionDeclarations"]}
+    assert (offered == {"write_todos", "read_file", "list_directory"}) is is_chosen
+    assert ("toolConfig" in agent.body()) is is_chosen
 
 
 async def test_the_example_of_exit_codes_blocks_a_tool_if_its_check_fails(tmp_path: Path, wire: GeminiWire) -> None:

@@ -87,7 +87,9 @@ _KEYS = (
     SettingKey(
         "adminPolicyPaths", _YOURS, "policy files, or their folders, where the machine's folder of policies has none"
     ),
-    SettingKey("hooks", _TRUSTED, "programs that run before and after tools, and may refuse them", Merge.ALL),
+    SettingKey(
+        "hooks", _TRUSTED, "programs that run around prompts, tools and model requests, and may refuse them", Merge.ALL
+    ),
     SettingKey("tools.sandbox", _YOURS, "the sandbox around shell commands ([sandbox.md](../how-to/sandbox.md))"),
     SettingKey("tools.sandboxAllowedPaths", _YOURS, "paths outside the folder that the sandbox opens"),
     SettingKey("tools.sandboxNetworkAccess", _YOURS, "network in the sandbox"),

@@ -92,8 +92,8 @@ class FolderRules:
     """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call.
 
     ``yolo_refusal`` is the reason why ``yolo`` is refused, or None. ``policies`` are the rules of policy files, those
-    that count first at the beginning, and ``permissions`` those of Claude Code. ``hooks`` are programs that run before
-    and after tools.
+    that count first at the beginning, and ``permissions`` those of Claude Code. ``hooks`` are programs that run
+    at events.
     """
 
     tools: ToolRules = field(default_factory=ToolRules)

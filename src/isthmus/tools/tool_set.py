@@ -60,8 +60,8 @@ class ToolSet:
     ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
     require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
     ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
-    the rules of policy files, which decide each call, ``permissions`` those of Claude Code; ``hooks`` run before and
-    after each. ``readable_folders`` are folders outside the workspace whose files the model may read.
+    the rules of policy files, which decide each call, ``permissions`` those of Claude Code; ``hooks`` run around
+    prompts, calls and model requests. ``readable_folders`` are folders outside the workspace that the model may read.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])

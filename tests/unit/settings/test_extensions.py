@@ -142,8 +142,8 @@ def test_an_extension_that_is_switched_off_brings_nothing(home: Path, work: Path
         ("hooks/hooks.json", '{"hooks": []}', "hooks of the extension greeter, which cannot be read"),
         (
             "hooks/hooks.json",
-            '{"hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
-            "hooks.BeforeModel in the extension greeter",
+            '{"hooks": {"Unheard": [{"hooks": [{"type": "command", "command": "x"}]}]}}',
+            "hooks.Unheard in the extension greeter",
         ),
     ],
 )
