@@ -168,7 +168,7 @@ def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
 ) -> None:
     settings = {
         "model": {"maxSessionTurns": 7},
-        "hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": "exit 2"}]}]},
+        "hooks": {"AnEventOfLater": [{"hooks": [{"type": "command", "command": "exit 2"}]}]},
     }
     (workspace / ".gemini").mkdir()
     (workspace / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")

@@ -97,16 +97,16 @@ def test_what_settings_forbid_does_not_run_even_in_the_mode_that_asks_nothing(
 
 
 def test_a_guard_that_is_not_there_is_named_and_refuses_the_mode_that_asks_nothing(workspace: Path) -> None:
-    hooks = {"BeforeModel": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+    hooks = {"AnEventOfLater": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
     write_settings(Path.home(), hooks=hooks, ui={"theme": "GitHub"})
     refused = isthmus("-p", "go", "-m", "demo", "--approval-mode", "yolo", folder=workspace)
     assert refused.returncode == 42
     assert "the approval mode yolo is refused: Isthmus does not apply these guards" in refused.stderr
-    assert f"hooks.BeforeModel in {Path.home()}/.gemini/settings.json" in refused.stderr
+    assert f"hooks.AnEventOfLater in {Path.home()}/.gemini/settings.json" in refused.stderr
     done = isthmus("-p", "/about", "-m", "demo", folder=workspace)
     assert done.returncode == 0, done.stderr
-    assert "not applied by Isthmus, so the approval mode yolo is refused: hooks.BeforeModel in " in done.stderr
-    unused = f"Settings that Isthmus does not use: ui.theme, hooks.BeforeModel in {Path.home()}"
+    assert "not applied by Isthmus, so the approval mode yolo is refused: hooks.AnEventOfLater in " in done.stderr
+    unused = f"Settings that Isthmus does not use: ui.theme, hooks.AnEventOfLater in {Path.home()}"
     assert unused in done.stdout
     assert unused in isthmus("doctor", folder=workspace).stdout
 

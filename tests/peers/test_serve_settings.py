@@ -19,7 +19,7 @@ from support.serve_program import ServeProgram, serve_program
 
 pytestmark = pytest.mark.anyio
 
-HOOKS = {"BeforeModel": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
+HOOKS = {"AnEventOfLater": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}
 
 
 async def test_agent_settings_that_cannot_be_followed_are_refused_by_the_fields_name(
@@ -58,7 +58,7 @@ async def test_what_the_session_folders_settings_forbid_holds_under_yolo_too(tmp
         serve_program(tmp_path, workspace, *roots, "--approval-mode", "yolo") as server,
         server.client() as agent,
     ):
-        for folder, reason in ((guarded, "hooks.BeforeModel in "), (forbidding, "security.disableYoloMode in ")):
+        for folder, reason in ((guarded, "hooks.AnEventOfLater in "), (forbidding, "security.disableYoloMode in ")):
             settings = {"workspace_path": str(folder)}
             for wider in ({"approval_mode": "yolo"}, {"allowed_tools": ["write_file"]}):
                 with pytest.raises(InvalidRequest, match=f"refused in this folder: .*{reason}"):
@@ -91,7 +91,7 @@ async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
     async with serve_program(tmp_path, workspace, script=DELETE_SCRIPT) as server, server.client() as agent:
         settings = {"workspace_path": str(workspace)}
         with pytest.raises(
-            InvalidRequest, match=r"hooks\.BeforeModel in the settings of the server's owner"
+            InvalidRequest, match=r"hooks\.AnEventOfLater in the settings of the server's owner"
         ) as refused:
             await agent.prompt(PromptMessage("go", settings={**settings, "approval_mode": "yolo"}))
         told.append(str(refused.value))
@@ -106,7 +106,7 @@ async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
     assert "the settings that count for this folder cannot be used; the server's log says why" in whole
     assert str(Path.home()) not in whole
     assert f"tools.exclude of {file}" in log
-    assert f"hooks.BeforeModel in {file}" in log
+    assert f"hooks.AnEventOfLater in {file}" in log
     assert f"{file}, line 1" in log
 
 

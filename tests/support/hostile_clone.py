@@ -164,7 +164,10 @@ def _settings(clone: HostileClone) -> None:
     (gemini / "policies").mkdir()
     (gemini / "extensions" / "evil").mkdir(parents=True)
     hook = {"hooks": [{"type": "command", "command": program(clone, "hook")}]}
-    names = ("SessionStart", "SessionEnd", "BeforeTool", "AfterTool", "BeforeAgent", "BeforeModel", "Notification")
+    names = (
+        *("SessionStart", "SessionEnd", "BeforeTool", "AfterTool", "BeforeAgent", "Notification"),
+        *("BeforeModel", "BeforeToolSelection", "AfterModel"),
+    )
     settings: dict[str, Any] = {
         "hooks": {name: [hook] for name in names},
         "hooksConfig": {"enabled": True},

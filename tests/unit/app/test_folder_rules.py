@@ -11,7 +11,7 @@ from isthmus.settings import FolderRules
 
 pytestmark = pytest.mark.anyio
 
-HOOK: dict[str, Any] = {"hooks": {"BeforeModel": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}
+HOOK: dict[str, Any] = {"hooks": {"AnEventOfLater": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}
 
 
 def write_settings(folder: Path, values: dict[str, Any]) -> None:
