@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import signal
 import sys
 from pathlib import Path
@@ -34,6 +33,7 @@ scenarios:
     replies: [{text: 'You said: {{prompt}}'}]
 """
 CHOICES = r"1  Allow once"
+NO_CHECKPOINT = r"restore \(a number, or Enter for none\):"
 PROMPT_OF_YOLO = r"(?m)^yolo \u203a ?$"
 
 
@@ -75,11 +75,25 @@ def test_a_model_and_an_effort_are_chosen_from_lists(sessions: Sessions) -> None
 def test_an_edit_is_undone_with_the_conversation(sessions: Sessions) -> None:
     with sessions.terminal("-y") as terminal:
         terminal.wait_for(PROMPT_OF_YOLO).press("write it\r").wait_for("Written.").wait_for(PROMPT_OF_YOLO)
-        terminal.press("/restore\r").wait_for("/restore ID restores files").wait_for(PROMPT_OF_YOLO)
-        found = re.search(r"(?m)^([0-9a-f]{10})  .* new\.txt ", terminal.screen)
-        assert found is not None, terminal.screen
-        terminal.press(f"/restore {found[1]}\r").wait_for("The conversation is back at its state before that edit")
+        terminal.press("/restore\r").wait_for(r"1  [0-9a-f]{10}  .* new\.txt  write it").wait_for(NO_CHECKPOINT)
+        terminal.press("\r").wait_for(PROMPT_OF_YOLO)
+        assert (sessions.workspace / "new.txt").exists()
+        terminal.press("/restore\r").wait_for(NO_CHECKPOINT).press("1\r")
+        terminal.wait_for("The conversation is back at its state before that edit")
         assert not (sessions.workspace / "new.txt").exists()
+
+
+def test_a_saved_chat_is_chosen_from_a_list_to_go_on_with_or_to_delete(sessions: Sessions) -> None:
+    with sessions.terminal("call it Zephyr") as terminal:
+        terminal.wait_for("You said: call it Zephyr").wait_for(PROMPT)
+        for name in ("first", "second"):
+            terminal.press(f"/chat save {name}\r").wait_for(f"go on from it: /chat resume {name}").wait_for(PROMPT)
+        terminal.press("/chat resume\r").wait_for(r"1  second  .* 2 messages  call it Zephyr")
+        terminal.wait_for(r"chat resume \(a number, or Enter for none\):").press("2\r")
+        terminal.wait_for("The model goes on from the chat 'first'").wait_for(PROMPT)
+        terminal.press("/chat delete\r").wait_for(r"chat delete \(a number, or Enter for none\):").press("1\r")
+        terminal.wait_for("Deleted the chat 'second'").wait_for(PROMPT)
+        terminal.press("/chat load \t").wait_for(r"\u203a /chat load first")
 
 
 def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions) -> None:

@@ -30,7 +30,7 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
-from isthmus.agent.session import PROMPT_REFUSED, Session
+from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
@@ -92,12 +92,12 @@ class CodingAgent:
         return await self._commands.commands(scope, self._resources.home_of(user))
 
     async def complete(
-        self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+        self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
     ) -> Sequence[Completion]:
-        """Return the completions of a line that a user is typing."""
+        """Return the completions of a line that a user is typing in the session that ``session`` reads."""
         scope = ToolScope(workspace, mcp_servers=settings.mcp_servers if settings is not None else (), user=user)
         if line.startswith("/"):
-            return await self._commands.complete(scope, self._resources.home_of(user), line)
+            return await self._commands.complete(scope, self._resources.home_of(user), line, session)
         return await complete_references(
             line, self._resources.contents, scope, self._options.workspace_of(workspace, user)
         )

@@ -5,9 +5,9 @@ the model saw them, the tool calls that are still open, and what the user has al
 them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.context.pruning import pruned
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
@@ -59,6 +59,8 @@ from isthmus.events import (
 from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of, text_of
 from isthmus.models.message import message_from_json
 
+ReadSession: TypeAlias = "Callable[[], Awaitable[Session]]"
+"""Reads a session with all its events, when it is needed."""
 EventT = TypeVar("EventT", bound=AgentEvent)
 
 PROMPT_REFUSED = "prompt_refused_by_hook"

@@ -1,4 +1,4 @@
-"""The state of a session that no event tells, as its agent sees it after all events."""
+"""A session after all its events, and its state that no event tells, as its agent sees it."""
 
 from isthmus.agent.session import Session
 from isthmus.client import SessionStatus
@@ -8,16 +8,23 @@ from isthmus.engine.runner import Runner
 from isthmus.engine.task_run import ObservableAgent
 
 
-async def session_state(
+async def folded_session(
     runner: Runner, user: str, context_id: str | None, workspace: str, settings: JsonObject | None
-) -> SessionStatus:
-    """Return the state of a session with its AgentSettings, changed by ``settings``; reads the whole session."""
-    if not isinstance(runner.agent, ObservableAgent):
-        return SessionStatus()
+) -> Session:
+    """Return a session, or a new one for None, with its AgentSettings, changed by ``settings``; reads all of it."""
     session = Session(context_id or "", user=user)
     events = () if context_id is None else await runner.journal.session(context_id, user)
     for task_id, delivery in events:
         session.apply(delivery.event, task_id, delivery.at)
     session.settings = merge_agent_settings(session.settings, {**(settings or {}), "workspace_path": workspace})
     session.workspace = workspace
-    return await runner.agent.status(session)
+    return session
+
+
+async def session_state(
+    runner: Runner, user: str, context_id: str | None, workspace: str, settings: JsonObject | None
+) -> SessionStatus:
+    """Return the state of a session as :func:`folded_session` returns it; empty if the agent does not tell it."""
+    if not isinstance(runner.agent, ObservableAgent):
+        return SessionStatus()
+    return await runner.agent.status(await folded_session(runner, user, context_id, workspace, settings))

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 from isthmus.agent.calls.events import cancelled_calls, failed_calls, given_up_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hosted import AgentFailedError
-from isthmus.agent.session import Session
+from isthmus.agent.session import ReadSession, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
@@ -97,9 +97,9 @@ class CompletingAgent(Agent, Protocol):
     """An agent that completes the command line that a user types."""
 
     async def complete(
-        self, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+        self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
     ) -> Sequence[Completion]:
-        """Return the completions of a line, as whole lines."""
+        """Return the completions of a line, as whole lines; ``session`` reads the session in which it is typed."""
         ...
 
 

@@ -52,7 +52,7 @@ from isthmus.engine.attachments import check_sizes
 from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
 from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
-from isthmus.engine.session_state import session_state
+from isthmus.engine.session_state import folded_session, session_state
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.task_run import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
@@ -210,9 +210,10 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         agent = self._runner.agent
         if not isinstance(agent, CompletingAgent):
             return ()
-        _, workspace = await self._place(scope)
+        context_id, workspace = await self._place(scope)
         merged = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
-        return await agent.complete(Path(workspace), merged, line, self._user)
+        session = partial(folded_session, self._runner, self._user, context_id, workspace, scope.settings)
+        return await agent.complete(session, Path(workspace), merged, line, self._user)
 
     @override
     async def session_status(self, scope: CommandScope) -> SessionStatus:

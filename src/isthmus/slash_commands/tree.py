@@ -7,7 +7,7 @@ Used by front ends, where a user types a line, and by the engine, which receives
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
 
@@ -37,33 +37,6 @@ FRONT_COMMANDS = frozenset(
 """Commands of the terminal itself, whose names prompts of MCP servers do not get."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
-    """A command and its arguments, as typed. ``command`` is None if the tree has no command with this path."""
-
-    path: tuple[str, ...]
-    args: str = ""
-    command: SlashCommand | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """A possible completion of a line: the whole line, and the description of its command."""
-
-    line: str
-    description: str
-
-
-def all_commands(
-    tree: Sequence[SlashCommand], above: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], SlashCommand]]:
-    """Yield every command with its path, parents before subcommands."""
-    for command in tree:
-        path = (*above, command.name)
-        yield path, command
-        yield from all_commands(command.sub_commands, path)
-
-
 class Node(Protocol):
     """A command in any tree of commands."""
 
@@ -81,6 +54,46 @@ class Node(Protocol):
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command and its arguments, as typed. ``command`` is None if the tree has no command with this path."""
+
+    path: tuple[str, ...]
+    args: str = ""
+    command: SlashCommand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A possible completion of a line: the whole line, and the description of its command or value.
+
+    ``is_value`` is whether the line is a command with the whole value of its only argument, so that it can be run.
+    """
+
+    line: str
+    description: str
+    is_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TypedCommand(Generic[AnyNode]):
+    """A command in a line that is being typed. ``args`` follow ``beginning``, which ends with a blank."""
+
+    beginning: str
+    args: str
+    command: AnyNode
+
+
+def all_commands(
+    tree: Sequence[SlashCommand], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], SlashCommand]]:
+    """Yield every command with its path, parents before subcommands."""
+    for command in tree:
+        path = (*above, command.name)
+        yield path, command
+        yield from all_commands(command.sub_commands, path)
+
+
 def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
     """Return the command at the end of a path of names."""
     found: AnyNode | None = None
@@ -92,7 +105,7 @@ def find(path: Sequence[str], tree: Sequence[AnyNode]) -> AnyNode | None:
     return found
 
 
-def resolve(path: Sequence[str], tree: Sequence[SlashCommand]) -> tuple[str, ...] | None:
+def resolve(path: Sequence[str], tree: Sequence[AnyNode]) -> tuple[str, ...] | None:
     """Return the path of a command in the tree; None if there is no such command.
 
     Also accepts ``("git:commit",)``, ``("/memory", "add")``, ``("memory add",)`` and aliases.
@@ -138,6 +151,21 @@ def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
     if not name or "/" in name or resolve((name,), tree) is None:
         return None
     return command_line((name,), args, tree)
+
+
+def typed_command(line: str, tree: Sequence[AnyNode]) -> TypedCommand[AnyNode] | None:
+    """Return the deepest command whose name in a line is followed by a blank; None if there is none."""
+    path: tuple[str, ...] = ()
+    start = 1
+    typed: TypedCommand[AnyNode] | None = None
+    while line.startswith("/") and (blank := line.find(" ", start)) >= 0:
+        resolved = resolve((*path, line[start:blank]), tree)
+        found = find(resolved, tree) if resolved is not None else None
+        if resolved is None or found is None:
+            break
+        path, start = resolved, len(line) - len(line[blank:].lstrip(" "))
+        typed = TypedCommand(line[:start], line[start:], found)
+    return typed
 
 
 def near(path: Sequence[str], tree: Sequence[SlashCommand], count: int = 3) -> tuple[str, ...]:

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
-from isthmus.slash_commands.tree import CommandLine, Completion, all_commands, completions, near, read_line
+from isthmus.slash_commands.tree import (
+    SUBCOMMAND,
+    CommandLine,
+    Completion,
+    all_commands,
+    completions,
+    near,
+    read_line,
+)
+from isthmus.terminal.value_list import ValueList
 
 OWN = (
     ("/help", "this list; /help NAME explains one of the agent's commands"),
@@ -82,11 +91,15 @@ class CommandList:
         names = {command.name for command in self.tree}
         return completions(line, [*(command for command in own if command.name not in names), *self.tree])
 
-    async def values(self, command: str) -> Sequence[str]:
-        """Return the values of a command's argument to choose from; empty if the agent does not tell them."""
-        beginning = f"{command} "
+    async def values(self, typed: str, line: CommandLine) -> ValueList | None:
+        """Return the values of a command that was typed without its only argument; None if the agent tells none."""
+        arguments = line.command.arguments if line.command is not None else ()
+        if line.args or len(arguments) != 1 or arguments[0].name == SUBCOMMAND:
+            return None
+        beginning = f"{typed} "
         found = await self.ask(beginning, VALUES_SECONDS)
-        return [item.line.removeprefix(beginning) for item in found if item.line.startswith(beginning)]
+        values = [item for item in found if item.is_value and item.line.startswith(beginning)]
+        return ValueList(typed, values, arguments[0].is_required) if values else None
 
     async def ask(self, line: str, seconds: float | None = None) -> Sequence[Completion]:
         """Return the agent's completions of a line, e.g. values of an argument; nothing if that takes too long."""

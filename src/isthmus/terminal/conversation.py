@@ -23,6 +23,7 @@ from isthmus.terminal.session_mode import ConversationMode
 from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.status_line import StatusLine
 from isthmus.terminal.turns import TurnEnd, Turns
+from isthmus.terminal.value_list import ValueList
 
 if TYPE_CHECKING:
     from isthmus.terminal.prompting import Prompter, TypedPrompt
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
 
 SESSION_PROMPT = "session (a number, or Enter for none): "
-MAXIMUM_VALUES = 60
-"""Maximum number of values of an argument that are shown to choose from."""
+PROMPT_INDENT = 3
+"""Cells that a line above a prompt leaves free: two before it, and the last one of the terminal."""
 PLAN_LINES = (
     "1  Carry it out; edits and commands are asked about",
     "2  Carry it out; only commands are asked about",
@@ -184,6 +185,7 @@ class TerminalConversation:
                 await self._run_shell(text)
             case "/clear":
                 self.context_id = self.task_to_continue = None
+                self.commands.load(self._scope())
                 self.screen.clear()
             case "/mode":
                 self.renderer.quiet(*self.mode.lines())
@@ -195,8 +197,6 @@ class TerminalConversation:
                     await self._resume_number(await self._ask_line(lines, SESSION_PROMPT), context_ids)
             case _ if text.startswith("/resume "):
                 await self._resume(text.split(maxsplit=1)[1])
-            case "/model" | "/effort":
-                await self._choose_value(text)
             case "/copy":
                 await self.past.copy_answer(self.last_task)
             case "/plan" if not self._has_command("plan"):
@@ -221,6 +221,12 @@ class TerminalConversation:
             self.commands.load(self._scope())
             await self.commands.ready()
             line = self.commands.read(text)
+        if line is not None and line.command is not None and (values := await self.commands.values(text, line)):
+            chosen = await self._choose_value(values)
+            line = self.commands.read(chosen) if chosen is not None else None
+            if chosen is None or line is None:
+                return
+            text = chosen
         if line is not None and line.command is not None:
             if images:
                 self.renderer.quiet("Images are sent with messages, not with commands: this one gets its text alone.")
@@ -339,17 +345,11 @@ class TerminalConversation:
         finally:
             self.screen.forget_position()
 
-    async def _choose_value(self, command: str) -> None:
-        """Let the user choose the value of a command's argument, and run the command with it."""
-        values = (await self.commands.values(command))[:MAXIMUM_VALUES]
-        if not values:
-            await self._handle_command(command)
-            return
-        lines = [f"{number:>2}  {value}" for number, value in enumerate(values, 1)]
-        typed = (await self._ask_line(lines, f"{command[1:]}, or a number: ")).strip()
-        if typed.isdecimal() and 1 <= int(typed) <= len(values):
-            typed = values[int(typed) - 1]
-        await self._handle_command(f"{command} {typed}".strip())
+    async def _choose_value(self, values: ValueList) -> str | None:
+        """Let the user choose the value of a command's argument; return the line to run, None for none."""
+        rows = self.screen.height
+        lines = [self.screen.fitted(line, PROMPT_INDENT) for line in values.lines(rows)]
+        return values.line_of(await self._ask_line(lines, values.prompt), rows)
 
     async def _resume_number(self, typed: str, context_ids: Sequence[str]) -> None:
         answer = typed.strip()
@@ -364,6 +364,7 @@ class TerminalConversation:
             session = await find_session(self.agent, wanted, self.options.workspace)
             self.context_id, self.last_task = session.context_id, session.tasks[-1].task_id
             self.task_to_continue = None
+            self.commands.load(self._scope())
             self.mode.chosen = self.mode.name  # the session may have been left in another one
             await self.past.show_end(session)
             for task in session.unfinished:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.prompting import AskForCompletions, Complete
-from isthmus.text.visible import single_line
+from isthmus.text.visible import visible_line
 
 MAXIMUM_HINTS = 8
 """Maximum number of files or commands that are shown while a reference or a command is typed."""
@@ -65,7 +65,8 @@ class PromptCompleter(Completer):
         """Return what a line can become: commands with their descriptions, or the agent's answers to a reference."""
         asked, found = self._found
         if line.startswith("/"):
-            return _described(self._known(line) or (found if asked == line else ()))
+            known = sorted(self._known(line), key=lambda item: item.line)
+            return _described(known or (found if asked == line else ()))
         start = line.rfind("@")
         return tuple(item.line[start:] for item in found[:MAXIMUM_HINTS]) if asked == line else ()
 
@@ -74,12 +75,15 @@ class PromptCompleter(Completer):
 
 
 def _described(found: Sequence[Completion]) -> Sequence[str]:
-    """Return commands in order, a line each, and how many more there are."""
-    ordered = sorted(found, key=lambda item: item.line)
-    shown = ordered if len(ordered) <= MAXIMUM_HINTS else ordered[: MAXIMUM_HINTS - 1]
-    widest = max((len(item.line) for item in shown), default=0)
-    lines = [f"{item.line:<{widest}}  {single_line(item.description)}".rstrip() for item in shown]
-    left = len(ordered) - len(shown)
+    """Return completions, a line each, and how many more there are."""
+    shown = found if len(found) <= MAXIMUM_HINTS else found[: MAXIMUM_HINTS - 1]
+    names = [visible_line(item.line) for item in shown]
+    widest = max(map(len, names), default=0)
+    lines = [
+        f"{name:<{widest}}  {visible_line(' '.join(item.description.split()))}".rstrip()
+        for name, item in zip(names, shown, strict=True)
+    ]
+    left = len(found) - len(shown)
     return [*lines, *([f"and {left} more; go on typing"] if left else [])]
 
 

@@ -88,6 +88,22 @@ class Screen:
         return max(MINIMUM_WIDTH, self.console.width)
 
     @property
+    def height(self) -> int:
+        """Current number of rows."""
+        return self.console.height
+
+    def fitted(self, text: str, indent: int) -> str:
+        """Return the line of text, cut to fit behind an indent."""
+        room = self.width - indent
+        if cell_len(text) <= room:
+            return text
+        room = max(0, room - cell_len(self.glyphs.ellipsis))
+        text = text[:room]
+        while cell_len(text) > room:
+            text = text[:-1]
+        return f"{text}{self.glyphs.ellipsis}"
+
+    @property
     def is_mid_text(self) -> bool:
         """Whether a text is being written and its line is not finished."""
         return self._markdown is not None and self._markdown.cursor > 0

@@ -15,7 +15,16 @@ from isthmus.development_tool import (
 )
 from isthmus.engine.command_execution import refusal, resolve_command, start_status
 from isthmus.events import TaskState
-from isthmus.slash_commands.tree import CommandLine, all_commands, completions, find, near, read_line, resolve
+from isthmus.slash_commands.tree import (
+    CommandLine,
+    all_commands,
+    completions,
+    find,
+    near,
+    read_line,
+    resolve,
+    typed_command,
+)
 
 TREE = (
     SlashCommand("help", "Help.", (SlashCommandArgument("command", "Which."),)),
@@ -155,3 +164,31 @@ def test_the_status_says_how_an_execution_began(
     state: TaskState, pending: tuple[ToolCall, ...], status: CommandExecutionStatus
 ) -> None:
     assert start_status(state, pending) is status
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("/memory add a  fact ", ("/memory add ", "a  fact ", "add")),
+        ("/memory  add ", ("/memory  add ", "", "add")),
+        ("/memory ls", ("/memory ", "ls", "memory")),
+        ("/git:commit x", ("/git:commit ", "x", "commit")),
+        ("/? mem", ("/? ", "mem", "help")),
+        ("/help", None),
+        ("/nothing x", None),
+        ("help x", None),
+        ("/ help x", None),
+        ("/", None),
+    ],
+)
+def test_the_deepest_command_whose_name_is_typed_whole_is_found(
+    line: str, expected: tuple[str, str, str] | None
+) -> None:
+    typed = typed_command(line, TREE)
+    assert (None if typed is None else (typed.beginning, typed.args, typed.command.name)) == expected
+
+
+@given(st.text(alphabet="/ :amemoryadd?", max_size=30))
+def test_a_typed_command_keeps_the_whole_line(line: str) -> None:
+    typed = typed_command(line, TREE)
+    assert typed is None or typed.beginning + typed.args == line

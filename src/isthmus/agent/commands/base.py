@@ -6,14 +6,38 @@ from typing import TypeAlias
 
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session import ReadSession
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
 from isthmus.slash_commands.tree import SUBCOMMAND
 from isthmus.tools.tool_set import ToolScope
 
 Body: TypeAlias = Callable[[CommandContext], Awaitable[None]]
 """Body of a command. It raises CommandError to fail, and CommandRefusedError if the user refused."""
-CompleteArguments: TypeAlias = Callable[[AgentResources, ToolScope, str], Awaitable[Sequence[str]]]
-"""Returns completions of the text after a command's name, each as the whole text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentCompletion:
+    """A completion of the text after a command's name, as the whole text.
+
+    ``is_value`` is whether it is a whole value of the command's only argument, which a user may choose from a list.
+    """
+
+    text: str
+    description: str = ""
+    is_value: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionContext:
+    """Conditions of a completion. ``session`` reads the session, with all its events, or begins an empty one."""
+
+    resources: AgentResources
+    scope: ToolScope
+    session: ReadSession
+
+
+CompleteArguments: TypeAlias = Callable[[CompletionContext, str], Awaitable[Sequence[ArgumentCompletion]]]
+"""Returns completions of the text after a command's name, in the order in which a user wants to see them."""
 
 
 @dataclass(frozen=True, slots=True)

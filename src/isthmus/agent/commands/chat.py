@@ -7,7 +7,7 @@ A saved chat is a copy of the model's messages in the journal, per user and work
 import time
 from collections.abc import Sequence
 
-from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.chat_transcript import prompt_of, transcript
 from isthmus.agent.commands.context import (
     CommandContext,
@@ -16,7 +16,6 @@ from isthmus.agent.commands.context import (
     ToolInvocation,
     error_of,
 )
-from isthmus.agent.resources import AgentResources
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import ChatResumed
 from isthmus.models.base import Message, text_of
@@ -24,7 +23,6 @@ from isthmus.models.message import message_from_json, message_to_json
 from isthmus.saved_chats import ChatPlace, ChatStore, SavedChat
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line, with_ellipsis
-from isthmus.tools.tool_set import ToolScope
 
 MAXIMUM_NAME = 100
 """Maximum number of characters of a chat's name."""
@@ -32,8 +30,6 @@ MAXIMUM_TITLE = 200
 """Maximum number of characters of the first prompt that are kept as the title."""
 SHOWN_CHARACTERS = 2_000
 """Maximum number of characters of a message that is shown again."""
-_WITH_NAME = ("resume", "delete")
-"""Subcommands whose argument is the name of a saved chat."""
 _NAME = argument("name", "The name of the chat", is_required=True)
 
 
@@ -63,8 +59,7 @@ async def list_chats(context: CommandContext) -> None:
         await context.say("There are no saved chats in this folder. /chat save NAME saves this conversation.")
         return
     widest = max(len(chat.name) for chat in found)
-    rows = [f"{chat.name:<{widest}}  {_when(chat)}  {show_count(chat.messages, 'message')}" for chat in found]
-    lines = [f"{row}  {chat.title}".rstrip() for row, chat in zip(rows, found, strict=True)]
+    lines = [f"{chat.name:<{widest}}  {_about(chat)}" for chat in found]
     await context.say("Saved chats, newest first:\n" + "\n".join(lines))
 
 
@@ -145,6 +140,10 @@ def _when(chat: SavedChat) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(chat.saved_at))
 
 
+def _about(chat: SavedChat) -> str:
+    return f"{_when(chat)}  {show_count(chat.messages, 'message')}  {chat.title}".rstrip()
+
+
 def _last(messages: Sequence[Message]) -> Sequence[str]:
     """Return the last prompt as a quotation, and the last answer, as far as the conversation has them."""
     prompt = next(
@@ -161,12 +160,12 @@ def _shown(text: str) -> str:
     return with_ellipsis(text.strip(), SHOWN_CHARACTERS)
 
 
-async def _complete(resources: AgentResources, scope: ToolScope, args: str) -> Sequence[str]:
-    subcommand, blank, typed = args.partition(" ")
-    if resources.chats is None or not blank or subcommand not in _WITH_NAME:
+async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
+    chats, scope = context.resources.chats, context.scope
+    if chats is None:
         return ()
-    found = await resources.chats.chats(ChatPlace(scope.user, str(scope.workspace)))
-    return [f"{subcommand} {chat.name}" for chat in found if typed.lower() in chat.name.lower()]
+    found = await chats.chats(ChatPlace(scope.user, str(scope.workspace)))
+    return [ArgumentCompletion(chat.name, _about(chat)) for chat in found if args.lower() in chat.name.lower()]
 
 
 COMMAND = CommandNode(
@@ -175,8 +174,10 @@ COMMAND = CommandNode(
     sub_commands=(
         CommandNode("save", "Save this conversation under a name", save, (_NAME,)),
         CommandNode("list", "List the chats that were saved in this folder", list_chats),
-        CommandNode("resume", "Go on from a saved chat, in place of this conversation", resume, (_NAME,)),
-        CommandNode("delete", "Delete a saved chat", delete, (_NAME,)),
+        CommandNode(
+            "resume", "Go on from a saved chat, in place of this conversation", resume, (_NAME,), complete=_complete
+        ),
+        CommandNode("delete", "Delete a saved chat", delete, (_NAME,), complete=_complete),
         CommandNode(
             "share",
             "Write this conversation into a Markdown file",
@@ -184,5 +185,4 @@ COMMAND = CommandNode(
             (argument("file", "The file, in the workspace"),),
         ),
     ),
-    complete=_complete,
 )

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
-from isthmus.agent.resources import AgentResources
 from isthmus.events import EffortChosen
 from isthmus.models.base import Effort
-from isthmus.tools.tool_set import ToolScope
 
 DEFAULT = "default"
 """Name of the effort that the settings, or else the provider, decide."""
@@ -28,8 +26,8 @@ async def effort(context: CommandContext) -> None:
     await context.say(f"This session continues with the effort {name}.")
 
 
-async def _complete(resources: AgentResources, scope: ToolScope, args: str) -> Sequence[str]:
-    return [name for name in NAMES if name.startswith(args)]
+async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
+    return [ArgumentCompletion(name) for name in NAMES if name.startswith(args)]
 
 
 COMMAND = CommandNode(

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext
-from isthmus.agent.resources import AgentResources
 from isthmus.events import ModelChosen
-from isthmus.tools.tool_set import ToolScope
 
 
 async def model(context: CommandContext) -> None:
@@ -20,10 +18,11 @@ async def model(context: CommandContext) -> None:
     await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
 
 
-async def _complete(resources: AgentResources, scope: ToolScope, args: str) -> Sequence[str]:
-    if scope.user or resources.model_names is None:
+async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
+    resources = context.resources
+    if context.scope.user or resources.model_names is None:
         return ()  # What the keys of a server's owner reach is not told to its users.
-    return [name for name in await resources.model_names() if args.lower() in name.lower()]
+    return [ArgumentCompletion(name) for name in await resources.model_names() if args.lower() in name.lower()]
 
 
 COMMAND = CommandNode(

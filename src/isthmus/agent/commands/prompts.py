@@ -13,9 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.commands.base import CommandNode, argument
+from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
-from isthmus.agent.resources import AgentResources
 from isthmus.development_tool import SlashCommandArgument
 from isthmus.slash_commands.arguments import (
     CommandArgumentError,
@@ -27,7 +26,6 @@ from isthmus.slash_commands.arguments import (
 )
 from isthmus.slash_commands.tree import ALIASES, FRONT_COMMANDS
 from isthmus.tools.server_contents import ServerPrompt
-from isthmus.tools.tool_set import ToolScope
 
 MAXIMUM_NAME = 63
 MAXIMUM_WORKSPACES = 64
@@ -136,16 +134,19 @@ async def run_prompt(name: str, prompt: ServerPrompt, context: CommandContext) -
     await context.ask_model(_mark_text(name, prompt, values, content.text), content.media)
 
 
-async def complete_prompt(prompt: ServerPrompt, resources: AgentResources, scope: ToolScope, args: str) -> list[str]:
+async def complete_prompt(prompt: ServerPrompt, context: CompletionContext, args: str) -> list[ArgumentCompletion]:
     """Return completions of the arguments: remaining names, and values that the server suggests."""
+    contents = context.resources.contents
     match place_at_end(args, _arguments(prompt)):
         case NamePlace(names, start):
-            return [args[:start] + name for name in names]
-        case ValuePlace() as place if resources.contents is not None:
-            values = await resources.contents.complete(scope, prompt, place.argument, place.typed, place.given)
-            found = [args[: place.start] + place.completed(value) for value in values]
+            return [ArgumentCompletion(args[:start] + name, is_value=False) for name in names]
+        case ValuePlace() as place if contents is not None:
+            values = await contents.complete(context.scope, prompt, place.argument, place.typed, place.given)
+            # Without an optional argument the prompt is whole already: nobody is to be asked for it.
+            is_value = [item.is_required for item in prompt.arguments] == [True]
+            found = [ArgumentCompletion(args[: place.start] + place.completed(value), "", is_value) for value in values]
             if not found and not place.typed and not place.before:
-                found = [f"{args[: place.start]}--{place.argument}="]
+                found = [ArgumentCompletion(f"{args[: place.start]}--{place.argument}=", is_value=False)]
             return found
         case _:
             return []

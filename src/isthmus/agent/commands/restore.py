@@ -1,8 +1,16 @@
 """/restore: lists the checkpoints of the session, and restores one."""
 
-from isthmus.agent.commands.base import CommandNode, argument
+from collections.abc import Sequence
+
+from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext, CommandError, CommandRefusedError, ToolInvocation, error_of
-from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable, undo_of
+from isthmus.agent.commands.restore_checkpoint import (
+    RestoreCheckpoint,
+    about_checkpoint,
+    checkpoint_list,
+    restorable,
+    undo_of,
+)
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import Checkpoint, Restored
 
@@ -31,9 +39,21 @@ async def restore(context: CommandContext) -> None:
         raise error_of(call, "Nothing was restored.", "not_restored")
 
 
+async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
+    if (checkpoints := context.resources.checkpoints) is None:
+        return ()
+    found = await restorable(await context.session(), checkpoints)
+    return [
+        ArgumentCompletion(info.checkpoint_id, about_checkpoint(info))
+        for info in found
+        if info.checkpoint_id.startswith(args)
+    ]
+
+
 COMMAND = CommandNode(
     "restore",
     "List the checkpoints of this session, or restore files and conversation from one",
     restore,
     (argument("checkpoint", "The id of the checkpoint, as listed"),),
+    complete=_complete,
 )

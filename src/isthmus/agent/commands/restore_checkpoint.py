@@ -57,12 +57,14 @@ def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
     """Return the list for a user: id, local time, the files and the prompt's first line."""
     if not infos:
         return "This session has no checkpoint yet: one is taken before each edit of a file."
-    lines = [
-        f"{info.checkpoint_id}  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(info.taken_at))}"
-        f"  {_names(info.files)}  {info.about}".rstrip()
-        for info in infos
-    ]
+    lines = [f"{info.checkpoint_id}  {about_checkpoint(info)}" for info in infos]
     return "\n".join([*lines, "", "/restore ID restores files and conversation to their state before that edit."])
+
+
+def about_checkpoint(info: CheckpointInfo) -> str:
+    """Return the description of a checkpoint for a user: local time, the files and the prompt's first line."""
+    taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(info.taken_at))
+    return f"{taken}  {_names(info.files)}  {info.about}".rstrip()
 
 
 class RestoreCheckpoint:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
-from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.base import CommandNode, CompletionContext
 from isthmus.agent.commands.context import (
     CommandContext,
     CommandError,
@@ -21,12 +21,13 @@ from isthmus.agent.commands.registry import BUILT_IN, YIELDING
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session import ReadSession
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState
 from isthmus.models.base import ModelError
-from isthmus.slash_commands.tree import Completion, find
+from isthmus.slash_commands.tree import Completion, find, typed_command
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
@@ -48,14 +49,19 @@ class CommandRunner:
         nodes, _ = await self._nodes(scope, home)
         return tuple(node.declare() for node in nodes)
 
-    async def complete(self, scope: ToolScope, home: Path | None, line: str) -> Sequence[Completion]:
-        """Return completions of the text after a command's name, if known."""
-        name, blank, args = line.removeprefix("/").partition(" ")
-        nodes, _ = await self._nodes(scope, home) if blank else ((), ())
-        node = find((name,), nodes)
-        if node is None or node.complete is None:
+    async def complete(
+        self, scope: ToolScope, home: Path | None, line: str, session: ReadSession
+    ) -> Sequence[Completion]:
+        """Return completions of the text after a command's name, if known; ``session`` reads the user's session."""
+        typed = typed_command(line, BUILT_IN)  # which no other command hides
+        if typed is None and " " in line:
+            nodes, _ = await self._nodes(scope, home)
+            typed = typed_command(line, nodes)
+        if typed is None or typed.command.complete is None:
             return ()
-        return [Completion(f"/{name} {text}", "") for text in await node.complete(self._resources, scope, args)]
+        context = CompletionContext(self._resources, scope, session)
+        found = await typed.command.complete(context, typed.args)
+        return [Completion(typed.beginning + item.text, item.description, item.is_value) for item in found]
 
     async def run(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope, options: AgentOptions) -> StateChange | None:
         """Run the command of the session's task; return its end or its question, or None if the model continues."""

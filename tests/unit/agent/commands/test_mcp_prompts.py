@@ -279,6 +279,16 @@ async def test_what_is_typed_is_completed_by_names_and_by_what_the_server_sugges
         assert [found.line for found in await harness.engine.complete(CommandScope(), line)] == expected
 
 
+async def test_values_of_arguments_among_others_and_names_are_not_whole(
+    open_harness: OpenHarness, tmp_path: Path, notes: Path
+) -> None:
+    async with harness_with(open_harness, tmp_path, {"notes": contents_server(notes)}) as harness:
+        await names(harness)
+        for line in ("/review ", "/review --"):
+            found = await harness.engine.complete(CommandScope(), line)
+            assert [item.is_value for item in found] == [False] * len(found)
+
+
 @pytest.mark.slow
 async def test_a_server_that_does_not_answer_suggests_nothing_soon(
     open_harness: OpenHarness, tmp_path: Path, notes: Path
