@@ -33,6 +33,25 @@ scenarios:
       - alternatives:
           - {when: result matches Postgres, text: 'Postgres it is.'}
           - {text: 'Then I choose.'}
+  - prompt: (?i)ask all
+    replies:
+      - call:
+          name: ask_user
+          arguments:
+            questions:
+              - question: Which database?
+                header: Database
+                type: choice
+                options: [{label: SQLite, description: One file}, {label: Postgres, description: A server}]
+              - {question: 'Which name?', header: Name, type: text, placeholder: my-project}
+              - question: Which features?
+                header: Features
+                type: choice
+                multiSelect: true
+                options: [{label: Auth, description: a}, {label: Search, description: b}, {label: Export}]
+      - alternatives:
+          - {when: result matches Auth.*Export, text: 'I build it.'}
+          - {text: 'I do not know what.'}
   - prompt: (?i)build
     replies:
       - call:
@@ -94,6 +113,24 @@ async def test_a_models_question_is_answered_by_another_client_after_a_kill(tmp_
             other.wait_for(r"Which database\?(?s:.*)2  Postgres", SECONDS)
             other.press("2").wait_for("Postgres it is.", SECONDS)
             assert other.screen.count("Postgres it is.") == 1
+
+
+async def test_answers_outlive_a_kill_between_two_questions_of_one_call(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace) as terminal:
+            terminal.wait_for("Connected to", SECONDS).press("ask all\r").wait_for("2  Postgres", SECONDS)
+            terminal.press("2").wait_for(r"Which name\?(?s:.*)f  Answer", SECONDS)
+            served.process.send_signal(signal.SIGKILL)
+            await asyncio.wait_for(served.process.wait(), SECONDS)
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as served:
+        with connected(served, workspace, "--resume") as other:
+            other.wait_for(r"Which name\?(?s:.*)f  Answer", SECONDS).press("f").wait_for(r"(?m)^  Name:$", SECONDS)
+            other.press("Zephyr\r").wait_for(r"Which features\?(?s:.*)f  Choose several", SECONDS).press("f")
+            other.wait_for("1 of 1: Features", SECONDS).press("1,3\r").wait_for("I build it.", SECONDS)
+            for answer in ("Zephyr", "Auth, Export"):
+                assert f"Answer: {answer}" in other.screen
+            assert "Which database" not in other.screen
+            assert other.screen.count("I build it.") == 1
 
 
 async def test_a_turn_whose_server_is_killed_goes_on_in_the_same_terminal(tmp_path: Path, workspace: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from isthmus.client import Delivery, InvalidRequest
 from isthmus.errors import IsthmusError
+from isthmus.forms.asked_question import question_in
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
@@ -103,6 +104,9 @@ class TerminalQuestions:
                     continue
                 change = self._edit if choice.is_edit else self._fill_in
                 question = await change(question, watch)
+                if choice.is_filling_in and (filled := question.filled_choice) is not None:
+                    choice = filled
+                    break
                 choice = await self._unless_answered(self.prompter.read_choice(question), watch)
         except Interrupted:
             is_cancelled = True
@@ -172,7 +176,8 @@ class TerminalQuestions:
             self.renderer.answered_elsewhere(confirmation.tool_call_id)
             self.renderer.error(str(error))
             return QuestionOutcome.GOES_ON
-        edits = ", with your edits" if confirmation.file_details is not None else ""
+        is_edited = confirmation.file_details is not None and question_in(question.call) is None
+        edits = ", with your edits" if is_edited else ""
         if is_shown:
             self.renderer.chosen(choice.name + edits, is_refusal=choice.is_refusal)
         return QuestionOutcome.ANSWERED
@@ -247,6 +252,8 @@ class TerminalQuestions:
 
     def _changed(self, question: CallQuestion, edited: str) -> CallQuestion:
         changed = question_of(question.call, edited)
+        if changed.filled_choice is not None:
+            return changed  # the answer is shown when it is sent
         self.renderer.question(changed)
         return changed
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from isthmus.client import ELICITATION
 from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
+from isthmus.forms.asked_question import filled_answer, question_in
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.question_facts import facts_of
@@ -223,6 +224,10 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
     details = request.details if request is not None else None
     body: list[Text] = []
     match details:
+        case FileDiff() if (asked := question_in(call)) is not None:
+            answer = filled_answer(question.edited) if question.edited is not None else ""
+            lines = visible(asked.text).split("\n") + (visible(answer).split("\n") if answer else [])
+            body = [Text(INDENT + line) for line in lines]
         case FileDiff() if call.tool_name == ELICITATION:
             document = (question.file_diff or details).new_content
             if question.edited is not None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from isthmus.client import ELICITATION
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.forms.asked_question import question_in
 from isthmus.forms.form import FieldKind, Form, FormError, FormField
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, form_of
 from isthmus.text.visible import visible_line, with_ellipsis
@@ -123,6 +124,8 @@ class FormFilling:
 
 def filling_of(call: ToolCall, document: str) -> FormFilling | None:
     """Return the form that a call asks the user to fill in, or None; valid values of ``document`` are suggested."""
+    if (question := question_in(call)) is not None:
+        return FormFilling(question.form, _fitting(question.form, document)) if question.form is not None else None
     schema = call.input_parameters.get(REQUESTED_SCHEMA)
     if call.tool_name != ELICITATION or not isinstance(schema, Mapping):
         return None

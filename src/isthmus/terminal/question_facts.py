@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
+from isthmus.forms.asked_question import question_in
 from isthmus.text.units import show_count
-from isthmus.text.visible import visible_line
+from isthmus.text.visible import visible_line, with_ellipsis
 
 EDIT_TOOLS = frozenset({"replace", "write_file"})
 """Tools that write the file that they name, and nothing else."""
@@ -17,6 +18,9 @@ REASON_KEYS = ("instruction", "description")
 """Arguments of tools in which a model says why it makes the call."""
 LONGEST_REASON = 400
 """Maximum number of characters of the agent's words that are shown."""
+
+LONGEST_HEADER = 60
+"""Maximum number of characters of the short name of a question that the agent asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ def facts_of(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionF
     """Return the words for a pending call; ``diff`` is the change under review, with the user's edits."""
     if call.tool_name in (ELICITATION, SAMPLING):
         return QuestionFacts()  # the question is a server's, in its own words
+    if (asked := question_in(call)) is not None:
+        return QuestionFacts(with_ellipsis(visible_line(asked.header), LONGEST_HEADER))
     return replace(_facts(call, diff, workspace), asker=_subagent(call))
 
 

@@ -1,9 +1,10 @@
 """Questions to a user as choices, and the meaning of an answer. Pure: asking and drawing happen elsewhere."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, SAMPLING, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
+from isthmus.forms.asked_question import filled_answer, question_in
 from isthmus.terminal.form_filling import filling_of
 
 FILL_IN = "f"
@@ -77,12 +78,26 @@ class CallQuestion:
         by_id = {choice.option_id: choice for choice in self.choices}
         return next((by_id[option_id] for option_id in option_ids if option_id in by_id), None)
 
+    @property
+    def filled_choice(self) -> AnswerChoice | None:
+        """Choice that sends the answer to the agent's question which has just been filled in; None for others."""
+        if self.edited is None or not _fills_in(self.call):
+            return None
+        sent = next((choice for choice in self.choices if choice.option_id in ACCEPTING_OPTIONS), None)
+        return replace(sent, name=filled_answer(self.edited) or "Sent without an answer") if sent is not None else None
+
     def confirmation(self, choice: AnswerChoice) -> ToolCallConfirmation:
         """Return the answer for a choice, with the user's edits unless the call is refused."""
         option_id = choice.option_id or offered_option(self.call, ACCEPTING_OPTIONS, "allow_once")
         edited = None if choice.is_refusal else self.edited
         details = ModifiedFileDetails(edited) if edited is not None else None
         return ToolCallConfirmation(self.call.tool_call_id, option_id, details)
+
+
+def _fills_in(call: ToolCall) -> bool:
+    """Return whether a call is a question of the agent whose answer is to be filled in."""
+    asked, request = question_in(call), call.confirmation_request
+    return asked is not None and asked.form is not None and request is not None and bool(request.file_edit_details)
 
 
 def is_refusal(option: ConfirmationOption) -> bool:
@@ -100,12 +115,18 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
         )
         for number, option in enumerate(options, 1)
     ]
+    is_asked = _fills_in(call)
+    if is_asked and edited is None:
+        choices = [choice for choice in choices if choice.option_id not in ACCEPTING_OPTIONS]  # nothing to send yet
     if request is not None and request.file_edit_details is not None and choices:
         if filling_of(call, "") is not None:
             fill = "Fill in again" if edited is not None else "Fill in"
-            choices.append(AnswerChoice(FILL_IN, fill, "asks for one value after another", None))
+            what = "asks for one value after another"
+            if is_asked:
+                fill, what = ("Choose several", "by their numbers") if len(choices) > 1 else ("Answer", "in your words")
+            choices.append(AnswerChoice(FILL_IN, fill, what, None))
         edit = "Edit again" if edited is not None else "Edit first"
-        what = "document" if call.tool_name == ELICITATION else "proposal"
+        what = "document" if is_asked or call.tool_name == ELICITATION else "proposal"
         choices.append(AnswerChoice("e", edit, f"opens the {what} in your $EDITOR", None))
     if call.tool_name not in (ELICITATION, SAMPLING) and any(choice.is_refusal for choice in choices):
         choices.append(AnswerChoice(TELL, "Reject and tell", "what to do instead, or why not", None))

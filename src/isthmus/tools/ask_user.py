@@ -1,28 +1,37 @@
-"""ask_user: ask the user a question with a few answers.
+"""ask_user: ask the user questions: one of a few answers, several of them, yes or no, or a text.
 
-The question is the call itself: it waits in the journal before anything runs, survives the end of the process, and may
-be answered in any client.
+A question is the call itself: it waits in the journal before anything runs, survives the end of the process, and may
+be answered in any client. Several questions of a call become one call each, so that each answer is kept by itself.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isthmus.development_tool import ConfirmationDetails, ConfirmationOption, GenericDetails, ToolOutput
+from isthmus.development_tool import ConfirmationDetails, ConfirmationOption, FileDiff, GenericDetails, ToolOutput
+from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object
-from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments
+from isthmus.forms.asked_question import ASK_USER, AskedQuestion, QuestionKind, asked_question, filled_answer
+from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
 
+MAXIMUM_QUESTIONS = 4
+"""Maximum number of questions of one call, as in Gemini CLI."""
 MAXIMUM_QUESTION_CHARACTERS = 2_000
 """Maximum length of a question in characters."""
 MAXIMUM_LABEL_CHARACTERS = 100
 """Maximum length of an answer in characters: it is one line of a menu."""
 MAXIMUM_OPTIONS = 6
 """Maximum number of answers."""
+SEND = "proceed_once"
+"""Id of the option that sends what was filled in: the usual one, so that every client can choose it."""
+DOCUMENT_NAME = "answer.json"
+"""Name of the document to fill in, which is only shown: no file is written."""
 _CHOICE = "choice_"
-_YES_OR_NO = [{"label": "Yes"}, {"label": "No"}]
+_KINDS = tuple(kind.value for kind in QuestionKind)
 
-PARAMETERS: Mapping[str, Any] = {
+QUESTION: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "question": {
@@ -31,10 +40,16 @@ PARAMETERS: Mapping[str, Any] = {
             "maxLength": MAXIMUM_QUESTION_CHARACTERS,
             "description": "The question, with what the user needs to know to answer it.",
         },
+        "header": {"type": "string", "maxLength": 100, "description": 'Its very short name, such as "Database".'},
+        "type": {
+            "type": "string",
+            "enum": list(_KINDS),
+            "description": "choice (default): one of the options; yesno; or text, which the user types.",
+        },
         "options": {
             "type": "array",
             "minItems": 2,
-            "description": f"2 to {MAXIMUM_OPTIONS} answers that exclude each other; name the one you recommend first.",
+            "description": f"For choice: 2 to {MAXIMUM_OPTIONS} answers; name the one you recommend first.",
             "items": {
                 "type": "object",
                 "properties": {
@@ -53,71 +68,116 @@ PARAMETERS: Mapping[str, Any] = {
                 "required": ["label"],
             },
         },
+        "multiSelect": {"type": "boolean", "description": "For choice: whether several options may be chosen."},
+        "placeholder": {"type": "string", "maxLength": 300, "description": "For text: a hint at what to type."},
     },
-    "required": ["question", "options"],
+    "required": ["question"],
+}
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "questions": {
+            "type": "array",
+            "minItems": 1,
+            "description": f"1 to {MAXIMUM_QUESTIONS} questions, which the user answers one after another.",
+            "items": QUESTION,
+        }
+    },
+    "required": ["questions"],
 }
 
 
 class AskUserTool:
-    """Asks the user to choose one of a few answers."""
+    """Asks the user a question."""
 
-    name = "ask_user"
+    name = ASK_USER
     description = (
-        "Asks the user a question with a few possible answers, and waits for the answer. For decisions that are the "
-        "user's and that you cannot take from the request or the project; not for permission to run a tool, which is "
-        "asked by itself. The user may also choose none of the answers."
+        "Asks the user questions with a few possible answers, or for a text, and waits for the answers. For decisions "
+        "that are the user's and that you cannot take from the request or the project; not for permission to run a "
+        "tool, which is asked by itself. The user may also choose none of the answers."
     )
     parameters = PARAMETERS
     kind = ToolKind.OTHER
 
+    def split(self, arguments: Arguments) -> Sequence[JsonObject]:
+        """Return a call for each question."""
+        questions = as_list(arguments.get("questions"))
+        if "question" in arguments or not 1 < len(questions) <= MAXIMUM_QUESTIONS:
+            return (dict(arguments),)
+        return tuple({**arguments, "questions": [question]} for question in questions)
+
     def describe(self, arguments: Arguments) -> str:
         """Return the question."""
-        return self._check(arguments).string("question")
+        return _checked(arguments).text
 
     def choices(self, arguments: Arguments) -> tuple[ConfirmationOption, ...]:
-        """Return the answers."""
-        return tuple(
-            ConfirmationOption(f"{_CHOICE}{number}", option.string("label"), option.string("description") or None)
-            for number, option in enumerate(self._check(arguments).objects("options"), 1)
+        """Return the answers; of a form also the option that sends it."""
+        question = _checked(arguments)
+        options = tuple(
+            ConfirmationOption(f"{_CHOICE}{number}", option.label, option.description or None)
+            for number, option in enumerate(question.options, 1)
         )
+        if question.form is None:
+            return options
+        what = "Those of the document are the answer" if options else "The agent gets what you have filled in"
+        return (*options, ConfirmationOption(SEND, "Send several" if options else "Send", what))
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Return the question."""
-        return GenericDetails(self.describe(arguments))
+        """Return the question, with a document where the answer is to be filled in."""
+        question = _checked(arguments)
+        if question.form is None:
+            return GenericDetails(question.text)
+        document = question.document()
+        path = str(context.workspace.root / DOCUMENT_NAME)
+        return FileDiff(DOCUMENT_NAME, path, document, formatted_diff=document)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the answer that the user chose."""
+        """Return the user's answer, to a call in Gemini CLI's form as Gemini CLI does."""
         chosen = next((one for one in self.choices(arguments) if one.id == context.approved.option_id), None)
         if chosen is None:
             raise ToolFailure("ask_user: the user was not asked; decide yourself, and say what you assumed", "no_user")
-        return ToolSucceeded(ToolOutput(text=f"Answer: {chosen.name}"), f"The user chose: {chosen.name}")
-
-    def _check(self, arguments: Arguments) -> CheckedArguments:
-        checked = check_arguments(self.name, PARAMETERS, _one_question(arguments))
-        labels = [option.string("label").strip() for option in checked.objects("options")]
-        if len(labels) > MAXIMUM_OPTIONS:
-            message = f"ask_user: options: expected at most {MAXIMUM_OPTIONS} answers, received {len(labels)}"
-            raise ToolFailure(message, INVALID_ARGUMENTS)
-        if len(set(labels)) < len(labels) or not all(labels):
-            raise ToolFailure("ask_user: options: expected labels that differ and are not blank", INVALID_ARGUMENTS)
-        return checked
+        answer = filled_answer(context.approved.modified_content or "") if chosen.id == SEND else chosen.name
+        for_model = f"The user chose: {answer}"
+        if "question" not in arguments or chosen.id == SEND:
+            for_model = json.dumps({"answers": {"0": answer} if answer else {}}, ensure_ascii=False)
+        return ToolSucceeded(ToolOutput(text=f"Answer: {answer}" if answer else "Sent without an answer"), for_model)
 
 
-def _one_question(arguments: Arguments) -> Arguments:
-    """Return the arguments of a question that a model asks as it does in Gemini CLI and Claude Code: in ``questions``.
+def _checked(arguments: Arguments) -> AskedQuestion:
+    """Return the question of the arguments: in ``questions``, or the members of a question themselves.
 
-    Their ``header`` and ``placeholder`` are not shown, and one answer is chosen also where ``multiSelect`` is set.
+    Raises:
+        ToolFailure: they are not a question that can be asked.
     """
-    questions = as_list(arguments.get("questions"))
-    if "question" in arguments or not questions:
-        return arguments
-    if len(questions) > 1:
-        message = f"ask_user: questions: expected one question a call, received {len(questions)}; make a call for each"
-        raise ToolFailure(message, INVALID_ARGUMENTS)
-    question = as_object(questions[0])
-    if question.get("type") == "text":
-        message = "ask_user: type: expected choice or yesno, received text; ask an open question in your reply"
-        raise ToolFailure(message, INVALID_ARGUMENTS)
-    options = _YES_OR_NO if question.get("type") == "yesno" else question.get("options")
-    named = {"question": question.get("question"), "options": options}
-    return {name: value for name, value in named.items() if value is not None}
+    asked: Mapping[str, Any] = arguments
+    if "question" not in arguments:
+        check_arguments(ASK_USER, _OUTER, arguments)
+        questions = as_list(arguments.get("questions"))
+        if len(questions) > 1:
+            raise _invalid("questions", f"1 to {MAXIMUM_QUESTIONS} questions", str(len(questions)))
+        asked = as_object(questions[0])
+    values = dict(check_arguments(ASK_USER, QUESTION, asked).values)
+    if (kind := values.get("type", QuestionKind.CHOICE.value)) not in _KINDS:
+        raise _invalid("type", f"one of {', '.join(_KINDS)}", repr(kind[:100]))
+    if kind == QuestionKind.CHOICE.value and "options" not in values:
+        check_arguments(ASK_USER, {**QUESTION, "required": ["options"]}, asked)
+    question = asked_question(values)
+    if question is None:
+        raise _invalid("question", "a question", "none")
+    labels = [option.label.strip() for option in question.options]
+    if len(labels) > MAXIMUM_OPTIONS:
+        raise _invalid("options", f"at most {MAXIMUM_OPTIONS} answers", str(len(labels)))
+    if len(set(labels)) < len(labels) or not all(labels):
+        raise ToolFailure("ask_user: options: expected labels that differ and are not blank", INVALID_ARGUMENTS)
+    return question
+
+
+_OUTER: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"questions": {"type": "array", "minItems": 1, "items": {"type": "object"}}},
+    "required": ["questions"],
+}
+
+
+def _invalid(name: str, expected: str, received: str) -> ToolFailure:
+    return ToolFailure(f"ask_user: {name}: expected {expected}, received {received}", INVALID_ARGUMENTS)

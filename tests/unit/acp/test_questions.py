@@ -194,6 +194,37 @@ def test_a_page_that_was_opened_is_accepted() -> None:
     assert answer(PAGE, {"action": "accept"}, EVERYTHING) == ToolCallConfirmation("c2", "accept")
 
 
+TYPED = replace(EDIT, tool_name="ask_user", input_parameters={
+    "questions": [{"question": "Which name?", "header": "Name", "type": "text", "placeholder": "short"}],
+}, confirmation_request=ConfirmationRequest(
+    (OPTIONS[0], OPTIONS[3]), file_edit_details=FileDiff("answer.json", "/w/answer.json", "{}")
+))  # fmt: skip
+
+
+def test_a_question_of_the_agent_for_a_text_is_a_form_too() -> None:
+    assert asked(TYPED, EVERYTHING) == (
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": "Which name?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"answer": {"type": "string", "title": "Name", "description": "short"}},
+                "required": [],
+            },
+            "sessionId": "s1",
+            "toolCallId": "c1",
+        },
+    )
+    assert asked(TYPED)[0] == "session/request_permission"
+    content = '{\n  "answer": "Zephyr"\n}\n'
+    assert answer(TYPED, {"action": "accept", "content": {"answer": "Zephyr"}}, EVERYTHING) == (
+        ToolCallConfirmation("c1", "proceed_once", ModifiedFileDetails(content))
+    )
+    for action in ("decline", "cancel", "shrug"):
+        assert answer(TYPED, {"action": action}, EVERYTHING) == ToolCallConfirmation("c1", "cancel")
+
+
 def test_each_question_has_a_method_of_the_protocol() -> None:
     assert {kind.METHOD for kind in (PermissionRequest, FormElicitation, UrlElicitation)} == {
         "session/request_permission",

@@ -1,5 +1,6 @@
 """ask_user: the question is a call that waits in the journal, in every mode, and runs only with an answer."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.events import TaskState
+from isthmus.agent.calls.call_effect import effect_of
+from isthmus.checkpoints.store import CheckpointStore
+from isthmus.events import Checkpoint, TaskState
+from isthmus.forms.asked_question import asked_question, filled_answer
 from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
@@ -20,7 +24,125 @@ pytestmark = pytest.mark.anyio
 
 OPTIONS = [{"label": "SQLite", "description": "One file"}, {"label": "Postgres"}]
 QUESTION = Call("ask_user", {"question": "Which database?", "options": OPTIONS})
+FEATURES = [{"label": "Auth", "description": "Log in"}, {"label": "Search", "description": "Find"}, {"label": "Export"}]
+SEVERAL = {"question": "Which features?", "header": "Features", "type": "choice", "multiSelect": True}
+TEXT = {"question": "Which name?", "header": "Name", "type": "text", "placeholder": "my-project"}
 Harness = Callable[..., AgentHarness]
+
+
+def asking(*questions: dict[str, Any]) -> Call:
+    return Call("ask_user", {"questions": list(questions)})
+
+
+def answers(at: AgentHarness) -> list[dict[str, str]]:
+    """Return the answers that the model got, in the order of its calls."""
+    parts = [part for content in at.body(-1)["contents"] for part in content["parts"] if "functionResponse" in part]
+    return [json.loads(part["functionResponse"]["response"]["output"])["answers"] for part in parts]
+
+
+async def test_several_questions_of_a_call_are_asked_and_answered_each_by_itself(harness: Harness) -> None:
+    questions = (
+        {"question": "A database?", "header": "Database", "type": "choice", "options": OPTIONS},
+        {"question": "Tests?", "header": "Tests", "type": "yesno"},
+        TEXT,
+        {**SEVERAL, "options": FEATURES},
+    )
+    at = harness([Reply.of(asking(*questions)), Reply.of(Say("Fine."))])
+    assert (await at.prompt("Build it.")).state is TaskState.INPUT_REQUIRED
+    assert [call.description for call in at.calls] == ["A database?", "Tests?", "Which name?", "Which features?"]
+    # Each segment runs in a process of its own: the answers that are there already stay.
+    assert (await at.answer(at.calls[1], "choice_1")).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[0], "choice_2")).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[2], content='{"answer": "Zephyr "}')).state is TaskState.INPUT_REQUIRED
+    ended = await at.answer(at.calls[3], content='// chosen\n{"answer": ["Auth", "Export"]}')
+    assert ended.state is TaskState.COMPLETED
+    assert answers(at) == [{"0": "Postgres"}, {"0": "Yes"}, {"0": "Zephyr"}, {"0": "Auth, Export"}]
+    assert not list(at.workspace.glob("answer*"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        (TEXT, [("proceed_once", "Send"), ("cancel", "No answer")]),
+        (
+            {**SEVERAL, "options": FEATURES[:2]},
+            [
+                ("choice_1", "Auth"),
+                ("choice_2", "Search"),
+                ("proceed_once", "Send several"),
+                ("cancel", "None of these"),
+            ],
+        ),
+    ],
+)
+async def test_a_client_that_knows_options_alone_can_answer_or_refuse_what_is_filled_in(
+    harness: Harness, asked: dict[str, Any], options: list[tuple[str, str]]
+) -> None:
+    at = harness([Reply.of(asking(asked)), Reply.of(Say("Fine."))])
+    await at.prompt("Build it.")
+    request = at.calls[0].confirmation_request
+    assert request is not None
+    assert [(option.id, option.name) for option in request.options] == options
+    assert request.file_edit_details is not None
+    assert asked["question"] in request.file_edit_details.new_content
+    chosen, name = options[0]
+    assert (await at.answer(at.calls[0], chosen)).state is TaskState.COMPLETED
+    assert answers(at) == [{} if chosen == "proceed_once" else {"0": name}]
+
+
+@pytest.mark.parametrize(
+    ("document", "answer"),
+    [
+        ('{"answer": null}', ""),
+        ('{"answer": []}', ""),
+        ('{"answer": "a\\n\u00e9"}', "a\n\u00e9"),
+        ('{"answer": [1, "x", ["y"]]}', '1, x, ["y"]'),
+        ('{"answer": 7}', "7"),
+        ("{}", ""),
+        ("7", "7"),
+        ('{"answer": "x", "more": 1}', '{"answer": "x", "more": 1}'),
+        ("just text", "just text"),
+        ("[" * 5000, "[" * 5000),
+        ("", ""),
+    ],
+)
+def test_nothing_of_what_a_user_wrote_into_the_document_is_lost(document: str, answer: str) -> None:
+    assert filled_answer(document) == answer
+
+
+async def test_what_is_to_be_filled_in_is_no_edit_of_a_file_of_that_name(
+    harness: Harness, workspace: Path, tmp_path: Path
+) -> None:
+    (workspace / "answer.json").write_text("mine")
+    checkpoints = CheckpointStore(tmp_path / "checkpoints.sqlite")
+    at = harness([Reply.of(asking(TEXT)), Reply.of(Say("Fine."))], checkpoints=checkpoints)
+    await at.prompt("Build it.")
+    proposal = await AskUserTool().propose({"questions": [TEXT]}, tool_context(workspace))
+    assert "file_path" not in effect_of("ask_user", {}, proposal, workspace)
+    assert (await at.answer(at.calls[0], content='{"answer": "x"}')).state is TaskState.COMPLETED
+    assert answers(at) == [{"0": "x"}]
+    assert (workspace / "answer.json").read_text() == "mine"
+    assert not any(isinstance(event, Checkpoint) for event in at.events)
+    await checkpoints.aclose()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"questions": []},
+        {"questions": [{"question": "a", "type": "text"}] * 2},
+        {"question": "a", "type": "number"},
+        {"question": 7},
+        {"question": "a", "multiSelect": True},
+        {"question": "a", "multiSelect": True, "options": [{"label": str(number)} for number in range(300)]},
+        {"question": "a", "multiSelect": True, "options": [7, {"label": None}, {}]},
+        {"question": "a", "type": "text", "header": {}, "placeholder": "x" * 100_000},
+    ],
+)
+def test_a_question_of_an_agent_elsewhere_is_read_whatever_its_form(arguments: dict[str, Any]) -> None:
+    asked = asked_question(arguments)
+    assert asked is None or asked.form is None or len(asked.form.fields) == 1
 
 
 @pytest.mark.parametrize("mode", ApprovalMode)
@@ -73,7 +195,7 @@ async def test_a_question_in_the_form_of_gemini_cli_is_asked(
     assert request.generic_details.description == "A database?"
     assert [option.name for option in request.options][:2] == labels
     assert (await at.answer(at.calls[0], "choice_2")).state is TaskState.COMPLETED
-    assert f"The user chose: {labels[1]}" in at.told()
+    assert answers(at) == [{"0": labels[1]}]
 
 
 async def test_an_earlier_answer_answers_no_later_question(harness: Harness) -> None:
@@ -96,14 +218,17 @@ async def test_without_a_user_the_tool_is_neither_offered_nor_waits(harness: Har
     ("arguments", "message"),
     [
         ({"question": "Which?"}, "options: expected a non-empty array of objects, received nothing"),
+        ({"questions": [{"question": "Which?"}]}, "options: expected a non-empty array of objects, received nothing"),
         ({"question": "Which?", "options": OPTIONS[:1]}, "options: expected"),
         ({"question": "Which?", "options": [{"label": f"{n}"} for n in range(7)]}, "at most 6 answers, received 7"),
         ({"question": "Which?", "options": [{"label": "a"}, {"label": "a "}]}, "labels that differ"),
         ({"question": "x" * 2001, "options": OPTIONS}, "question: expected"),
-        ({"questions": [{"question": "a", "options": OPTIONS}] * 2}, "expected one question a call, received 2"),
-        ({"questions": [{"question": "a", "type": "text"}]}, "ask an open question in your reply"),
-        ({"questions": ["a"]}, "question: expected"),
-        ({"questions": 7}, "question: expected"),
+        ({"questions": [{"question": "a", "options": OPTIONS}] * 5}, "expected 1 to 4 questions, received 5"),
+        ({"questions": [{"question": "a", "type": "number"}]}, "type: expected one of choice, text, yesno"),
+        ({"questions": ["a"]}, "questions[0]: expected an object"),
+        ({"questions": [{"header": "a"}]}, "question: expected a non-empty string"),
+        ({"questions": 7}, "questions: expected a non-empty array"),
+        ({"header": "a"}, "questions: expected a non-empty array"),
     ],
 )
 async def test_a_question_without_two_different_answers_is_refused(

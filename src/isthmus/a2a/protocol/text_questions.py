@@ -13,6 +13,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallConfirmation,
 )
+from isthmus.forms.asked_question import ASK_USER
 
 
 def question_text(call: ToolCall) -> str:
@@ -43,7 +44,7 @@ def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
     match request.details if request is not None else None:
         case ExecuteDetails(command, directory):
             return f"May {call.tool_name} run this command{f' in {directory}' if directory else ''}?\n{command}"
-        case FileDiff() as document if call.tool_name == ELICITATION:
+        case FileDiff() as document if call.tool_name in (ELICITATION, ASK_USER):
             return f"{call.description or call.tool_name}\n{document.new_content}"
         case FileDiff() as diff:
             return f"May {call.tool_name} change {diff.file_path}?\n{diff.formatted_diff or diff.new_content}"
@@ -52,7 +53,7 @@ def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
             asked = [f"May the tool {tool} of the MCP server {server} run?", *notes]
             given = [json.dumps(call.input_parameters, ensure_ascii=False)] if call.input_parameters else []
             return "\n".join([*asked, *given])
-        case GenericDetails(description) if call.tool_name == ELICITATION:
+        case GenericDetails(description) if call.tool_name in (ELICITATION, ASK_USER):
             return description
         case GenericDetails(description):
             return f"May {call.tool_name} go on? {description}"

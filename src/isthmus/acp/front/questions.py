@@ -19,11 +19,12 @@ from isthmus.acp.v1.client_requests import (
     UrlElicitation,
 )
 from isthmus.acp.v1.connection import ElicitationCapabilities
-from isthmus.client import ELICITATION
+from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, offered_option
 from isthmus.development_tool import ConfirmationOption, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_shapes import as_object, as_text, is_object
-from isthmus.forms.requested_schema import REQUESTED_SCHEMA
+from isthmus.forms.asked_question import question_in
+from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def answer_of(question: ClientQuestion, call: ToolCall, result: object) -> ToolC
                 return ToolCallConfirmation(call.tool_call_id, option_id, details)
     answer = from_json(ElicitationResponse, result)
     action = answer.action if answer.action in _ACTIONS else "cancel"
+    if question_in(call) is not None:  # It has the options of our own questions.
+        action = offered_option(call, ACCEPTING_OPTIONS, "allow_once") if action == "accept" else "cancel"
     if isinstance(question, UrlElicitation) or action in _REFUSALS:
         return ToolCallConfirmation(call.tool_call_id, action)
     document = json.dumps(answer.content or {}, ensure_ascii=False, indent=2) + "\n"
@@ -79,6 +82,9 @@ def answer_of(question: ClientQuestion, call: ToolCall, result: object) -> ToolC
 
 def _elicitation(call: ToolCall, session_id: str, shows: ElicitationCapabilities) -> ClientQuestion | None:
     about = call.input_parameters
+    asked = question_in(call)
+    if asked is not None and asked.form is not None and shows.form is not None and _is_edit(call):
+        return FormElicitation(asked.text, {**requested_schema(asked.form)}, session_id, call.tool_call_id)
     if call.tool_name != ELICITATION:
         return None
     message, server = as_text(about.get("message")), as_text(about.get("server"))

@@ -213,7 +213,8 @@ def decide_question(policy: Policy, choices: tuple[ConfirmationOption, ...]) -> 
     """Return the decision on a call that is a question: it is asked in every mode, where a user can answer."""
     if not policy.may_ask:
         return Deny("No user can answer here. Decide yourself, and say what you assumed.")
-    return ApprovalRequired((*choices, NO_CHOICE))
+    is_to_type = all(option.id == PROCEED_ONCE for option in choices)
+    return ApprovalRequired((*choices, replace(NO_CHOICE, name="No answer") if is_to_type else NO_CHOICE))
 
 
 def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:

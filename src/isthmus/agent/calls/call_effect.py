@@ -10,6 +10,7 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff
 from isthmus.files.path_rules import expand_home
+from isthmus.forms.asked_question import ASK_USER
 
 _FILE = ("file_path", "path", "absolute_path")
 _FOLDER = ("dir_path", "path")
@@ -35,6 +36,6 @@ def effect_of(
         for name in names:
             effect.pop(name, None)
         effect[names[0]] = os.path.normpath(workspace / expand_home(given))
-    if isinstance(proposal, FileDiff):
+    if isinstance(proposal, FileDiff) and tool != ASK_USER:  # whose document is not a file
         effect |= {"file_path": proposal.file_path, "content": proposal.new_content}
     return effect

@@ -203,7 +203,7 @@ class CallRunner:
                 continue  # The call that asks settles its questions, and so does the guard against loops.
             await self._settle_one(item, bool(session.waiting), asked_paths)
             proposal = session.calls[request_id].proposal
-            if session.calls[request_id].is_waiting and isinstance(proposal, FileDiff):
+            if session.calls[request_id].is_waiting and isinstance(proposal, FileDiff) and not _asks(self._tools, item):
                 asked_paths.add(proposal.file_path)
 
     async def _settle_one(self, item: OpenCall, blocked: bool, asked_paths: Collection[str]) -> None:
@@ -337,7 +337,9 @@ class CallRunner:
             await self._decisions.approvals.keep(item.proposal, version or "")
         content = modified.new_content if modified is not None else None
         chosen = confirmation.selected_option_id if confirmation is not None else ""
-        approved = Approved(item.proposal, content, version, chosen)
+        # The document of a question is not a file to edit.
+        proposal = item.proposal if not isinstance(tool, AskingTool) else None
+        approved = Approved(proposal, content, version, chosen)
         at_rest = replace(call, confirmation_request=None)
         await self._execution.begin(at_rest, tool, self._context(item), approved)
 
@@ -385,3 +387,8 @@ def _description(tool: Tool, item: OpenCall) -> str:
         return tool.describe(item.request.arguments)
     except ToolFailure:
         return ""
+
+
+def _asks(tools: ToolSet, item: OpenCall) -> bool:
+    """Return whether a call is a question, whose document is not a file."""
+    return isinstance(tools.tools.get(item.request.name), AskingTool)
