@@ -26,7 +26,7 @@ MAXIMUM_OPTIONS = 6
 """Maximum number of answers."""
 SEND = "proceed_once"
 """Id of the option that sends what was filled in: the usual one, so that every client can choose it."""
-DOCUMENT_NAME = "answer.json"
+DOCUMENT_NAME = "agent-question.json"
 """Name of the document to fill in, which is only shown: no file is written."""
 _CHOICE = "choice_"
 _KINDS = tuple(kind.value for kind in QuestionKind)

@@ -57,7 +57,7 @@ async def test_several_questions_of_a_call_are_asked_and_answered_each_by_itself
     ended = await at.answer(at.calls[3], content='// chosen\n{"answer": ["Auth", "Export"]}')
     assert ended.state is TaskState.COMPLETED
     assert answers(at) == [{"0": "Postgres"}, {"0": "Yes"}, {"0": "Zephyr"}, {"0": "Auth, Export"}]
-    assert not list(at.workspace.glob("answer*"))
+    assert not list(at.workspace.glob("agent-question*"))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_nothing_of_what_a_user_wrote_into_the_document_is_lost(document: str, a
 async def test_what_is_to_be_filled_in_is_no_edit_of_a_file_of_that_name(
     harness: Harness, workspace: Path, tmp_path: Path
 ) -> None:
-    (workspace / "answer.json").write_text("mine")
+    (workspace / "agent-question.json").write_text("mine")
     checkpoints = CheckpointStore(tmp_path / "checkpoints.sqlite")
     at = harness([Reply.of(asking(TEXT)), Reply.of(Say("Fine."))], checkpoints=checkpoints)
     await at.prompt("Build it.")
@@ -121,7 +121,7 @@ async def test_what_is_to_be_filled_in_is_no_edit_of_a_file_of_that_name(
     assert "file_path" not in effect_of("ask_user", {}, proposal, workspace)
     assert (await at.answer(at.calls[0], content='{"answer": "x"}')).state is TaskState.COMPLETED
     assert answers(at) == [{"0": "x"}]
-    assert (workspace / "answer.json").read_text() == "mine"
+    assert (workspace / "agent-question.json").read_text() == "mine"
     assert not any(isinstance(event, Checkpoint) for event in at.events)
     await checkpoints.aclose()
 
@@ -237,3 +237,20 @@ async def test_a_question_without_two_different_answers_is_refused(
     with pytest.raises(ToolFailure, match=r"^ask_user: ") as caught:
         await AskUserTool().propose(arguments, tool_context(workspace))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, 7, [], {}, [7], [[]], "\ud800", "x" * 100_000, True, [{"label": 7}] * 9])
+@pytest.mark.parametrize("name", ["questions", "question", "header", "type", "options", "multiSelect", "placeholder"])
+async def test_no_argument_breaks_the_tool(workspace: Path, name: str, value: object) -> None:
+    tool, whole = AskUserTool(), {**SEVERAL, "options": FEATURES}
+    changed: list[dict[str, Any]] = [{**whole, name: value}, {"questions": [{**whole, name: value}, whole]}]
+    changed += [{"questions": [whole], name: value}]
+    refusals: list[str] = []
+    for arguments in changed:
+        for part in tool.split(arguments):
+            try:
+                assert await tool.propose(part, tool_context(workspace)) is not None
+                assert tool.choices(part)
+            except ToolFailure as refusal:
+                refusals.append(str(refusal))
+    assert all(0 < len(refusal) < 1_000 for refusal in refusals)
