@@ -108,16 +108,16 @@ def is_refusal(option: ConfirmationOption) -> bool:
 def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
     """Return the question of a pending call: its options from 1, ``e`` to edit a proposed file, ``f`` for a form."""
     request = call.confirmation_request
+    is_asked = _fills_in(call)
     options = request.options if request is not None else ()
+    if is_asked and edited is None:
+        options = [option for option in options if option.id not in ACCEPTING_OPTIONS]  # nothing to send yet
     choices = [
         AnswerChoice(
             str(number), option.name or option.id, option.description, option.id, option.kind, is_refusal(option)
         )
         for number, option in enumerate(options, 1)
     ]
-    is_asked = _fills_in(call)
-    if is_asked and edited is None:
-        choices = [choice for choice in choices if choice.option_id not in ACCEPTING_OPTIONS]  # nothing to send yet
     if request is not None and request.file_edit_details is not None and choices:
         if filling_of(call, "") is not None:
             fill = "Fill in again" if edited is not None else "Fill in"

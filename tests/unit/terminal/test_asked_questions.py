@@ -90,3 +90,9 @@ async def test_hostile_words_of_a_question_do_not_control_the_terminal(conversat
     document = FileDiff("answer.json", "/w/answer.json", hostile)
     assert (await answered(conversation, call(asked, SEND, NONE, document=document), "f", "x"))[1] == "x"
     assert not {"\x1b", "\u202e"} & set(conversation.text)
+
+
+def test_the_choices_that_are_shown_are_numbered_without_gaps() -> None:
+    question = question_of(call(SEVERAL, *FEATURES, SEND, NONE))
+    keys = [choice.key for choice in question.choices if choice.key.isdecimal()]
+    assert keys == [str(number) for number in range(1, len(keys) + 1)]
