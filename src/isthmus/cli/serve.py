@@ -83,6 +83,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     callback=tier_name,
     help="The tier of the users, sent to clients as user_tier.",
 )
+@click.option("--ui", is_flag=True, help="Serve the workbench, too: a page for browsers at /ui/.")
 @click.option("--strict-extension", is_flag=True, help="Refuse clients that do not activate the extension.")
 @click.option("--log-format", type=click.Choice(FORMATS), default="text", help="The format of the log on stderr.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="info has a line for each request.")
@@ -144,6 +145,7 @@ def command(context: click.Context, **options: Any) -> None:
         log_format=options["log_format"],
         log_level=options["log_level"],
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
+        has_page=options["ui"],
     )
     setup = decide(given, may_ask=True)
     if settings.agent is not None:

@@ -8,7 +8,9 @@ It refuses requests by their headers, reads bodies up to a limit, and serves the
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import ClientDisconnect
@@ -44,6 +46,23 @@ from isthmus.listeners.connection_slot import token_shown
 
 HEALTH = "/healthz"
 
+Identify: TypeAlias = Callable[[], Awaitable[Principal | Refusal]]
+"""Function that returns the sender of a request."""
+BodyOf: TypeAlias = Callable[[HttpRequest, int], Awaitable[bytes | Refusal]]
+"""Function that reads the body of a request up to a number of bytes."""
+
+
+class Pages(Protocol):
+    """Pages for browsers that the server carries beside A2A."""
+
+    def serves(self, path: str, method: str) -> bool:
+        """Return whether requests for a path belong to them."""
+        ...
+
+    async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
+        """Answer a request, whose Host and Origin are those of this server."""
+        ...
+
 
 def application(
     agent: AgentClient,
@@ -55,6 +74,7 @@ def application(
     wires: Wires | None = None,
     authenticate: Authenticate | None = None,
     owner_here: AgentClient | None = None,
+    pages: Pages | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -62,9 +82,10 @@ def application(
     users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
+    ``pages`` are served beside A2A.
     """
     principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
-    return Application(principals, options, users, authenticate)
+    return Application(principals, options, users, authenticate, pages)
 
 
 class Application:
@@ -76,8 +97,10 @@ class Application:
         options: ServerOptions,
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self._principals = principals
+        self._pages = pages
         self._options = options
         self._users = users
         self._authenticate = authenticate
@@ -157,6 +180,8 @@ class Application:
         refused = self._gate.refuse_origin(
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
+        if refused is None and self._pages is not None and self._pages.serves(path, request.method):
+            return await self._pages.respond(request, partial(self._identify, request), self._body)
         principal: Principal | Refusal | None = None
         if refused is None and not public:
             principal = await self._identify(request)

@@ -51,7 +51,7 @@ Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The sender of a request: a user, or the local user, who has no name, no ``token_id`` and no caps.
+    """The sender of a request: a user, or the local user, who has no name and no caps; a device has a ``token_id``.
 
     A user whom the program around the server has authenticated does not have a ``token_id`` either. ``tier`` is the
     ``user_tier`` of the token, if it has one. ``is_here``: see :data:`OWNER_HERE`.
@@ -105,9 +105,12 @@ class RequestGate:
                 return Principal(entry.name, entry.id, entry.caps, entry.tier)
             case ExpiredToken(entry):
                 ended = datetime.fromtimestamp(entry.expires or now, UTC).isoformat(timespec="minutes")
-                message = (
-                    f"the token {entry.id} of {entry.name} expired at {ended}; ask the server's owner for a new one"
-                )
+                if entry.device:
+                    message = f"this device ({entry.device}) was paired until {ended}; pair it again"
+                else:
+                    message = (
+                        f"the token {entry.id} of {entry.name} expired at {ended}; ask the server's owner for a new one"
+                    )
                 return self._unauthorized(message, 'Bearer error="invalid_token"')
             case None:
                 message = "the token is not this server's token"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
-from isthmus.a2a.server.auth import LOCAL_USER, OWNER_HERE, Principal, Refusal
+from isthmus.a2a.server.auth import OWNER_HERE, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
@@ -121,7 +121,7 @@ class Principals:
         agent, caps = self._agent, principal.caps
         if principal == OWNER_HERE:
             agent = self._owner_here or self._agent
-        elif principal != LOCAL_USER and self._for_user is not None:
+        elif principal.name and self._for_user is not None:
             caps = caps.over(options.user_caps)
             agent = self._for_user(principal.name, caps.limits)
         body_limit = min(options.body_limit, caps.max_request or options.body_limit)

@@ -62,7 +62,8 @@ class Caps:
 class TokenEntry:
     """A token of a user. Times are Unix seconds; ``digest`` is the SHA-256 of the token, in hexadecimal.
 
-    ``tier`` is the ``user_tier`` in events; None leaves it to the server.
+    ``tier`` is the ``user_tier`` in events; None leaves it to the server. ``device`` is the name of the browser that
+    was paired, empty for a token that was made for a program. The local user, who has no name, has only devices.
     """
 
     id: str
@@ -72,6 +73,11 @@ class TokenEntry:
     expires: float | None = None
     caps: Caps = field(default_factory=Caps)
     tier: str | None = None
+    device: str = ""
+
+    def is_expired(self, now: float) -> bool:
+        """Return whether the token is not valid any more at Unix time ``now``."""
+        return self.expires is not None and self.expires <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +133,30 @@ class UserTable:
                 f"{name!r} is not a valid user name: expected 1 to 64 letters, digits or . _ @ + -, beginning with a"
                 " letter or digit"
             )
+        token_id, token = self._new_token()
+        entry = TokenEntry(token_id, name, _digest(token), now, expires, caps or Caps(), tier)
+        return replace(self, entries={**self.entries, token_id: entry}), entry, token
+
+    def with_device(self, name: str, device: str, now: float, expires: float) -> "tuple[UserTable, TokenEntry, str]":
+        """Return the table with a device of a user, the entry, and its token, which is not stored anywhere.
+
+        The device has the limits and the tier of the user's newest other token. ``name`` is empty for the local user.
+        """
+        others = [entry for entry in self.entries.values() if entry.name == name and not entry.device]
+        like = max(others, key=lambda entry: entry.created, default=TokenEntry("", name, "", 0))
+        token_id, token = self._new_token()
+        entry = TokenEntry(token_id, name, _digest(token), now, expires, like.caps, like.tier, device)
+        return replace(self, entries={**self.entries, token_id: entry}), entry, token
+
+    def of_owner(self) -> "UserTable":
+        """Return the table with the devices of the local user alone."""
+        return replace(self, entries={key: entry for key, entry in self.entries.items() if not entry.name})
+
+    def _new_token(self) -> tuple[str, str]:
         token_id = secrets.token_hex(4)
         while token_id in self.entries:
             token_id = secrets.token_hex(4)
-        token = f"{PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
-        entry = TokenEntry(token_id, name, _digest(token), now, expires, caps or Caps(), tier)
-        return replace(self, entries={**self.entries, token_id: entry}), entry, token
+        return token_id, f"{PREFIX}{token_id}_{secrets.token_urlsafe(32)}"
 
     def revoked(self, name_or_id: str) -> "tuple[UserTable, tuple[TokenEntry, ...]]":
         """Return the table without the token with this id, or without all tokens of this user, and the removed entries.
@@ -152,18 +176,16 @@ class UserTable:
         entry = self.entries.get(found[1]) if found is not None else None
         if entry is None or not hmac.compare_digest(_digest(token), entry.digest):
             return None
-        return ExpiredToken(entry) if entry.expires is not None and entry.expires <= now else entry
+        return ExpiredToken(entry) if entry.is_expired(now) else entry
 
     def is_valid(self, token_id: str, now: float) -> bool:
         """Return whether a token that was accepted before is still valid."""
         entry = self.entries.get(token_id)
-        return entry is not None and (entry.expires is None or entry.expires > now)
+        return entry is not None and not entry.is_expired(now)
 
     def has_user(self, name: str, now: float) -> bool:
         """Return whether a user of this name has a valid token; the local user, who has no name, needs none."""
-        return not name or any(
-            entry.name == name and (entry.expires is None or entry.expires > now) for entry in self.entries.values()
-        )
+        return not name or any(entry.name == name and not entry.is_expired(now) for entry in self.entries.values())
 
 
 def _digest(token: str) -> str:

@@ -1,0 +1,220 @@
+// A2A 1.0 over HTTP: lists, prompts, answers, and streams that go on where they broke off.
+
+import { EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
+import { ApiError, deviceName, token } from "./session.ts";
+
+const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
+/** Without a byte for this long a stream counts as dead; the server sends a comment every 15 s. */
+const SILENCE_MS = 40_000;
+
+function headers(more: Record<string, string> = {}): Record<string, string> {
+  return { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, ...more };
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers: headers(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      cache: "no-store",
+      credentials: "omit",
+      signal: AbortSignal.timeout(30_000),
+    });
+  } catch {
+    throw new ApiError(0, "");
+  }
+  const value = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
+  if (!response.ok) throw new ApiError(response.status, value.error?.message ?? response.statusText);
+  return value;
+}
+
+/** Return the tasks that changed last, newest first; with `since` (ms) only those changed at or after it. */
+export async function listTasks(size: number, since = 0, pageToken = ""): Promise<{ tasks: TaskRow[]; next: string; total: number }> {
+  const query = new URLSearchParams({ pageSize: String(size) });
+  if (since) query.set("statusTimestampAfter", new Date(since).toISOString());
+  if (pageToken) query.set("pageToken", pageToken);
+  const page = (await call("GET", `/tasks?${query}`)) as { tasks?: unknown[]; nextPageToken?: string; totalSize?: number };
+  return { tasks: (page.tasks ?? []).map(rowOf), next: page.nextPageToken ?? "", total: page.totalSize ?? 0 };
+}
+
+/** Return the tasks of one session, in the order in which they began. */
+export async function tasksOf(contextId: string): Promise<TaskRow[]> {
+  const query = new URLSearchParams({ pageSize: "100", contextId });
+  const page = (await call("GET", `/tasks?${query}`)) as { tasks?: unknown[] };
+  const rows = (page.tasks ?? []).map(rowOf).filter((row) => !row.parent);
+  return rows.sort((one, other) => one.createdAt - other.createdAt);
+}
+
+export async function getTask(taskId: string): Promise<TaskRow> {
+  return rowOf(await call("GET", `/tasks/${encodeURIComponent(taskId)}?historyLength=0`));
+}
+
+async function send(message: Record<string, unknown>): Promise<TaskRow> {
+  const sent = await call("POST", "/message:send", {
+    configuration: { returnImmediately: true },
+    message: { messageId: crypto.randomUUID?.() ?? String(Math.random()), role: "ROLE_USER", ...message },
+  });
+  return rowOf((sent as { task?: unknown }).task);
+}
+
+export interface PromptOptions {
+  contextId?: string;
+  workspace?: string;
+  mode?: string;
+  images?: { data: string; mediaType: string; name: string }[];
+}
+
+/** Send a prompt: to a new session, or to the one with `contextId`. */
+export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
+  const settings: Record<string, string> = {};
+  if (options.workspace) settings.workspace_path = options.workspace;
+  if (options.mode) settings.approval_mode = options.mode;
+  const files = (options.images ?? []).map((image) => ({ raw: image.data, mediaType: image.mediaType, filename: image.name }));
+  return send({
+    ...(options.contextId ? { contextId: options.contextId } : {}),
+    parts: [{ text }, ...files],
+    ...(Object.keys(settings).length ? { metadata: { [EXTENSION]: settings } } : {}),
+  });
+}
+
+/** Answer a question. Throws an ApiError if it was answered before. */
+export function answer(taskId: string, callId: string, optionId: string, newContent?: string): Promise<TaskRow> {
+  const data = {
+    tool_call_id: callId,
+    selected_option_id: optionId,
+    ...(newContent === undefined ? {} : { file_details: { new_content: newContent } }),
+  };
+  return send({
+    taskId,
+    parts: [{ data, mediaType: "application/json" }],
+    metadata: { [EXTENSION]: { answered_by: deviceName() } },
+  });
+}
+
+export async function cancel(taskId: string): Promise<void> {
+  await call("POST", `/tasks/${encodeURIComponent(taskId)}:cancel`, {});
+}
+
+export type StreamState =
+  | { is: "connecting" }
+  | { is: "live" }
+  | { is: "waiting"; until: number; attempt: number }
+  | { is: "ended" }
+  | { is: "failed"; reason: string };
+
+/** One followed task: all its events from the first one, each once, over every loss of the connection. */
+export class TaskFollower {
+  #last = 0;
+  #stopped = new AbortController();
+  #now: AbortController | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(
+    private readonly taskId: string,
+    private readonly onEvents: (events: TaskEvent[], live: boolean) => void,
+    private readonly onState: (state: StreamState) => void,
+  ) {
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#now?.abort();
+    this.#wake?.();
+  }
+
+  /** Try again now, e.g. because the page is shown again or the network is back. */
+  retry(): void {
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    let attempt = 0;
+    while (!this.#stopped.signal.aborted) {
+      this.onState({ is: "connecting" });
+      try {
+        const before = this.#last;
+        if (await this.#follow()) {
+          this.onState({ is: "ended" });
+          return;
+        }
+        if (this.#last > before) attempt = 0;
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return;
+        if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+          this.onState({ is: "failed", reason: error.message });
+          return;
+        }
+      }
+      if (this.#stopped.signal.aborted) return;
+      const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 15000;
+      attempt += 1;
+      this.onState({ is: "waiting", until: Date.now() + pause, attempt });
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pause);
+        this.#wake = () => { clearTimeout(timer); resolve(); };
+      });
+      this.#wake = undefined;
+    }
+  }
+
+  /** Read the stream once; return whether the task has ended. */
+  async #follow(): Promise<boolean> {
+    const now = (this.#now = new AbortController());
+    let silence = setTimeout(() => now.abort(), SILENCE_MS);
+    try {
+      const response = await fetch(`/tasks/${encodeURIComponent(this.taskId)}:subscribe`, {
+        headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(this.#last), "X-Isthmus-Prompts": "1" }),
+        cache: "no-store",
+        credentials: "omit",
+        signal: now.signal,
+      });
+      if (!response.ok || response.body === null) throw new ApiError(response.status, await reasonOf(response));
+      this.onState({ is: "live" });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      let ended = false;
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return ended;
+        clearTimeout(silence);
+        silence = setTimeout(() => now.abort(), SILENCE_MS);
+        rest += value;
+        const frames = rest.split("\n\n");
+        rest = frames.pop() ?? "";
+        const found: TaskEvent[] = [];
+        for (const frame of frames) {
+          const { id, data } = fields(frame);
+          if (!data) continue;
+          if (id !== undefined && id <= this.#last && id !== 0) continue;
+          const events = eventsOf(JSON.parse(data));
+          found.push(...events);
+          if (id !== undefined) this.#last = id;
+          const last = events.at(-1);
+          if (last?.kind === "state") ended = ["completed", "failed", "canceled", "rejected"].includes(last.state);
+        }
+        if (found.length) this.onEvents(found, frames.length < 50);
+      }
+    } finally {
+      clearTimeout(silence);
+      now.abort();
+    }
+  }
+}
+
+function fields(frame: string): { id?: number; data: string } {
+  let id: number | undefined;
+  let data = "";
+  for (const line of frame.split("\n")) {
+    if (line.startsWith("id:")) id = Number(line.slice(3).trim());
+    else if (line.startsWith("data:")) data += line.slice(5).trimStart();
+  }
+  return id === undefined ? { data } : { id, data };
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  const value = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
+  return value.error?.message ?? response.statusText;
+}

@@ -1,0 +1,57 @@
+// The mark and the icons, 16 by 16.
+
+import { svg, html, type TemplateResult } from "lit";
+import type { TaskState } from "./protocol.ts";
+import { t } from "./words.ts";
+
+const PATHS = {
+  inbox: svg`<path d="M2 9.5 3.8 3.6A1 1 0 0 1 4.8 3h6.4a1 1 0 0 1 1 .6L14 9.5V12a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1z"/><path d="M2 9.5h3.5l1 1.5h3l1-1.5H14"/>`,
+  history: svg`<circle cx="8" cy="8" r="5.5"/><path d="M8 5v3l2 1.5"/>`,
+  device: svg`<rect x="4.5" y="1.8" width="7" height="12.4" rx="1.5"/><path d="M7 12h2"/>`,
+  file: svg`<path d="M4 2h5l3 3v9H4z"/><path d="M9 2v3h3"/>`,
+  edit: svg`<path d="m3 13 .7-3L10.5 3.2l2.3 2.3L6 12.3z"/>`,
+  shell: svg`<path d="m3 5 3 3-3 3M8 11.5h5"/>`,
+  search: svg`<circle cx="7" cy="7" r="4"/><path d="m10 10 3.5 3.5"/>`,
+  plug: svg`<path d="M6 2v3M10 2v3M4 5h8v2.5a4 4 0 0 1-8 0zM8 11.5V14"/>`,
+  stop: svg`<rect x="4" y="4" width="8" height="8" rx="1"/>`,
+  fold: svg`<path d="m6 4 4 4-4 4"/>`,
+  back: svg`<path d="M10 3 5 8l5 5"/>`,
+  sides: svg`<rect x="2" y="3" width="12" height="10" rx="1"/><path d="M8 3v10"/>`,
+  attach: svg`<path d="m12.5 7-4.8 4.8a2.6 2.6 0 0 1-3.7-3.7l5-5a1.7 1.7 0 0 1 2.4 2.4L6.6 10.3"/>`,
+  plus: svg`<path d="M8 3v10M3 8h10"/>`,
+  close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
+} as const;
+
+export type Icon = keyof typeof PATHS;
+
+export function icon(name: Icon): TemplateResult {
+  return html`<svg class="i" viewBox="0 0 16 16" aria-hidden="true">${PATHS[name]}</svg>`;
+}
+
+export const MARK = html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path d="M4 0h2.2A4.2 4.2 0 0 0 10 6.6 4.2 4.2 0 0 0 13.8 0H16a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4h-2.2A4.2 4.2 0 0 0 10 13.4 4.2 4.2 0 0 0 6.2 20H4a4 4 0 0 1-4-4V4a4 4 0 0 1 4-4z"/></svg>`;
+
+const RING = svg`<path d="M7 1.8A5.2 5.2 0 1 1 1.8 7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
+const DONE = svg`<path d="m2.8 7.6 2.8 2.8 5.6-6.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/>`;
+const WAIT = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><circle cx="7" cy="7" r="2.4" fill="currentColor"/>`;
+const FAIL = svg`<path d="M3.2 3.2l7.6 7.6M10.8 3.2l-7.6 7.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
+const TODO = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2.1"/>`;
+
+/** A state is a shape and a word, never a colour alone. */
+export function stateMark(state: TaskState | "todo"): TemplateResult {
+  const [kind, label, shape] =
+    state === "input-required" || state === "auth-required" ? (["wait", t("waits"), WAIT] as const)
+    : state === "completed" ? (["done", t("done"), DONE] as const)
+    : state === "failed" || state === "rejected" ? (["fail", t("failed"), FAIL] as const)
+    : state === "canceled" ? (["done", t("canceled"), FAIL] as const)
+    : state === "todo" ? (["todo", "", TODO] as const)
+    : (["run", t("working"), RING] as const);
+  return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
+}
+
+export function toolIcon(name: string): TemplateResult {
+  if (name === "run_shell_command") return icon("shell");
+  if (/write|replace|edit|patch/.test(name)) return icon("edit");
+  if (/grep|search|glob|find/.test(name)) return icon("search");
+  if (/read|list/.test(name)) return icon("file");
+  return icon("plug");
+}

@@ -1,0 +1,171 @@
+import { html, nothing } from "lit";
+import { customElement, state } from "lit/decorators.js";
+import { MARK, icon, stateMark } from "./icons.ts";
+import { visibleLine } from "./safe.ts";
+import { ApiError, type Session, api, forget, pair, takeCode, token } from "./session.ts";
+import { TaskStore } from "./store.ts";
+import { LANGUAGE, t } from "./words.ts";
+import { PageElement, followLink, go, isForPage } from "./parts/base.ts";
+import "./pages/devices-page.ts";
+import "./pages/history-page.ts";
+import "./pages/inbox-page.ts";
+import "./pages/new-page.ts";
+import "./pages/task-page.ts";
+import "./styles/tokens.css";
+import "./styles/workbench.css";
+
+const TICK_MS = 1000;
+
+@customElement("isthmus-workbench")
+export class Workbench extends PageElement {
+  @state() private session: Session | undefined;
+  @state() private isRefused = false;
+  @state() private problem = "";
+  @state() private isPairing = false;
+  @state() private path = location.pathname;
+  @state() private now = Date.now();
+  @state() private version = 0;
+  @state() private hasKeys = false;
+  #store = new TaskStore();
+  #second = "";
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    document.documentElement.lang = LANGUAGE;
+    addEventListener("popstate", () => { this.path = location.pathname; });
+    addEventListener("keydown", this.#press);
+    addEventListener("click", followLink);
+    setInterval(() => { if (!document.hidden) this.now = Date.now(); }, TICK_MS);
+    this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
+    this.#store.addEventListener("refused", () => this.#refuse());
+    void this.#enter();
+  }
+
+  async #enter(): Promise<void> {
+    const code = takeCode();
+    if (code) {
+      await this.#pair(code);
+      return;
+    }
+    if (!token()) {
+      this.isRefused = true;
+      return;
+    }
+    try {
+      this.session = await api<Session>("GET", "session");
+      this.isRefused = false;
+      this.#store.start();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) this.#refuse();
+      else {
+        this.problem = t("noReach");
+        setTimeout(() => void this.#enter(), 3000);
+      }
+    }
+  }
+
+  async #pair(code: string): Promise<void> {
+    this.isPairing = true;
+    this.problem = "";
+    try {
+      await pair(code);
+    } catch (error) {
+      // A link that was used before does no harm to a browser that is let in already.
+      if (token()) { this.isPairing = false; await this.#enter(); return; }
+      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      this.isRefused = true;
+      return;
+    } finally {
+      this.isPairing = false;
+    }
+    await this.#enter();
+  }
+
+  #refuse(): void {
+    forget();
+    this.session = undefined;
+    this.problem = t("pairAgain");
+    this.isRefused = true;
+  }
+
+  #count(): void {
+    const count = this.#store.questions.length;
+    document.title = count ? `(${count}) Isthmus` : "Isthmus";
+    const counting = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void>; clearAppBadge?: () => Promise<void> };
+    void (count ? counting.setAppBadge?.(count) : counting.clearAppBadge?.())?.catch(() => undefined);
+  }
+
+  override render() {
+    if (this.session) return this.#frame(this.session);
+    if (this.isRefused) return this.#door();
+    return html`<div class="door"><p role="status">${this.problem || t(this.isPairing ? "pairing" : "connecting")}</p></div>`;
+  }
+
+  #door() {
+    return html`<main class="door"><form @submit=${(event: SubmitEvent) => {
+      event.preventDefault();
+      void this.#pair((new FormData(event.target as HTMLFormElement).get("code") as string) ?? "");
+    }}>
+      <p class="brand">${MARK}Isthmus</p>
+      <h1>${t("pairTitle")}</h1>
+      <p class="t2">${t("pairText")}</p>
+      ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+      <label>${t("code")} <input class="field code" name="code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="60" /></label>
+      <button class="b primary" ?disabled=${this.isPairing}>${this.isPairing ? t("pairing") : t("letIn")}</button>
+    </form></main>`;
+  }
+
+  #frame(session: Session) {
+    const count = this.#store.questions.length, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
+    const page = taskId ? "task" : (/^\/ui\/(new|history|devices)$/.exec(this.path)?.[1] ?? "inbox");
+    const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
+      <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
+    return html`<div class="frame ${page === "inbox" ? "with-list" : page === "task" ? "with-aside" : ""}">
+      <nav class="nav" aria-label="Isthmus">
+        <div class="brand">${MARK}<span>Isthmus</span></div>
+        ${link("/ui/", "inbox", t("inbox"), "inbox", count)}
+        ${link("/ui/history", "history", t("history"), "history")}
+        ${link("/ui/new", "new", t("newTask"), "plus")}
+        <h2 class="wide-only">${t("tasks")}</h2>
+        ${this.#store.tasks.slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
+        <span class="grow wide-only"></span>
+        ${link("/ui/devices", "devices", session.user || t("devices"), "device")}
+      </nav>
+      ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-inbox>`
+        : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
+        : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
+        : page === "new" ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
+        : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now}></isthmus-task>`}
+      <footer class="status">
+        <span class="row" role="status"><span class=${this.#store.isReached ? "live" : "lost"}></span>${this.#store.isReached ? t("connected") : t("offline")}</span>
+        <span class="grow"></span><span>${session.agent} ${session.version}</span>
+        <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
+      </footer>
+    </div>
+    ${this.hasKeys ? this.#keys() : nothing}`;
+  }
+
+  #keys() {
+    const rows: [string, string][] = [
+      ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")],
+      ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
+    ];
+    return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
+      <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
+      <button class="b" @click=${() => { this.hasKeys = false; }}>${t("close")}</button></div>`;
+  }
+
+  #press = (event: KeyboardEvent): void => {
+    if (event.key === "Escape" && this.hasKeys) { this.hasKeys = false; event.preventDefault(); return; }
+    if (!this.session || !isForPage(event)) return;
+    const first = this.#second;
+    this.#second = "";
+    if (first === "g" && event.key === "i") go("/ui/");
+    else if (first === "g" && event.key === "h") go("/ui/history");
+    else if (event.key === "g") this.#second = "g";
+    else if (event.key === "c") go("/ui/new");
+    else if (event.key === "?") this.hasKeys = true;
+    else return;
+    event.preventDefault();
+  };
+}

@@ -1,0 +1,98 @@
+// Markdown as templates: nothing of it is ever HTML, so that a script in it is text.
+
+import { html, nothing, type TemplateResult } from "lit";
+import { type Token, type Tokens, lexer } from "marked";
+import { visible } from "./safe.ts";
+
+type Shown = TemplateResult | string | typeof nothing;
+
+/** Return Markdown as a template. */
+export function markdown(text: string): Shown[] {
+  try {
+    return blocks(lexer(visible(text), { gfm: true }));
+  } catch {
+    return [html`<p>${visible(text)}</p>`];
+  }
+}
+
+function blocks(tokens: Token[]): Shown[] {
+  return tokens.map(block);
+}
+
+function block(token: Token): Shown {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return nothing;
+    case "heading": {
+      const heading = token as Tokens.Heading;
+      return heading.depth <= 2 ? html`<h3>${inline(heading.tokens)}</h3>` : html`<h4>${inline(heading.tokens)}</h4>`;
+    }
+    case "paragraph":
+      return html`<p>${inline((token as Tokens.Paragraph).tokens)}</p>`;
+    case "code": {
+      const code = token as Tokens.Code;
+      return html`<figure class="code">${code.lang ? html`<figcaption>${code.lang.slice(0, 30)}</figcaption>` : nothing}<pre tabindex="0"><code>${code.text}</code></pre></figure>`;
+    }
+    case "blockquote":
+      return html`<blockquote>${blocks((token as Tokens.Blockquote).tokens)}</blockquote>`;
+    case "hr":
+      return html`<hr />`;
+    case "list": {
+      const list = token as Tokens.List;
+      const items = list.items.map((item) => html`<li>${item.task ? html`<span aria-hidden="true">${item.checked ? "\u2611" : "\u2610"}</span> ` : nothing}${blocks(item.tokens)}</li>`);
+      return list.ordered ? html`<ol start=${Number(list.start) || 1}>${items}</ol>` : html`<ul>${items}</ul>`;
+    }
+    case "table": {
+      const table = token as Tokens.Table;
+      return html`<div class="table" tabindex="0"><table>
+        <thead><tr>${table.header.map((cell) => html`<th>${inline(cell.tokens)}</th>`)}</tr></thead>
+        <tbody>${table.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell.tokens)}</td>`)}</tr>`)}</tbody>
+      </table></div>`;
+    }
+    case "text": {
+      const plain = token as Tokens.Text;
+      return plain.tokens ? html`${inline(plain.tokens)}` : plain.text;
+    }
+    default:
+      return html`<p>${token.raw}</p>`;
+  }
+}
+
+function inline(tokens: Token[]): Shown[] {
+  return tokens.map((token): Shown => {
+    switch (token.type) {
+      case "strong":
+        return html`<strong>${inline((token as Tokens.Strong).tokens)}</strong>`;
+      case "em":
+        return html`<em>${inline((token as Tokens.Em).tokens)}</em>`;
+      case "del":
+        return html`<s>${inline((token as Tokens.Del).tokens)}</s>`;
+      case "codespan":
+        return html`<code class="q">${(token as Tokens.Codespan).text}</code>`;
+      case "br":
+        return html`<br />`;
+      case "link":
+      case "image": {
+        const link = token as Tokens.Link;
+        const words = token.type === "link" ? inline(link.tokens) : [link.text || link.href];
+        // The address is shown: the words of a link can lie. Other schemes than the web's are text.
+        if (!/^https?:\/\//i.test(link.href)) return html`${words} (${link.href})`;
+        const isBare = link.text === link.href;
+        return html`<a href=${link.href} target="_blank" rel="noopener noreferrer nofollow">${words}</a>${isBare ? nothing : html` <span class="t3 url">(${link.href})</span>`}`;
+      }
+      case "text": {
+        const plain = token as Tokens.Text;
+        return plain.tokens ? html`${inline(plain.tokens)}` : unescape(plain.text);
+      }
+      case "escape":
+        return (token as Tokens.Escape).text;
+      default:
+        return token.raw;
+    }
+  });
+}
+
+function unescape(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ({ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" })[name] ?? "");
+}

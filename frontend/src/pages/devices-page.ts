@@ -1,0 +1,83 @@
+import { html, nothing } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { icon } from "../icons.ts";
+import { visibleLine } from "../safe.ts";
+import { ApiError, api } from "../session.ts";
+import { LANGUAGE, t } from "../words.ts";
+import { PageElement } from "../parts/base.ts";
+
+interface Device {
+  id: string;
+  label: string;
+  paired: number;
+  expires: number;
+}
+
+/** The browsers that are let in, and codes for further ones. */
+@customElement("isthmus-devices")
+export class DevicesPage extends PageElement {
+  @property({ type: Number }) now = Date.now();
+  @state() private devices: Device[] = [];
+  @state() private own = "";
+  @state() private code = "";
+  @state() private until = 0;
+  @state() private problem = "";
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void this.#load();
+  }
+
+  override render() {
+    const left = Math.ceil((this.until - this.now) / 1000), isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+    const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
+    return html`<main class="pane surface span">
+      <div class="head"><h1>${t("devices")}</h1></div>
+      <ul class="scroll rows">
+        ${this.problem ? html`<li><p class="problem" role="alert">${this.problem}</p></li>` : nothing}
+        ${this.devices.map((device) => html`<li><div class="line">${icon("device")}
+          <span class="grow cut" dir="auto">${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span>
+          <span class="t3 xs">${t("until", day(device.expires))}</span>
+          <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
+        <li class="pad">
+          ${isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
+          ${left > 0 ? html`<p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p>`
+            : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
+        </li>
+      </ul>
+    </main>`;
+  }
+
+  async #load(): Promise<void> {
+    await this.#try(async () => {
+      const found = await api<{ devices: Device[]; this: string }>("GET", "devices");
+      this.devices = found.devices;
+      this.own = found.this;
+    });
+  }
+
+  async #make(): Promise<void> {
+    await this.#try(async () => {
+      const made = await api<{ code: string; seconds: number }>("POST", "codes", {});
+      this.code = made.code;
+      this.until = Date.now() + made.seconds * 1000;
+    });
+  }
+
+  async #remove(id: string): Promise<void> {
+    await this.#try(async () => {
+      await api("DELETE", `devices/${encodeURIComponent(id)}`);
+      if (id === this.own) location.reload();
+      else await this.#load();
+    });
+  }
+
+  async #try(act: () => Promise<void>): Promise<void> {
+    this.problem = "";
+    try {
+      await act();
+    } catch (error) {
+      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+    }
+  }
+}

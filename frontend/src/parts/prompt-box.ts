@@ -1,0 +1,99 @@
+import { html, nothing } from "lit";
+import { customElement, property, query, state } from "lit/decorators.js";
+import { icon } from "../icons.ts";
+import { t } from "../words.ts";
+import { PageElement } from "./base.ts";
+
+const MAXIMUM_IMAGE = 15_000_000;
+
+export interface Written {
+  text: string;
+  mode: string;
+  images: { data: string; mediaType: string; name: string }[];
+}
+
+/** The box for a message. `queued` says that the task works, so that the message waits. */
+@customElement("isthmus-prompt")
+export class PromptBox extends PageElement {
+  @property() hint = "";
+  @property({ type: Boolean }) isQueueing = false;
+  @property({ type: Boolean }) isBusy = false;
+  @property() mode = "";
+  @property() draftKey = "";
+  @state() private images: Written["images"] = [];
+  @query("textarea") private field!: HTMLTextAreaElement;
+
+  override firstUpdated(): void {
+    this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
+    this.#grow();
+  }
+
+  write(): void {
+    this.field.focus();
+  }
+
+  clear(): void {
+    this.field.value = "";
+    this.images = [];
+    sessionStorage.removeItem(this.draftKey);
+    this.#grow();
+  }
+
+  override render() {
+    const modes = [["", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
+    return html`<form class="prompt" @submit=${this.#submit}>
+      ${this.images.length ? html`<ul class="images">${this.images.map((image, at) => html`<li>${image.name} <button type="button" class="b small icon quiet" aria-label="${t("remove")} ${image.name}" @click=${() => { this.images = this.images.filter((_, other) => other !== at); }}>${icon("close")}</button></li>`)}</ul>` : nothing}
+      <textarea rows="1" aria-label=${this.hint} placeholder=${this.hint} dir="auto" @input=${this.#type} @keydown=${this.#press} @paste=${this.#paste}></textarea>
+      <div class="bar">
+        <label class="pick" title=${t("attach")}>${icon("attach")}<span class="vh">${t("attach")}</span>
+          <input class="vh" type="file" accept="image/png,image/jpeg,image/gif,image/webp" multiple @change=${(event: Event) => { const input = event.target as HTMLInputElement; void this.#take([...(input.files ?? [])]); input.value = ""; }} /></label>
+        <select class="pick ${this.mode === "yolo" ? "warn" : ""}" aria-label=${t("mode")} @change=${(event: Event) => { this.mode = (event.target as HTMLSelectElement).value; }}>
+          ${modes.map(([value, word]) => html`<option value=${value} ?selected=${value === this.mode}>${word}</option>`)}
+        </select>
+        <span class="grow"></span>
+        <button class="b small primary" ?disabled=${this.isBusy}>${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd></button>
+      </div>
+    </form>`;
+  }
+
+  #type = (): void => {
+    sessionStorage.setItem(this.draftKey, this.field.value);
+    this.#grow();
+  };
+
+  #grow(): void {
+    this.field.style.height = "auto";
+    this.field.style.height = `${Math.min(this.field.scrollHeight, 200)}px`;
+  }
+
+  #press = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    this.#submit(event);
+  };
+
+  #paste = (event: ClipboardEvent): void => {
+    const files = [...(event.clipboardData?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+    if (!files.length) return;
+    event.preventDefault();
+    void this.#take(files);
+  };
+
+  async #take(files: File[]): Promise<void> {
+    for (const file of files) {
+      if (file.size > MAXIMUM_IMAGE) continue;
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      let binary = "";
+      for (let at = 0; at < bytes.length; at += 32768) binary += String.fromCharCode(...bytes.subarray(at, at + 32768));
+      this.images = [...this.images, { data: btoa(binary), mediaType: file.type, name: file.name || "image" }];
+    }
+  }
+
+  #submit = (event: Event): void => {
+    event.preventDefault();
+    const text = this.field.value.trim();
+    if (this.isBusy || (!text && !this.images.length)) return;
+    const written: Written = { text, mode: this.mode, images: this.images };
+    this.dispatchEvent(new CustomEvent<Written>("written", { detail: written, bubbles: true, composed: true }));
+  };
+}

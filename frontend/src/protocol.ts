@@ -1,0 +1,157 @@
+// The messages of A2A 1.0 and of the development-tool extension, as far as the page reads them (docs/reference/protocol.md).
+
+export const EXTENSION =
+  "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+
+export type TaskState =
+  | "submitted" | "working" | "input-required" | "auth-required"
+  | "completed" | "failed" | "canceled" | "rejected";
+
+export const ENDED: ReadonlySet<TaskState> = new Set(["completed", "failed", "canceled", "rejected"]);
+
+export type CallStatus = "PENDING" | "EXECUTING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+
+export interface FileDiff {
+  file_name: string;
+  file_path: string;
+  old_content?: string;
+  new_content: string;
+}
+
+export interface ConfirmationOption {
+  id: string;
+  name: string;
+  description?: string;
+}
+
+export interface ConfirmationRequest {
+  options: ConfirmationOption[];
+  execute_details?: { command: string; working_directory?: string };
+  file_edit_details?: FileDiff;
+  mcp_details?: { server_name: string; tool_name: string };
+  generic_details?: { description: string };
+}
+
+export interface ToolCall {
+  tool_call_id: string;
+  status: CallStatus;
+  tool_name: string;
+  description?: string;
+  input_parameters?: Record<string, unknown>;
+  live_content?: string;
+  output?: { text?: string; diff?: FileDiff; structured_data?: unknown };
+  error?: { message: string; type?: string };
+  confirmation_request?: ConfirmationRequest;
+}
+
+export interface Part {
+  text?: string;
+  data?: unknown;
+  raw?: string;
+  url?: string;
+  mediaType?: string;
+  filename?: string;
+}
+
+export interface Message {
+  role: string;
+  messageId: string;
+  parts: Part[];
+}
+
+/** A task without its events. Times are in milliseconds since 1970. */
+export interface TaskRow {
+  id: string;
+  contextId: string;
+  state: TaskState;
+  changedAt: number;
+  createdAt: number;
+  title: string;
+  workspace: string;
+  model: string;
+  parent: string;
+  error: string;
+  pending: ToolCall[];
+}
+
+export type TaskEvent =
+  | { kind: "prompt"; messageId: string; text: string; at: number; row: TaskRow }
+  | { kind: "state"; state: TaskState; error: string; pending: ToolCall[]; at: number }
+  | { kind: "text"; messageId: string; text: string; replaces: string; at: number }
+  | { kind: "thought"; subject: string; description: string; at: number }
+  | { kind: "call"; call: ToolCall; at: number }
+  | { kind: "answered"; callId: string; optionId: string; by: string; at: number };
+
+type Json = Record<string, unknown>;
+
+const object = (value: unknown): Json => (value !== null && typeof value === "object" ? (value as Json) : {});
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const time = (value: unknown): number => Date.parse(text(value)) || 0;
+
+function stateOf(value: unknown): TaskState {
+  return text(value).replace("TASK_STATE_", "").toLowerCase().replace("_", "-") as TaskState;
+}
+
+function callsIn(message: unknown): ToolCall[] {
+  return list(object(message).parts)
+    .map((part) => object(object(part).data))
+    .filter((data) => typeof data.tool_call_id === "string" && typeof data.tool_name === "string")
+    .map((data) => data as unknown as ToolCall);
+}
+
+/** Return the row of a Task object. */
+export function rowOf(value: unknown): TaskRow {
+  const task = object(value), status = object(task.status), own = object(object(task.metadata)[EXTENSION]);
+  return {
+    id: text(task.id),
+    contextId: text(task.contextId),
+    state: stateOf(status.state),
+    changedAt: time(status.timestamp),
+    createdAt: time(own.created_at) || time(status.timestamp),
+    title: text(own.title),
+    workspace: text(own.workspace_path),
+    model: text(own.model),
+    parent: text(own.parent_task_id),
+    error: text(own.error),
+    pending: callsIn(status.message),
+  };
+}
+
+function textOf(message: Json): string {
+  return list(message.parts).map((part) => {
+    const found = object(part);
+    return text(found.text) || (found.raw !== undefined || found.url !== undefined ? `[${text(found.filename) || "file"}]` : "");
+  }).join("");
+}
+
+/** Return the events in one item of a stream; of items that the page does not know, none. */
+export function eventsOf(item: unknown): TaskEvent[] {
+  const content = object(item);
+  if (content.task !== undefined) {
+    const row = rowOf(content.task);
+    return list(object(content.task).history).map(object).filter((message) => message.role === "ROLE_USER").map(
+      (message) => ({ kind: "prompt", messageId: text(message.messageId), text: textOf(message), at: row.changedAt, row }),
+    );
+  }
+  const update = object(content.statusUpdate), status = object(update.status), message = object(status.message);
+  const own = object(object(update.metadata)[EXTENSION]), at = time(status.timestamp);
+  const first = object(object(list(message.parts)[0]).data);
+  switch (own.kind) {
+    case "STATE_CHANGE":
+      return [{ kind: "state", state: stateOf(status.state), error: text(own.error), pending: callsIn(message), at }];
+    case "TEXT_CONTENT":
+      return [{ kind: "text", messageId: text(message.messageId), text: textOf(message), replaces: text(own.replaces_message_id), at }];
+    case "THOUGHT":
+      return [{ kind: "thought", subject: text(first.subject), description: text(first.description), at }];
+    case "TOOL_CALL_UPDATE":
+      return callsIn(message).map((call) => ({ kind: "call", call, at }));
+    case "TOOL_CALL_CONFIRMATION":
+      return [{
+        kind: "answered", callId: text(first.tool_call_id), optionId: text(first.selected_option_id),
+        by: text(own.answered_by), at,
+      }];
+    default:
+      return [];
+  }
+}

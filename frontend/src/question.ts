@@ -1,0 +1,57 @@
+// The three facts of a question, from the call itself: what is wanted, what it touches, what the answer covers.
+
+import type { FileDiff, ToolCall } from "./protocol.ts";
+import { visible, visibleLine } from "./safe.ts";
+import { linesOf } from "./task-fold.ts";
+import { t } from "./words.ts";
+
+export interface Facts {
+  verb: string;
+  object: string;
+  wants: string;
+  touches: string;
+  covers: string;
+}
+
+/** Return the diff that a call proposes or has made. */
+export function diffOf(call: ToolCall): FileDiff | undefined {
+  return call.confirmation_request?.file_edit_details ?? call.output?.diff;
+}
+
+export function shownPath(path: string, workspace: string): string {
+  const below = workspace.replace(/\/$/, "") + "/";
+  return visible(path.startsWith(below) ? path.slice(below.length) : path);
+}
+
+export function factsOf(call: ToolCall, workspace: string): Facts {
+  const request = call.confirmation_request;
+  const reason = [call.input_parameters?.instruction, call.input_parameters?.description].find((value) => typeof value === "string" && value.trim());
+  const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";
+  const diff = diffOf(call);
+  if (diff) {
+    const path = shownPath(diff.file_path || diff.file_name, workspace);
+    const isNew = diff.old_content === undefined, lines = linesOf(diff.new_content).length;
+    const only = call.tool_name === "replace" || call.tool_name === "write_file";
+    return {
+      verb: t(isNew ? "create" : "change"), object: path, wants,
+      touches: isNew ? t(lines === 1 ? "newFileOfOne" : "newFile", path, lines) : only ? t("nothingElse", path) : path,
+      covers: t(isNew ? "thisFileOnly" : "thisChangeOnly"),
+    };
+  }
+  const command = request?.execute_details?.command ?? (call.tool_name === "run_shell_command" ? call.input_parameters?.command : undefined);
+  if (typeof command === "string") {
+    const place = request?.execute_details?.working_directory;
+    return {
+      verb: t("run"), object: visibleLine(command, 120), wants, touches: place ? t("runsIn", visible(place)) : "",
+      covers: request ? t("thisCommandOnce") : "",
+    };
+  }
+  if (request?.mcp_details) {
+    return {
+      verb: t("call"), object: visibleLine(request.mcp_details.tool_name), wants,
+      touches: t("goesTo", visibleLine(request.mcp_details.server_name)), covers: t("thisCallOnce"),
+    };
+  }
+  const description = visibleLine(call.description ?? "", 160);
+  return { verb: "", object: description || visibleLine(call.tool_name), wants, touches: "", covers: "" };
+}

@@ -1,0 +1,67 @@
+// The device token of this browser: got once for a code, kept in the storage of this origin, sent as a header.
+
+const KEY = "isthmus.token";
+
+export interface Session {
+  user: string;
+  device: { id: string; label: string; expires: number } | null;
+  agent: string;
+  version: string;
+  workspaces: string[];
+}
+
+export class ApiError extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+export function token(): string {
+  return localStorage.getItem(KEY) ?? "";
+}
+
+export function forget(): void {
+  localStorage.removeItem(KEY);
+}
+
+/** Return the code in the address, and remove it from there and from the history. */
+export function takeCode(): string {
+  const found = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";
+  if (found) history.replaceState(null, "", location.pathname + location.search);
+  return found;
+}
+
+/** Call the API beside A2A. Throws an ApiError, of status 0 if the server was not reached. */
+export async function api<T>(method: string, name: string, body?: unknown): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(`/ui/api/${name}`, {
+      method,
+      headers: {
+        ...(token() ? { Authorization: `Bearer ${token()}` } : {}),
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      cache: "no-store",
+      credentials: "omit",
+    });
+  } catch {
+    throw new ApiError(0, "");
+  }
+  const value = (await response.json().catch(() => ({}))) as T & { error?: string };
+  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText);
+  return value;
+}
+
+/** Pair this browser by a code. */
+export async function pair(code: string): Promise<void> {
+  const paired = await api<{ token: string }>("POST", "pair", { code, device: deviceName() });
+  localStorage.setItem(KEY, paired.token);
+}
+
+export function deviceName(): string {
+  const agent = navigator.userAgent;
+  const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(agent)?.[0].replace("Edg", "Edge").replace("OPR", "Opera") ?? "Browser";
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent)?.[0].replace("Mac OS X", "macOS") ?? "";
+  return system ? `${browser} on ${system}` : browser;
+}

@@ -1,0 +1,55 @@
+"""``isthmus web``: serves the agent with the workbench on this machine, and opens it in the browser."""
+
+import contextlib
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from isthmus.app.event_loop import run_loop
+from isthmus.app.setup import GivenOptions, agent_options, decide
+
+
+@click.command("web")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on. Default: any free one.")
+@click.option("--open/--no-open", "opens", default=True, help="Open the page in your browser, which is the default.")
+@agent_options
+def command(port: int, opens: bool, **options: Any) -> None:
+    """Work with the agent in a browser: an inbox of all that waits for you, tasks, reviews of edits.
+
+    Serves this folder, or that of --workspace, to this machine alone, and prints a link that lets one browser in. To
+    reach the page from other devices, see `isthmus serve --ui`.
+
+    \b
+    isthmus web
+    isthmus web --workspace ~/project --no-open
+    """
+    from isthmus.app.serving import ServeSettings, serve
+
+    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
+    workspace = (given.workspace or Path.cwd()).resolve()
+    given = replace(given, workspace=workspace)
+    settings = ServeSettings(
+        host="127.0.0.1",
+        port=port,
+        token_file=None,
+        public_url=None,
+        certificate=None,
+        insecure_http=False,
+        workspace=workspace,
+        allowed_workspaces=(),
+        allowed_pushes=(),
+        user_caps=(1000, 8, 64, 20_000_000),
+        allow_client_mcp=False,
+        max_approval_mode="yolo",
+        user_tier=None,
+        strict_extension=False,
+        log_format="text",
+        log_level="warning",
+        has_page=True,
+        opens_page=opens,
+    )
+    with contextlib.suppress(KeyboardInterrupt):
+        run_loop(serve(decide(given, may_ask=True), settings, sys.stdout))

@@ -1,0 +1,109 @@
+"""The files of the page, as ``make frontend`` builds them into this package. Read once; a path is a key, not a path.
+
+Every file is served with headers that let the page load nothing from elsewhere and run no script but its own.
+"""
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from isthmus.errors import IsthmusError
+
+ROOT = "/ui/"
+"""Path below which the page is served."""
+MISSING = (
+    "the page of the workbench is not built: run `make frontend` in the checkout (it fetches Node by itself), or"
+    " install a wheel, which has it"
+)
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
+    " manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+    ".json": "application/json",
+}
+_HASHED = "assets/"
+"""Folder of the files whose names contain a hash of their content."""
+
+
+class BundleMissingError(IsthmusError):
+    """Raised when the page is not built; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file of the page. ``compressed`` is its content in gzip; ``is_fixed``: its name changes with its content."""
+
+    content: bytes
+    compressed: bytes
+    media_type: str
+    etag: str
+    is_fixed: bool
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All headers of a response with this file, but for the encoding."""
+        lasting = "public, max-age=31536000, immutable" if self.is_fixed else "no-cache"
+        return {**HEADERS, "Cache-Control": lasting, "ETag": self.etag, "Vary": "Accept-Encoding"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The files of the page by their URL paths."""
+
+    files: Mapping[str, PageFile]
+
+    def find(self, path: str) -> PageFile | None:
+        """Return the file at a URL path; the page itself for each of its own addresses, which have no dot."""
+        if (file := self.files.get(path)) is not None:
+            return file
+        is_address = path.startswith(ROOT) and "." not in path and "//" not in path
+        return self.files.get(f"{ROOT}index.html") if is_address else None
+
+
+def read_bundle(folder: Traversable | None = None) -> Bundle:
+    """Return the page in a folder, by default the one in this package. Blocking.
+
+    Raises:
+        BundleMissingError: it is not built.
+    """
+    top = resources.files("isthmus.web") / "ui" if folder is None else folder
+    if not (top / "index.html").is_file():
+        raise BundleMissingError(MISSING)
+    return Bundle({f"{ROOT}{name}": _page_file(name, data) for name, data in _files(top)})
+
+
+def _files(folder: Traversable, above: str = "") -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in folder.iterdir():
+        name = f"{above}{entry.name}"
+        if entry.is_dir():
+            found += _files(entry, f"{name}/")
+        elif entry.is_file():
+            found.append((name, entry.read_bytes()))
+    return found
+
+
+def _page_file(name: str, data: bytes) -> PageFile:
+    suffix = name[name.rfind(".") :] if "." in name else ""
+    kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    digest = hashlib.sha256(data).hexdigest()[:32]
+    return PageFile(data, gzip.compress(data, 9, mtime=0), kind, f'"{digest}"', name.startswith(_HASHED))

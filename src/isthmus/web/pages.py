@@ -1,0 +1,194 @@
+"""The workbench inside the A2A server: its files for everybody, and its API for those with a token.
+
+The page speaks A2A. This API has what A2A has not: pairing a browser, and the devices of a user
+(docs/reference/workbench.md).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from starlette.responses import Response
+
+from isthmus import __version__
+from isthmus.a2a.server.application import BodyOf, Identify
+from isthmus.a2a.server.auth import Principal, Refusal
+from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.users import TokenEntry, UsersError, UserTable
+from isthmus.a2a.server.users_file import UsersFile
+from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.listeners.connection_slot import token_shown
+from isthmus.text.visible import visible_line
+from isthmus.web.bundle import HEADERS, ROOT, Bundle
+from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
+
+API = f"{ROOT}api/"
+DEVICE_SECONDS = 90 * 86_400.0
+"""Time in seconds after which a device has to be paired again."""
+MAXIMUM_BODY = 10_000
+"""Maximum size of a request to the API in bytes."""
+MAXIMUM_LABEL = 60
+"""Maximum number of characters of a device's name."""
+MAXIMUM_DEVICES = 50
+"""Maximum number of devices of one user."""
+
+Reply: TypeAlias = dict[str, Any] | Refusal
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class WorkbenchPages:
+    """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task."""
+
+    bundle: Bundle
+    users: UsersFile
+    agent: str
+    workspaces: tuple[str, ...] = ()
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    codes: PairingCodes = field(default_factory=PairingCodes)
+
+    def serves(self, path: str, method: str) -> bool:
+        """Return whether requests for a path belong to the workbench; JSON-RPC is posted to ``/``."""
+        return path.startswith(ROOT) or (path in ("/", ROOT[:-1]) and method in ("GET", "HEAD"))
+
+    async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
+        """Answer a request, whose Host and Origin are those of this server."""
+        path: str = request.scope["path"]
+        if path.startswith(API):
+            return await self._api(request, path.removeprefix(API), identify, body_of)
+        if request.method not in ("GET", "HEAD"):
+            return _json({"error": "expected GET or HEAD"}, 405, {"Allow": "GET, HEAD"})
+        if path in ("/", ROOT[:-1]):
+            return Response(status_code=307, headers={**HEADERS, "Location": ROOT})
+        return self._file(request, path)
+
+    def _file(self, request: HttpRequest, path: str) -> Response:
+        file = self.bundle.find(path)
+        if file is None:
+            return _json({"error": "not found"}, 404)
+        headers = file.headers
+        if file.etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        content = file.content
+        if "gzip" in request.headers.get("accept-encoding", "") and len(file.compressed) < len(content):
+            content, headers["Content-Encoding"] = file.compressed, "gzip"
+        return Response(content, 200, headers, file.media_type)
+
+    async def _api(self, request: HttpRequest, name: str, identify: Identify, body_of: BodyOf) -> Response:
+        routes: dict[tuple[str, str], Callable[[Principal, HttpRequest, BodyOf], Awaitable[Reply]]] = {
+            ("GET", "session"): self._session,
+            ("POST", "codes"): self._make_code,
+            ("GET", "devices"): self._list_devices,
+        }
+        method, _, item = name.partition("/")
+        if (request.method, name) == ("POST", "pair"):
+            try:
+                return _answer(await self._pair(request, body_of))
+            except UsersError as error:
+                return _devices_unusable(error)
+        handler = routes.get((request.method, name))
+        if handler is None and request.method == "DELETE" and method == "devices" and item:
+            handler = self._revoke
+        if handler is None:
+            return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
+        principal = await identify()
+        if isinstance(principal, Refusal):
+            return _answer(principal)
+        token_shown(request.scope)
+        try:
+            return _answer(await handler(principal, request, body_of))
+        except UsersError as error:
+            return _devices_unusable(error)
+
+    async def _pair(self, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        if isinstance(given, Refusal):
+            return given
+        code, label = given.get("code"), given.get("device")
+        if not isinstance(code, str) or not isinstance(label, str):
+            return Refusal(400, "expected code and device, both text", {})
+        try:
+            user = self.codes.use(code[:200], self.clock())
+        except WrongCodeError as error:
+            return Refusal(403, str(error), {})
+        except TooManyCodesError as error:
+            return Refusal(429, str(error), {"Retry-After": f"{error.seconds:.0f}"})
+        return await self._let_in(user, visible_line(label).strip()[:MAXIMUM_LABEL] or "a browser")
+
+    async def _let_in(self, user: str, label: str) -> Reply:
+        now = self.now()
+        if len(self._devices_of(user)) >= MAXIMUM_DEVICES:
+            return Refusal(409, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first", {})
+
+        def change(table: UserTable) -> tuple[UserTable, tuple[TokenEntry, str]]:
+            changed, entry, token = table.with_device(user, label, now, now + DEVICE_SECONDS)
+            return changed, (entry, token)
+
+        entry, token = await asyncio.to_thread(self.users.change, change)
+        return {"token": token, "id": entry.id, "user": user, "device": label, "expires": entry.expires}
+
+    async def _session(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        entry = self.users.table().entries.get(principal.token_id)
+        return {
+            "user": principal.name,
+            "device": None if entry is None else _shown(entry),
+            "agent": self.agent,
+            "version": __version__,
+            "workspaces": list(self.workspaces),
+        }
+
+    async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        code = self.codes.short(principal.name, self.clock())
+        return {"code": code.text, "seconds": SHORT_SECONDS}
+
+    async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        return {"devices": [_shown(entry) for entry in self._devices_of(principal.name)], "this": principal.token_id}
+
+    async def _revoke(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        device_id: str = request.scope["path"].rpartition("/")[2]
+        if device_id not in {entry.id for entry in self._devices_of(principal.name)}:
+            return Refusal(404, "you have no such device", {})
+        await asyncio.to_thread(self.users.change, lambda table: table.revoked(device_id))
+        return {"revoked": device_id}
+
+    def _devices_of(self, user: str) -> list[TokenEntry]:
+        entries = self.users.table().entries.values()
+        return [entry for entry in entries if entry.device and entry.name == user and not entry.is_expired(self.now())]
+
+
+async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Refusal:
+    """Return the object in a request's body."""
+    body = await body_of(request, MAXIMUM_BODY)
+    if isinstance(body, Refusal):
+        return body
+    try:
+        value: object = decode(body)
+    except JsonError as error:
+        return Refusal(400, str(error), {})
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else Refusal(400, "expected a JSON object", {})
+
+
+def _shown(entry: TokenEntry) -> dict[str, Any]:
+    return {"id": entry.id, "label": entry.device, "paired": entry.created, "expires": entry.expires}
+
+
+def _devices_unusable(error: UsersError) -> Response:
+    log.error("%s", error)
+    return _json({"error": "the devices cannot be read or changed; the server's log says why"}, 503)
+
+
+def _answer(reply: Reply) -> Response:
+    if isinstance(reply, Refusal):
+        return _json({"error": reply.message}, reply.status, dict(reply.headers))
+    return _json(reply)
+
+
+def _json(value: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        encode(value), status, {**HEADERS, "Cache-Control": "no-store", **(headers or {})}, "application/json"
+    )

@@ -1,0 +1,262 @@
+"""The workbench in a real browser, with the real server: prompts, questions, edits, phones, kills, hostile content."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from isthmus.a2a.token_file import TOKEN_FILE
+from isthmus.development_tool import EXTENSION_URI
+from support.wire_server import Answer, WireServer
+from support.workbench import Workbench, chromium, desktop, phone, workbench
+
+HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>"
+HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
+WORDS = [f"word{number} " for number in range(60)]
+LONG_ANSWER = [step for word in WORDS for step in ({"text": word}, {"delay": 0.05})]
+EDIT = {"file_path": "code.py", "instruction": "Say hello", "old_string": "hi", "new_string": "hello"}
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": "change",
+                "replies": [{"call": {"name": "replace", "arguments": EDIT}}, {"text": "Changed **it**."}],
+            },
+            {
+                "prompt": "long",
+                "replies": [{"steps": [step for word in WORDS for step in ({"text": word}, {"delay": 0.05})]}],
+            },
+            {
+                "prompt": "hostile",
+                "replies": [
+                    {
+                        "thought": f"**{HOSTILE}** {HOSTILE}",
+                        "text": f"{HOSTILE} [x](javascript:alert(1)) ![y](https://evil.test/y.png) `{HOSTILE}`\u202e",
+                        "call": {
+                            "name": "run_shell_command",
+                            "arguments": {"command": HOSTILE_COMMAND, "description": HOSTILE},
+                        },
+                    },
+                    {"text": "Over."},
+                ],
+            },
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
+)  # a YAML document, too
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
+    (workspace / "code.py").write_text('print("hi")\nprint("end")\n', "utf-8")
+    with workbench(tmp_path, workspace, SCRIPT) as found:
+        yield found
+
+
+def edit_in(page: Page, text: str) -> None:
+    """Add a text at the end of the right side of the shown diff."""
+    page.click("isthmus-question .actions >> text=Edit first")
+    page.locator("isthmus-question isthmus-diff .cm-content").last.click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(text)
+    page.wait_for_selector("isthmus-question >> text=changed by you")
+
+
+def test_a_prompt_becomes_an_edit_that_was_changed_in_the_page(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        assert "code=" not in page.url
+        served.prompt(page, "please change it")
+        question = page.locator("isthmus-question")
+        expect(question).to_contain_text("Change code.py")
+        expect(question).to_contain_text("\u201cSay hello\u201d")
+        expect(question).to_contain_text("this change only")
+        edit_in(page, "# mine")
+        page.click("isthmus-question .primary")
+        expect(page.locator("isthmus-task .prose strong")).to_have_text("it")
+        expect(page.locator("isthmus-task .call")).to_contain_text("Answered by Chrome on Linux")
+    assert (served.workspace / "code.py").read_text("utf-8") == 'print("hello")\nprint("end")\n# mine'
+
+
+def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_title(
+    browser: Browser, served: Workbench
+) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "please change it")
+        page.goto(f"{served.url}ui/")
+        expect(page).to_have_title("(1) Isthmus")
+        page.wait_for_selector("isthmus-question .actions")
+        page.keyboard.press("n")  # within the time in which a key may have been meant for something else
+        expect(page.locator(".item")).to_have_count(1)
+        page.wait_for_timeout(500)
+        page.keyboard.press("n")
+        expect(page.locator(".item.done")).to_have_count(1)
+        expect(page).to_have_title("Isthmus")
+    assert "hello" not in (served.workspace / "code.py").read_text("utf-8")
+
+
+def test_a_question_that_is_answered_in_a_terminal_says_so(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "please change it")
+        page.wait_for_selector("isthmus-question .actions")
+        task = page.url.rpartition("/")[2]
+        answer = {
+            "tool_call_id": page.evaluate("document.querySelector('isthmus-question').call.tool_call_id"),
+            "selected_option_id": "proceed_once",
+        }
+        message = {
+            "messageId": "from-elsewhere", "role": "ROLE_USER", "taskId": task, "parts": [{"data": answer}],
+            "metadata": {EXTENSION_URI: {"answered_by": "the terminal"}},
+        }  # fmt: skip
+        token = (served.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
+        headers = {"Authorization": f"Bearer {token}", "A2A-Extensions": EXTENSION_URI}
+        sent = context.request.post(f"{served.url}message:send", data={"message": message}, headers=headers)
+        assert sent.status == 200
+        expect(page.locator("isthmus-task .call")).to_contain_text("Answered by the terminal")
+        expect(page.locator("isthmus-question")).to_have_count(0)
+
+
+def test_a_phone_pairs_by_a_code_and_answers(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context, phone(browser) as pocket:
+        page = served.enter(context)
+        served.prompt(page, "please change it")
+        page.wait_for_selector("isthmus-question .actions")
+        page.goto(f"{served.url}ui/devices")
+        page.click("text=Make a code")
+        code = page.inner_text("p.code").replace(" ", "")
+        held = served.watch(pocket.new_page())
+        held.goto(f"{served.url}ui/")
+        held.fill("input.code", f"{code[:4]} {code[4:].lower()}")
+        held.tap("button.primary")
+        held.tap(".item .cover")
+        held.wait_for_selector("isthmus-question .primary")
+        assert held.evaluate("document.documentElement.scrollWidth") <= 390
+        held.tap("isthmus-question .primary")
+        expect(held.locator(".item.done")).to_be_visible()
+        page.reload()
+        expect(page.locator(".rows .line")).to_have_count(2)
+        # Removed, the phone is out at once.
+        page.locator(".rows .line", has_not_text="this browser").get_by_role("button").click()
+        expect(page.locator(".rows .line")).to_have_count(1)
+        expect(held.locator("input.code")).to_be_visible()
+    assert "hello" in (served.workspace / "code.py").read_text("utf-8")
+
+
+def test_a_server_that_is_killed_in_mid_stream_loses_and_doubles_nothing(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "a long answer")
+        page.wait_for_selector("text=word5")
+        served.restart(signal.SIGKILL)
+        page.wait_for_selector("text=word59", timeout=60_000)
+        page.wait_for_selector("isthmus-task .head .st-done")
+        words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
+        assert words == [f"word{number}" for number in range(60)]
+
+
+def test_the_network_is_cut_and_the_transcript_is_whole(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "a long answer")
+        page.wait_for_selector("text=word5")
+        context.set_offline(True)
+        page.wait_for_selector("footer >> text=No connection")
+        context.set_offline(False)
+        page.wait_for_selector("text=word59")
+        words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
+        assert words == [f"word{number}" for number in range(60)]
+
+
+def test_hostile_content_is_text(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, f"hostile {HOSTILE}")
+        page.wait_for_selector("isthmus-question .actions")
+        assert page.locator("img, script:not([src])").count() == 0
+        assert page.locator("a[href^='javascript']").count() == 0
+        assert "owned" not in page.title()
+        command = page.inner_text("isthmus-question .command")
+        assert HOSTILE in command
+        assert "\u202e" not in page.inner_text("body")
+        assert "\\u{202e}" in command
+
+
+def test_requests_without_a_right_are_refused(served: Workbench) -> None:
+    def status(path: str, method: str = "GET", body: str = "", **headers: str) -> int:
+        command = [
+            "curl",
+            "-s",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "--path-as-is",
+            "-X",
+            method,
+            served.url + path,
+        ]
+        for name, value in headers.items():
+            command += ["-H", f"{name.replace('_', '-')}: {value}"]
+        if body:
+            command += ["-d", body]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    code = served.link.partition("code=")[2]
+    paired = json.dumps({"code": code, "device": "d"})
+    assert status("ui/") == 200
+    assert status("ui/", Host="evil.test") == 403
+    assert status("ui/", Origin="http://evil.test") == 403
+    assert status("ui/api/pair", "POST", paired, Origin="http://127.0.0.1:1") == 403
+    for trick in (
+        "ui/../../etc/passwd",
+        "ui/%2e%2e/%2e%2e/etc/passwd",
+        "ui/assets/..%2f..%2fpages.py",
+        "ui/pages.py",
+        "ui//etc/passwd",
+    ):
+        assert status(trick) in (401, 404), trick
+    assert status("ui/api/session") == 401
+    assert status("tasks") == 401
+    assert status("ui/api/pair", "POST", "{") == 400
+    assert status("ui/api/pair", "POST", paired) == 200
+    assert status("ui/api/pair", "POST", paired) == 403  # the link was used
+    tried = [status("ui/api/pair", "POST", json.dumps({"code": "ABCDEFGH", "device": "d"})) for _ in range(12)]
+    assert tried[-1] == 429
+    log = (served.folder / "web.log").read_text("utf-8")
+    assert code not in log
+
+
+def test_no_token_is_where_pages_of_other_ports_can_read_it(browser: Browser, served: Workbench) -> None:
+    with WireServer(lambda request: Answer(200, {"Content-Type": "text/html"}, (b"<p>another page",))) as other:
+        with desktop(browser) as context:
+            page = served.enter(context)
+            token = page.evaluate("localStorage.getItem('isthmus.token')")
+            assert token.startswith("isthmus_")
+            assert token not in page.url
+            assert context.cookies() == []
+            foreign = context.new_page()
+            foreign.goto(f"{other.base_url}/")
+            assert foreign.evaluate("JSON.stringify(localStorage) + document.cookie + document.referrer") == "{}"
+            framed = foreign.evaluate(
+                "url => new Promise(done => { const frame = document.createElement('iframe'); frame.src = url;"
+                " frame.onload = () => { let text = ''; try { text = frame.contentDocument?.body?.innerText ?? '' }"
+                " catch { } done(text); }; document.body.append(frame); })",
+                f"{served.url}ui/",
+            )
+            assert framed == ""
+        sent = "".join(f"{name}: {value}\n" for request in other.requests for name, value in request.headers.items())
+    assert "isthmus" not in sent.lower()
+    assert "authorization" not in sent.lower()

@@ -1,0 +1,139 @@
+"""The workbench in a real browser: ``isthmus web`` as a process of its own, with a scripted model, and Chromium."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
+"""Folder of the Chromium that ``make peers`` unpacks from an npm package, for machines without one."""
+DESKTOP, PHONE = (1440, 900), (390, 844)
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@dataclass
+class Workbench:
+    """A server with its page. ``link`` lets one browser in; ``problems`` are what browsers reported as errors."""
+
+    workspace: Path
+    folder: Path
+    arguments: Sequence[str] = ()
+    process: "subprocess.Popen[str] | None" = None
+    link: str = ""
+    problems: list[str] = field(default_factory=list[str])
+
+    @property
+    def url(self) -> str:
+        """The server's URL, with a final slash."""
+        return self.link.partition("ui/")[0]
+
+    def start(self, port: int = 0) -> None:
+        """Start the server, and wait until it is ready."""
+        command = [
+            *(sys.executable, "-m", "isthmus", "web", "--no-open", "--no-ide", "--port", str(port)),
+            *("--data-dir", str(self.folder / "data"), "-m", f"scripted:{self.folder / 'script.yaml'}"),
+            *self.arguments,
+        ]
+        with (self.folder / "web.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, cwd=self.workspace, text=True
+            )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if (found := re.search(r"http\S+#code=\S+", line)) is not None:
+                self.link = found[0]
+                return
+        raise AssertionError((self.folder / "web.log").read_text("utf-8"))
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """Send a signal, and wait for the end."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.wait(30)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def restart(self, number: int) -> None:
+        """End the server by a signal, and start it again at the same port."""
+        port = int(self.url.rstrip("/").rpartition(":")[2])
+        link = self.link
+        self.end(number)
+        self.start(port)
+        assert self.url == link.partition("ui/")[0]
+
+    def watch(self, page: Page) -> Page:
+        """Note the errors of a page: in its scripts, and what its content policy refused."""
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda line: self.problems.append(line.text) if _is_problem(line.text) else None)
+        page.set_default_timeout(20_000)
+        return page
+
+    def enter(self, context: BrowserContext) -> Page:
+        """Return a page that was let in by the link."""
+        page = self.watch(context.new_page())
+        page.goto(self.link)
+        page.wait_for_selector("nav")
+        return page
+
+    def prompt(self, page: Page, text: str) -> None:
+        """Begin a task."""
+        page.goto(f"{self.url}ui/new")
+        page.fill("isthmus-new textarea", text)
+        page.press("isthmus-new textarea", "Enter")
+        page.wait_for_selector("isthmus-task .said")
+
+
+@contextmanager
+def workbench(folder: Path, workspace: Path, script: str, *arguments: str) -> Generator[Workbench]:
+    """Start a server for ``workspace`` with its script and data in ``folder``."""
+    (folder / "script.yaml").write_text(script, "utf-8")
+    served = Workbench(workspace, folder, arguments)
+    served.start()
+    try:
+        yield served
+        assert served.problems == []
+    finally:
+        served.end(signal.SIGKILL)
+
+
+@contextmanager
+def chromium() -> Generator[Browser]:
+    """Start a headless Chromium: the one on PATH, or the one that ``make peers`` has unpacked."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    environment = dict(os.environ)
+    if program is None:
+        program = str(UNPACKED / "chromium")
+        environment["LD_LIBRARY_PATH"] = str(UNPACKED / "al2023" / "lib")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS], env={**environment})
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def desktop(browser: Browser) -> BrowserContext:
+    return browser.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
+
+
+def phone(browser: Browser) -> BrowserContext:
+    return browser.new_context(
+        viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True, is_mobile=True, color_scheme="dark"
+    )
+
+
+def _is_problem(text: str) -> bool:
+    # The network is cut on purpose; what the content policy refuses is never on purpose.
+    return "Content Security Policy" in text or "Refused to" in text

@@ -1,0 +1,110 @@
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.application import application
+from isthmus.a2a.server.users_file import UsersFile
+from isthmus.web.bundle import Bundle, read_bundle
+from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
+from support.memory_agent import MemoryAgent
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "ui" / "index.html").write_text("<!doctype html>the page" + " " * 500)
+    return read_bundle(tmp_path / "ui")
+
+
+@pytest.fixture
+def pages(tmp_path: Path, bundle: Bundle) -> WorkbenchPages:
+    return WorkbenchPages(bundle, UsersFile(tmp_path / "users.json"), "Isthmus", ("/work",))
+
+
+@pytest.fixture
+async def client(pages: WorkbenchPages) -> AsyncIterator[httpx2.AsyncClient]:
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80") as found:
+        yield found
+
+
+async def pair(client: httpx2.AsyncClient, pages: WorkbenchPages, user: str = "", device: str = "Laptop") -> str:
+    code = pages.codes.short(user, pages.clock()).text
+    answer = await client.post("/ui/api/pair", json={"code": code, "device": device})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["token"]
+
+
+async def test_the_page_is_public_and_its_api_is_not(client: httpx2.AsyncClient) -> None:
+    page = await client.get("/ui/")
+    assert (page.status_code, page.headers["content-encoding"]) == (200, "gzip")
+    assert "the page" in page.text
+    again = await client.get("/ui/", headers={"If-None-Match": page.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert (await client.get("/", follow_redirects=False)).headers["location"] == "/ui/"
+    for path in ("session", "devices"):
+        assert (await client.get(f"/ui/api/{path}")).status_code == 401
+    assert (await client.post("/ui/api/codes")).status_code == 401
+    assert (await client.post("/ui/")).status_code == 405
+    assert (await client.get("/ui/api/other", headers={"Authorization": "Bearer owner-token"})).status_code == 404
+
+
+async def test_a_paired_device_uses_the_api_and_a2a(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    token = await pair(client, pages, device=" Lap\u202etop\n" + "x" * 100)
+    head = {"Authorization": f"Bearer {token}"}
+    session = (await client.get("/ui/api/session", headers=head)).json()
+    assert (session["user"], session["agent"], session["workspaces"]) == ("", "Isthmus", ["/work"])
+    assert "\u202e" not in session["device"]["label"]
+    assert len(session["device"]["label"]) <= 60
+    assert (await client.get("/tasks", headers={**head, "A2A-Version": "1.0"})).status_code == 200
+    code = (await client.post("/ui/api/codes", headers=head)).json()
+    assert code["seconds"] == 60
+    assert pages.codes.use(code["code"], pages.clock()) == ""
+
+
+async def test_devices_of_others_are_neither_seen_nor_removed(
+    client: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    alice = {"Authorization": f"Bearer {await pair(client, pages, 'alice', 'Phone')}"}
+    bob = {"Authorization": f"Bearer {await pair(client, pages, 'bob', 'Tablet')}"}
+    listed = (await client.get("/ui/api/devices", headers=alice)).json()
+    assert [device["label"] for device in listed["devices"]] == ["Phone"]
+    assert (await client.delete(f"/ui/api/devices/{listed['this']}", headers=bob)).status_code == 404
+    assert (await client.delete(f"/ui/api/devices/{listed['this']}", headers=alice)).json() == {
+        "revoked": listed["this"]
+    }
+    assert (await client.get("/ui/api/session", headers=alice)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "{", '{"code": 1, "device": "x"}', '{"code": "x"}', '{"code": "AAAA", "device": "x"}']
+)
+async def test_bad_requests_to_pair_are_refused(client: httpx2.AsyncClient, body: str) -> None:
+    answer = await client.post("/ui/api/pair", content=body)
+    assert answer.status_code in (400, 403)
+    assert answer.json()["error"]
+    assert (await client.post("/ui/api/pair", content="x" * 20_000)).status_code == 413
+
+
+async def test_the_number_of_devices_is_limited(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    for _ in range(MAXIMUM_DEVICES):
+        pages.users.change(lambda table: (table.with_device("", "x", 0, 1e12)[0], None))
+    code = pages.codes.short("", pages.clock()).text
+    refused = await client.post("/ui/api/pair", json={"code": code, "device": "x"})
+    assert refused.status_code == 409
+
+
+async def test_a_file_of_users_that_is_broken_lets_nobody_in(
+    client: httpx2.AsyncClient, pages: WorkbenchPages, tmp_path: Path
+) -> None:
+    token = await pair(client, pages)
+    (tmp_path / "users.json").write_text(json.dumps({"version": 99}))
+    assert (await client.get("/ui/api/session", headers={"Authorization": f"Bearer {token}"})).status_code == 401
+    code = pages.codes.short("", pages.clock()).text
+    assert (await client.post("/ui/api/pair", json={"code": code, "device": "x"})).status_code == 503
