@@ -1,7 +1,7 @@
 // A2A 1.0 over HTTP: lists, prompts, answers, and streams that go on where they broke off.
 
 import { EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
-import { ApiError, deviceName, token } from "./session.ts";
+import { ApiError, api, deviceName, token } from "./session.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 /** Without a byte for this long a stream counts as dead; the server sends a comment every 15 s. */
@@ -95,6 +95,35 @@ export function answer(taskId: string, callId: string, optionId: string, newCont
 
 export async function cancel(taskId: string): Promise<void> {
   await call("POST", `/tasks/${encodeURIComponent(taskId)}:cancel`, {});
+}
+
+/** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
+export async function runCommand(line: string, scope: { contextId?: string; workspace?: string; mode?: string }): Promise<string> {
+  const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
+  const args = rest.length ? line.trim().slice(1 + name.length).trim() : "";
+  const settings: Record<string, string> = {};
+  if (scope.workspace) settings.workspace_path = scope.workspace;
+  if (scope.mode) settings.approval_mode = scope.mode;
+  const answer = (await call("POST", "/", {
+    jsonrpc: "2.0", id: 1, method: "command/execute",
+    params: {
+      command_path: [name], args, ...(scope.contextId ? { contextId: scope.contextId } : {}),
+      ...(Object.keys(settings).length ? { metadata: { [EXTENSION]: settings } } : {}),
+    },
+  })) as { result?: { execution_id?: string; status?: string; message?: string }; error?: { message?: string } };
+  const taskId = answer.result?.execution_id;
+  if (!taskId || answer.result?.status === "FAILED_TO_START") throw new ApiError(400, answer.result?.message || answer.error?.message || line);
+  return taskId;
+}
+
+export interface Completion {
+  line: string;
+  description: string;
+}
+
+export async function complete(line: string, contextId: string, workspace: string): Promise<Completion[]> {
+  const found = await api<{ completions: Completion[] }>("POST", "complete", { line, ...(contextId ? { contextId } : {}), ...(workspace ? { workspace } : {}) });
+  return found.completions;
 }
 
 export type StreamState =

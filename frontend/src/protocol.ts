@@ -130,6 +130,10 @@ export function eventsOf(item: unknown): TaskEvent[] {
   const content = object(item);
   if (content.task !== undefined) {
     const row = rowOf(content.task);
+    // The task of a slash command begins without a message; its title is what was typed.
+    if (!list(object(content.task).history).length && row.title.startsWith("/")) {
+      return [{ kind: "prompt", messageId: row.id, text: row.title, at: row.changedAt, row }];
+    }
     return list(object(content.task).history).map(object).filter((message) => message.role === "ROLE_USER").map(
       (message) => ({ kind: "prompt", messageId: text(message.messageId), text: textOf(message), at: row.changedAt, row }),
     );

@@ -118,6 +118,7 @@ const TABLE = {
   keyNew: ["new task", "新任务"],
   keyStop: ["stop the task", "停止任务"],
   keyPrompt: ["write a message", "写消息"],
+  suggestions: ["Suggestions", "建议"],
   keyView: ["side by side or one column", "并排或单列"],
 } as const;
 

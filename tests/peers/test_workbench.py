@@ -129,6 +129,34 @@ def test_a_question_that_is_answered_in_a_terminal_says_so(browser: Browser, ser
         expect(page.locator("isthmus-question")).to_have_count(0)
 
 
+def test_commands_and_references_are_completed_as_they_are_typed(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        page.goto(f"{served.url}ui/new")
+        field = page.locator("isthmus-new textarea")
+        field.type("/abo")
+        expect(page.locator(".suggestions li")).to_contain_text(["/about"])
+        field.press("Tab")
+        expect(field).to_have_value("/about ")
+        field.press("Enter")
+        expect(page.locator("isthmus-task .prose")).to_contain_text("Model: ")
+        expect(page.locator("isthmus-task .said")).to_have_text("/about")
+        field = page.locator("isthmus-task textarea")
+        field.type("look at @cod")
+        expect(page.locator(".suggestions li")).to_contain_text(["@code.py"])
+        field.press("ArrowDown")
+        field.press("Enter")
+        expect(field).to_have_value("look at @code.py ")
+        field.press("Enter")
+        expect(page.locator("isthmus-task .prose").last).to_contain_text("You said: look at @code.py")
+        # What has no such command is refused with the reason, and kept.
+        page.locator("isthmus-task textarea").type("/nothing here")
+        page.keyboard.press("Escape")
+        page.locator("isthmus-task textarea").press("Enter")
+        expect(page.locator("isthmus-task .problem")).to_contain_text("/nothing")
+        expect(page.locator("isthmus-task textarea")).to_have_value("/nothing here")
+
+
 def test_a_phone_pairs_by_a_code_and_answers(browser: Browser, served: Workbench) -> None:
     with desktop(browser) as context, phone(browser) as pocket:
         page = served.enter(context)

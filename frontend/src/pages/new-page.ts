@@ -1,13 +1,12 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { prompt } from "../client.ts";
+import { prompt, runCommand } from "../client.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError, type Session } from "../session.ts";
 import type { TaskStore } from "../store.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
-import type { PromptBox, Written } from "../parts/prompt-box.ts";
-import "../parts/prompt-box.ts";
+import { type PromptBox, type Written, isCommand } from "../parts/prompt-box.ts";
 
 /** The beginning of a task. */
 @customElement("isthmus-new")
@@ -33,7 +32,7 @@ export class NewPage extends PageElement {
             ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
           </select></label>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new"
+        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder}
           @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
       </div></div></main>`;
   }
@@ -42,6 +41,13 @@ export class NewPage extends PageElement {
     this.isSending = true;
     this.problem = "";
     try {
+      if (isCommand(written)) {
+        const taskId = await runCommand(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}) });
+        this.box.clear();
+        this.store.refresh();
+        go(`/ui/task/${taskId}`);
+        return;
+      }
       const row = await prompt(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}), images: written.images });
       this.box.clear();
       this.store.put(row);

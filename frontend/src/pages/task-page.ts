@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { repeat } from "lit/directives/repeat.js";
-import { TaskFollower, cancel, getTask, prompt, tasksOf, type StreamState } from "../client.ts";
+import { TaskFollower, cancel, getTask, prompt, runCommand, tasksOf, type StreamState } from "../client.ts";
 import { icon, stateMark, toolIcon } from "../icons.ts";
 import { markdown } from "../markdown.ts";
 import { ENDED, type TaskState, type ToolCall } from "../protocol.ts";
@@ -13,8 +13,7 @@ import { type Item, TaskFold } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement, go, isForPage } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
-import type { PromptBox, Written } from "../parts/prompt-box.ts";
-import "../parts/prompt-box.ts";
+import { type PromptBox, type Written, isCommand } from "../parts/prompt-box.ts";
 import "../parts/question-card.ts";
 
 /** Pixels from the end within which new content keeps the end in view. */
@@ -140,7 +139,7 @@ export class TaskPage extends PageElement {
         <div class="foot"><div class="col">
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           <isthmus-prompt .hint=${isWorking ? t("promptQueued") : t("promptNext")} ?isQueueing=${isWorking} ?isBusy=${this.isSending}
-            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
+            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
         </div></div>
       </main>
       <aside class="aside" aria-label=${t("plan")}>
@@ -221,6 +220,13 @@ export class TaskPage extends PageElement {
     this.isSending = true;
     this.problem = "";
     try {
+      if (isCommand(written)) {
+        const taskId = await runCommand(written.text, { contextId: row.contextId, ...(written.mode ? { mode: written.mode } : {}) });
+        this.box.clear();
+        this.store.refresh();
+        go(`/ui/task/${taskId}`);
+        return;
+      }
       const begun = await prompt(written.text, { contextId: row.contextId, ...(written.mode ? { mode: written.mode } : {}), images: written.images });
       this.box.clear();
       this.store.put(begun);

@@ -3,6 +3,8 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
+import type { Suggestions } from "./suggestions.ts";
+import "./suggestions.ts";
 
 const MAXIMUM_IMAGE = 15_000_000;
 
@@ -10,6 +12,11 @@ export interface Written {
   text: string;
   mode: string;
   images: { data: string; mediaType: string; name: string }[];
+}
+
+/** Return whether a message is a slash command, and not a text that begins with a path. */
+export function isCommand(written: Written): boolean {
+  return /^\/[A-Za-z][\w:.-]*(\s|$)/.test(written.text);
 }
 
 /** The box for a message. `queued` says that the task works, so that the message waits. */
@@ -20,8 +27,11 @@ export class PromptBox extends PageElement {
   @property({ type: Boolean }) isBusy = false;
   @property() mode = "";
   @property() draftKey = "";
+  @property() contextId = "";
+  @property() workspace = "";
   @state() private images: Written["images"] = [];
   @query("textarea") private field!: HTMLTextAreaElement;
+  @query("isthmus-suggestions") private suggestions!: Suggestions;
 
   override firstUpdated(): void {
     this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
@@ -42,6 +52,7 @@ export class PromptBox extends PageElement {
   override render() {
     const modes = [["", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
     return html`<form class="prompt" @submit=${this.#submit}>
+      <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>
       ${this.images.length ? html`<ul class="images">${this.images.map((image, at) => html`<li>${image.name} <button type="button" class="b small icon quiet" aria-label="${t("remove")} ${image.name}" @click=${() => { this.images = this.images.filter((_, other) => other !== at); }}>${icon("close")}</button></li>`)}</ul>` : nothing}
       <textarea rows="1" aria-label=${this.hint} placeholder=${this.hint} dir="auto" @input=${this.#type} @keydown=${this.#press} @paste=${this.#paste}></textarea>
       <div class="bar">
@@ -59,6 +70,8 @@ export class PromptBox extends PageElement {
   #type = (): void => {
     sessionStorage.setItem(this.draftKey, this.field.value);
     this.#grow();
+    this.suggestions.field = this.field;
+    this.suggestions.look();
   };
 
   #grow(): void {
@@ -67,6 +80,7 @@ export class PromptBox extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
+    if (this.suggestions.press(event)) return;
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     this.#submit(event);

@@ -106,6 +106,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
             _engine(setup, settings, rule, push_rule, runs_commands=runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
         ):
+            if pages is not None:
+                pages.agent_of = engine.for_user
             options = ServerOptions(
                 token=token,
                 hosts=(settings.host,),

@@ -7,7 +7,7 @@ The page speaks A2A. This API has what A2A has not: pairing a browser, and the d
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -19,17 +19,26 @@ from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.users import TokenEntry, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
+from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.errors import IsthmusError
 from isthmus.listeners.connection_slot import token_shown
+from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 
 API = f"{ROOT}api/"
+AgentOf: TypeAlias = Callable[[str], AgentClient]
+"""Function that returns the agent as a user sees it; the local user's name is empty."""
 DEVICE_SECONDS = 90 * 86_400.0
 """Time in seconds after which a device has to be paired again."""
 MAXIMUM_BODY = 10_000
 """Maximum size of a request to the API in bytes."""
+MAXIMUM_COMPLETIONS = 50
+"""Maximum number of completions of a line."""
+COMPLETION_SECONDS = 3.0
+"""Maximum time for the completions of a line."""
 MAXIMUM_LABEL = 60
 """Maximum number of characters of a device's name."""
 MAXIMUM_DEVICES = 50
@@ -51,6 +60,7 @@ class WorkbenchPages:
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     codes: PairingCodes = field(default_factory=PairingCodes)
+    agent_of: AgentOf | None = None
 
     def serves(self, path: str, method: str) -> bool:
         """Return whether requests for a path belong to the workbench; JSON-RPC is posted to ``/``."""
@@ -84,6 +94,7 @@ class WorkbenchPages:
             ("GET", "session"): self._session,
             ("POST", "codes"): self._make_code,
             ("GET", "devices"): self._list_devices,
+            ("POST", "complete"): self._complete,
         }
         method, _, item = name.partition("/")
         if (request.method, name) == ("POST", "pair"):
@@ -146,6 +157,31 @@ class WorkbenchPages:
         code = self.codes.short(principal.name, self.clock())
         return {"code": code.text, "seconds": SHORT_SECONDS}
 
+    async def _complete(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        """Complete a line: names of commands and their arguments, files and folders behind ``@``."""
+        given = await _object(request, body_of)
+        if isinstance(given, Refusal):
+            return given
+        line, context_id, workspace = given.get("line"), given.get("contextId"), given.get("workspace")
+        if not isinstance(line, str) or not isinstance(context_id, str | None) or not isinstance(workspace, str | None):
+            return Refusal(400, "expected line, and perhaps contextId and workspace, all text", {})
+        agent = self.agent_of(principal.name) if self.agent_of is not None else None
+        if agent is None:
+            return {"completions": []}
+        scope = CommandScope(None, context_id or None, {"workspace_path": workspace} if workspace else None)
+        try:
+            async with asyncio.timeout(COMPLETION_SECONDS):
+                found = await completed_line(agent, scope, line)
+        except TimeoutError:
+            found = ()
+        except IsthmusError as error:
+            return Refusal(400, str(error), {})
+        return {
+            "completions": [
+                {"line": item.line, "description": item.description} for item in found[:MAXIMUM_COMPLETIONS]
+            ]
+        }
+
     async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         return {"devices": [_shown(entry) for entry in self._devices_of(principal.name)], "this": principal.token_id}
 
@@ -159,6 +195,19 @@ class WorkbenchPages:
     def _devices_of(self, user: str) -> list[TokenEntry]:
         entries = self.users.table().entries.values()
         return [entry for entry in entries if entry.device and entry.name == user and not entry.is_expired(self.now())]
+
+
+async def completed_line(agent: AgentClient, scope: CommandScope, line: str) -> Sequence[Completion]:
+    """Return the completions of a line: those of the tree of commands, else those that the agent knows.
+
+    Raises:
+        IsthmusError: the scope is not one of the user's.
+    """
+    if line.startswith("/") and "\n" not in line:
+        found = completions(line, await agent.commands(scope))
+        if found:
+            return found
+    return await agent.complete(scope, line) if isinstance(agent, LineCompleter) else ()
 
 
 async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Refusal:

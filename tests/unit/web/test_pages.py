@@ -1,18 +1,27 @@
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import httpx2
 import pytest
+from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
+from isthmus.client import CommandScope
+from isthmus.development_tool import SlashCommand
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
+
+
+class CommandingAgent(MemoryAgent):
+    @override
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        return [SlashCommand("help", "Lists the commands"), SlashCommand("memory", "Shows it")]
 
 
 @pytest.fixture
@@ -108,3 +117,22 @@ async def test_a_file_of_users_that_is_broken_lets_nobody_in(
     assert (await client.get("/ui/api/session", headers={"Authorization": f"Bearer {token}"})).status_code == 401
     code = pages.codes.short("", pages.clock()).text
     assert (await client.post("/ui/api/pair", json={"code": code, "device": "x"})).status_code == 503
+
+
+async def test_lines_are_completed_by_the_agent_of_the_user(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    head = {"Authorization": f"Bearer {await pair(client, pages, 'alice')}"}
+    assert (await client.post("/ui/api/complete", json={"line": "/he"}, headers=head)).json() == {"completions": []}
+    asked: list[str] = []
+
+    def agent_of(user: str) -> MemoryAgent:
+        asked.append(user)
+        return CommandingAgent(lambda _: [])
+
+    pages.agent_of = agent_of
+    answer = (await client.post("/ui/api/complete", json={"line": "/he"}, headers=head)).json()
+    assert answer == {"completions": [{"line": "/help", "description": "Lists the commands"}]}
+    assert asked == ["alice"]
+    wrong: list[dict[str, object]] = [{}, {"line": 1}, {"line": "/", "contextId": 2}, {"line": "/", "workspace": True}]
+    for body in wrong:
+        assert (await client.post("/ui/api/complete", json=body, headers=head)).status_code == 400
+    assert (await client.post("/ui/api/complete", json={"line": "/"})).status_code == 401
