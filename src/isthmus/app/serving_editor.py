@@ -1,6 +1,7 @@
 """Runs a companion for an editor until a signal or the editor ends it; prints a line when it is ready."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,9 @@ NEXT_STEP = (
     "claude --ide, or isthmus. {end} stops the companion."
 )
 """Advice for a user at a terminal, printed below the line that reports that the companion is ready."""
+ALONE = ("web", "headless")
+"""Names of the editors without a program of their own."""
+PAGE = "Review edits in your browser: {link}\nThe link lets one browser in, within ten minutes; for another one: isthmus ide page"
 
 
 async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:
@@ -25,6 +29,7 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
     Raises:
         CompanionError: the companion could not start.
     """
+    from isthmus.app.companion_page import WebEditor, serving_page
     from isthmus.ide.host import CompanionHost
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.text.visible import visible_line
@@ -43,18 +48,22 @@ async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions",
 
     def say(ready: "Ready") -> None:
         _say_ready(ready, editor, name, as_json=as_json)
-        if name in ("nvim", "jupyter", "headless") and any(server.name == "claude" for server in ready.servers):
+        if name in ("nvim", "jupyter", *ALONE) and any(server.name == "claude" for server in ready.servers):
             _tell_of_another(ready, editor, name)
 
-    await host.run(say)
+    page = serving_page(host, editor) if isinstance(editor, WebEditor) else contextlib.nullcontext()
+    async with page:
+        await host.run(say)
     if not received and options.watch is None and name != "stdio":
         quit_line = visible_line(f"isthmus: {editor.identity.display_name} has quit, and the companion with it")
         print(quit_line, file=sys.stderr)
 
 
 def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) -> None:
+    from isthmus.app.companion_page import WebEditor
     from isthmus.text.visible import visible_line
 
+    page = editor.review_page() if isinstance(editor, WebEditor) else None
     if name == "stdio":
         _announce(ready, editor)  # standard output belongs to the plugin; the line below goes to standard error
     if as_json:
@@ -69,6 +78,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
                 },
                 "editor": name,
                 "pid": os.getpid(),
+                **({"page": page} if page is not None else {}),
             }
         )
     else:
@@ -76,6 +86,7 @@ def _say_ready(ready: "Ready", editor: "Editor", name: str, *, as_json: bool) ->
         again = ", taken over from before" if ready.taken_over else ""
         line = f"Companion ready on port {ready.port}{again} ({name}, {folders}); discovery file {ready.discovery_file}"
         line = visible_line(line)  # the names of an IDE and of its folders may contain control characters
+        line += f"\n{PAGE.format(link=page)}" if page is not None else ""
         line += f"\n{_next_step()}" if name != "stdio" and sys.stdout.isatty() else ""
     try:
         print(line, flush=True)
@@ -106,7 +117,7 @@ def _tell_of_another(ready: "Ready", editor: "Editor", name: str) -> None:
         if other.editor_pid == editor.identity.pid:
             which = f"{editor.identity.display_name} already has another companion"
             reason = " (its plugin starts one by itself)"
-        elif name == other.editor == "headless" and {*ready.workspace_folders} & {*other.workspace_folders}:
+        elif name in ALONE and other.editor in ALONE and {*ready.workspace_folders} & {*other.workspace_folders}:
             which, reason = "this folder already has another companion without an editor", ""
         else:
             continue

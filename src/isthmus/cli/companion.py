@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 15.0
 STARTED_BY_PLUGIN = ("emacs", "sublime")
+WITHOUT_EDITOR = ("web", "headless")
+"""Editors that are parts of the companion itself."""
 WITH_EXTENSIONS = ("vscode", "code", "cursor", "windsurf", "jetbrains", "intellij", "idea", "pycharm")
 
 
@@ -40,9 +42,12 @@ class EditorName(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
-_EDITOR_HELP = "The editor to serve. Default: by --address; nvim in a Neovim terminal ($NVIM), else headless."
+_EDITOR_HELP = (
+    "The editor to serve. web: a page in your browser; headless: commands of `isthmus ide` alone. Default: by --address; "
+    "nvim in a Neovim terminal ($NVIM), else web."
+)
 _STDIO_HELP = " stdio: an editor whose plugin started this process and speaks over standard input and output."
-_WORKSPACE_HELP = "A workspace folder. Repeatable. Default: the editor's folder; for headless, the current one."
+_WORKSPACE_HELP = "A workspace folder. Repeatable. Default: the editor's folder; for web and headless, the current one."
 _DIAGNOSTICS_HELP = (
     "Report to agents what linters find in open files: `ruff`, `pyright` or `ruff,pyright`. They run in the workspace, "
     "as programs, whenever a file is written. For editors that have no diagnostics of their own."
@@ -58,7 +63,7 @@ _ADDRESS_HELP = (
     cls=JsonErrorGroup,
     invoke_without_command=True,
 )
-@click.option("--editor", type=EditorName(["nvim", "jupyter", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
+@click.option("--editor", type=EditorName(["nvim", "jupyter", "web", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
     "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one gets the focus."
@@ -114,13 +119,13 @@ def command(
     Sublime Text start it themselves, by the plugin that `isthmus plugin` names.
 
     \b
-    isthmus companion --editor headless --open src/main.py:12
+    isthmus companion --open src/main.py:12
     isthmus companion exec -- gemini
     """
     if context.invoked_subcommand is not None:
         return
     name = editor or _default_editor(address)
-    named = workspaces or ((".",) if name == "headless" else ())
+    named = workspaces or ((".",) if name in WITHOUT_EDITOR else ())
     folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
     from isthmus.app.event_loop import run_loop
     from isthmus.ide.options import CompanionOptions
@@ -170,13 +175,18 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
         from isthmus.editors.plugin.connection import take_pipes
 
         return await stdio.attach(*take_pipes())
+    if name == "web":
+        from isthmus.app.companion_page import WebEditor, require_page
+
+        require_page()
+        return WebEditor(folders)
     from isthmus.editors.headless import HeadlessEditor
 
     return HeadlessEditor(folders)
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--editor", type=EditorName(["nvim", "jupyter", "headless"]), help=_EDITOR_HELP)
+@click.option("--editor", type=EditorName(["nvim", "jupyter", "web", "headless"]), help=_EDITOR_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
 @click.argument("arguments", metavar="-- CMD [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -267,7 +277,11 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
 def _default_editor(address: str | None) -> str:
     if address is not None and (address.startswith(("http://", "https://")) or address.endswith(".json")):
         return "jupyter"
-    return "nvim" if address is not None or os.environ.get("NVIM") else "headless"
+    if address is not None or os.environ.get("NVIM"):
+        return "nvim"
+    from isthmus.app.companion_page import page_is_built
+
+    return "web" if page_is_built() else "headless"
 
 
 def _identity(editor: str) -> str:

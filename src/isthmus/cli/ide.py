@@ -240,8 +240,9 @@ def diagnostics(
 def diffs(user: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
-    The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. With
-    Jupyter, a link to a page is shown on which you can answer in the browser, questions too; it can be opened once.
+    The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. Without an
+    editor and with Jupyter, a link to a page is shown on which you can answer in the browser, questions too; it can be
+    opened once.
     """
     result = user.ask("diffs", wait_seconds=_wait_seconds(wait), wait=wait)
     asked = user.ask("questions")["questions"]
@@ -252,6 +253,22 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
         result["page"] = page
         lines.append(f"{'Review it' if result['diffs'] else 'Answer it'} in the browser: {page}")
     user.show(result, "\n".join(lines))
+
+
+@command.command("page", short_help="Show a link to the page on which you answer.")
+@_user
+def page(user: CompanionUser) -> None:
+    """Show a link to the page on which you review edits and answer questions. It lets one browser in, once.
+
+    `isthmus companion` without an editor, or with --editor web, has such a page, and so has Jupyter. Other editors show
+    reviews themselves.
+    """
+    result = user.ask("page")
+    if result["page"] is None:
+        from isthmus.errors import IsthmusError
+
+        raise IsthmusError("this companion's editor has no page; it shows reviews itself, or use `isthmus ide diffs`")
+    user.show(result, result["page"])
 
 
 @command.command("accept", short_help="Accept a proposed edit, or a part of it.")
@@ -299,7 +316,8 @@ def reject(user: CompanionUser, file: str) -> None:
 def questions(user: CompanionUser, wait: float | None) -> None:
     """Show what agents ask permission for, such as running code in a notebook. Answer with `isthmus ide answer`.
 
-    With Jupyter, a link to a page is shown on which you can answer in the browser; it can be opened once.
+    Without an editor and with Jupyter, a link to a page is shown on which you can answer in the browser; it can be
+    opened once.
     """
     result = user.ask("questions", wait_seconds=_wait_seconds(wait), wait=wait)
     text = "\n\n".join(f"{entry['id']}: {entry['title']}\n{entry['text']}" for entry in result["questions"])

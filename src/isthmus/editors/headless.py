@@ -36,8 +36,7 @@ from isthmus.text.text_file import BinaryContentError, TextFile, UnencodableText
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
 
-
-_UNAVAILABLE: Mapping[Capability, str] = MappingProxyType(
+UNAVAILABLE: Mapping[Capability, str] = MappingProxyType(
     {
         Capability.CONFIRM: "it has no screen to ask on; answer with `isthmus ide answer`",
         Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter",
@@ -57,11 +56,15 @@ class HeadlessEditor(EditorBase):
     """An :class:`~isthmus.ide.editor.Editor` without a screen. Its process id is the companion's."""
 
     def __init__(
-        self, folders: Sequence[str], *, is_trusted: bool | None = None, clock: Callable[[], float] = time.time
+        self,
+        folders: Sequence[str],
+        *,
+        is_trusted: bool | None = None,
+        clock: Callable[[], float] = time.time,
+        name: str = "headless",
+        unavailable: Mapping[Capability, str] = UNAVAILABLE,
     ) -> None:
-        super().__init__(
-            EditorIdentity("headless", "Isthmus (headless)", os.getpid()), _UNAVAILABLE, is_trusted=is_trusted
-        )
+        super().__init__(EditorIdentity(name, f"Isthmus ({name})", os.getpid()), unavailable, is_trusted=is_trusted)
         self._reviews = PendingReviews(self._events.put)
         self._folders = tuple(folders)
         self._clock = clock

@@ -86,6 +86,10 @@ class CompanionHost:
         self._limits = limits
         self._stopping = asyncio.Event()
         self._workspace_changed = asyncio.Event()
+        self.companion: Companion | None = None
+        """The companion, from :meth:`run` on."""
+        self.control: ControlServer | None = None
+        """The user's control channel, from :meth:`run` on."""
         self._state_file: RestartStateFile | None = None
         self._servers: tuple[AgentServer, ...] = ()
         self._unannounced: frozenset[str] = frozenset()
@@ -106,6 +110,7 @@ class CompanionHost:
         """
         options = self._options
         companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set, limits=self._limits)
+        self.companion = companion
         for file in options.tool_files:
             load_tools(file, companion.tools)
         folders = await companion.workspace_folders()
@@ -118,6 +123,7 @@ class CompanionHost:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._state_file = state_file
         control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
+        self.control = control
         async with AsyncExitStack() as ending:  # callbacks run last to first; a failing one does not stop the rest
             ending.push_async_callback(self._editor.aclose)
             ending.push_async_callback(self._unset_terminals)

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from starlette.responses import Response
 
@@ -18,7 +18,6 @@ from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.users import TokenEntry, UsersError, UserTable
-from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
@@ -27,6 +26,7 @@ from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.reviews import KINDS, ReviewsApi
 
 API = f"{ROOT}api/"
 AgentOf: TypeAlias = Callable[[str], AgentClient]
@@ -45,22 +45,40 @@ MAXIMUM_DEVICES = 50
 """Maximum number of devices of one user."""
 
 Reply: TypeAlias = dict[str, Any] | Refusal
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
+class Devices(Protocol):
+    """The table of users with their devices, as :class:`isthmus.a2a.server.users_file.UsersFile` keeps it."""
+
+    def table(self) -> UserTable:
+        """Return the current table."""
+        ...
+
+    def change(self, change: Callable[[UserTable], tuple[UserTable, T]]) -> T:
+        """Replace the table by the one that ``change`` returns; return the other value of ``change``. Blocks."""
+        ...
+
+
 @dataclass(slots=True)
 class WorkbenchPages:
-    """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task."""
+    """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task.
+
+    ``reviews`` are those of companions; without ``has_tasks`` the server does not speak A2A.
+    """
 
     bundle: Bundle
-    users: UsersFile
+    users: Devices
     agent: str
     workspaces: tuple[str, ...] = ()
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     codes: PairingCodes = field(default_factory=PairingCodes)
     agent_of: AgentOf | None = None
+    reviews: ReviewsApi | None = None
+    has_tasks: bool = True
 
     def serves(self, path: str, method: str) -> bool:
         """Return whether requests for a path belong to the workbench; JSON-RPC is posted to ``/``."""
@@ -105,12 +123,18 @@ class WorkbenchPages:
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
-        if handler is None:
+        reviews = self.reviews if method in KINDS else None
+        if handler is None and reviews is None:
             return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
         principal = await identify()
         if isinstance(principal, Refusal):
             return _answer(principal)
         token_shown(request.scope)
+        if reviews is not None:
+            entry = self.users.table().entries.get(principal.token_id)
+            device = "" if entry is None else entry.device
+            return await reviews.respond(name, principal, device, request, body_of)
+        assert handler is not None
         try:
             return _answer(await handler(principal, request, body_of))
         except UsersError as error:
@@ -151,6 +175,8 @@ class WorkbenchPages:
             "agent": self.agent,
             "version": __version__,
             "workspaces": list(self.workspaces),
+            "tasks": self.has_tasks,
+            "reviews": self.reviews is not None and not principal.name,
         }
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:

@@ -6,7 +6,6 @@ saw; if the file or the proposal has changed since, the review is shown again an
 """
 
 import asyncio
-import hashlib
 import secrets
 import time
 from collections import OrderedDict
@@ -19,11 +18,10 @@ from isthmus.editors.review_page import html
 from isthmus.editors.review_page.html import Html
 from isthmus.editors.review_page.pending_reviews import PendingReviews, ReviewView
 from isthmus.ide.editor import Consent
-from isthmus.ide.reviews.reviewed_file import text_on_disk
+from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
 from isthmus.listeners.gate import find_foreign, same_secret
 from isthmus.notebooks.changes import NotebookChanges
 from isthmus.notebooks.view import changes_between
-from isthmus.text.text_file import with_newlines_of
 
 READING_SECONDS: Final = 1.0
 """Minimum time in seconds between a change of the questions and a yes: an earlier click was meant for another one."""
@@ -209,7 +207,7 @@ class ReviewPage:
             return self._back(visit, "" if self._reviews.reject(review_id) else _ANSWERED)
         form = html.PageForm(visit.base, visit.secret)
         old, changes = await asyncio.to_thread(_compared, view)
-        if fields.get("state") != _state(old, view):
+        if fields.get("state") != seen_state(old, view.text):
             return await self._show(view, form, "The file or the proposal changed meanwhile; nothing is decided yet.")
         is_notebook = changes is not None and bool(changes.all)
         accepting = fields.get("action") == "accept"
@@ -219,7 +217,7 @@ class ReviewPage:
                 return await self._show(view, form, "Nothing is ticked. To accept nothing at all, reject.")
             text = await asyncio.to_thread(_text_with_ticked, changes, ticked, fields)
         else:
-            text = _typed(view.text, fields.get("text"))
+            text = typed_in_browser(view.text, fields.get("text"))
         if accepting:
             return self._back(visit, "" if self._reviews.accept(review_id, text) else _ANSWERED)
         self._reviews.edit(review_id, text)
@@ -228,7 +226,7 @@ class ReviewPage:
     async def _show(self, view: ReviewView, form: html.PageForm, notice: str = "") -> PageResponse:
         def rendered() -> Html:
             old, changes = _compared(view)
-            return html.review(view, old, changes, _state(old, view), form, notice)
+            return html.review(view, old, changes, seen_state(old, view.text), form, notice)
 
         return _page(view.review.file_path, await asyncio.to_thread(rendered))
 
@@ -257,40 +255,13 @@ def _compared(view: ReviewView) -> tuple[str | None, NotebookChanges | None]:
     return old, changes_between(path, old, view.text)
 
 
-def _state(old: str | None, view: ReviewView) -> str:
-    """Return a digest of what the user sees."""
-    seen = hashlib.sha256()
-    for text in (old or "", view.text):
-        data = text.encode("utf-8", "surrogatepass")
-        seen.update(len(data).to_bytes(8, "big") + data)
-    return seen.hexdigest()
-
-
 def _text_with_ticked(changes: NotebookChanges, ticked: set[int], fields: Mapping[str, str]) -> str:
     sources: dict[int, str] = {}
     for change in changes.all:
         _, new = changes.cells(change)
         if new is not None and change.number in ticked:
-            sources[change.number] = _typed(new.source, fields.get(f"source-{change.number}"))
+            sources[change.number] = typed_in_browser(new.source, fields.get(f"source-{change.number}"))
     return changes.accept(ticked, sources)
-
-
-def _typed(shown: str, typed: str | None) -> str:
-    """Return the text that the user typed, with the newlines and the byte order mark of the text that was shown.
-
-    A browser sends CRLF, and no byte order mark.
-    """
-    if typed is None:
-        return shown
-    bare = shown.removeprefix("\ufeff")
-    typed = _plain_newlines(typed.removeprefix("\ufeff"))
-    if typed == _plain_newlines(bare):
-        return shown
-    return shown[: len(shown) - len(bare)] + with_newlines_of(bare, typed)
-
-
-def _plain_newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _page(title: str, body: Html, headers: Mapping[str, str] | None = None, *, refresh: str = "") -> PageResponse:

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable
 from isthmus.ide.editor import Capability, Consent, ConsentTaker, Editor, EditorError
+from isthmus.ide.reviews.outcomes import Outcomes
 from isthmus.text.visible import visible, without_control_characters
 
 
@@ -27,6 +28,8 @@ class CompanionQuestions:
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._allowed: dict[tuple[str, str], str] = {}
+        self.outcomes = Outcomes()
+        """How the newest questions ended, and by whom."""
         self._is_stopped = False
 
     @property
@@ -76,12 +79,19 @@ class CompanionQuestions:
             return False
         finally:
             self._table.cancel(question.id)
+            self.outcomes.note(question.id, question.title, client, "closed", client)  # unless it was answered
             del self._ended[question.id]
             in_editor.cancel()  # not awaited: an editor that closes it slowly must not delay the answer
 
-    def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
-        """Answer on behalf of the user; return None if the question does not exist or has ended."""
-        return self._settle(self._table.answer(question_id, consent))
+    def answer(self, question_id: str, consent: Consent, *, by: str = "") -> ClientQuestion | None:
+        """Answer on behalf of the user; return None if the question does not exist or has ended.
+
+        ``by`` is the place where the user answered, for those who look elsewhere.
+        """
+        answered = self._table.answer(question_id, consent)
+        if answered is not None:
+            self.outcomes.note(question_id, answered.title, answered.client, consent.value, by)
+        return self._settle(answered)
 
     def stop(self) -> None:
         """Answer all current and later questions with no, because the companion ends."""
@@ -104,9 +114,8 @@ class CompanionQuestions:
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
                 # The user must see the real text: editors obey characters that reorder it.
-                self._settle(
-                    self._table.answer(question.id, await self._consent(question.title, visible(question.text)))
-                )
+                consent = await self._consent(question.title, visible(question.text))
+                self.answer(question.id, consent, by=self._editor.identity.display_name)
                 return
         except EditorError:
             pass  # a busy editor is not an answer: the user still has the terminal

@@ -24,6 +24,8 @@ from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
 from isthmus.text.offsets import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
+TERMINAL = "isthmus ide"
+"""Name of who answers by these commands."""
 MAXIMUM_KEPT_SHOWN = 20
 """Maximum number of kept texts to report, newest first."""
 
@@ -176,14 +178,14 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
             raise ControlCommandError("expected cells as a list of numbers, without content")
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
-    decided = await companion.queue.accept(review.id, content)
+    decided = await companion.queue.accept(review.id, content, by=TERMINAL)
     return {**_decided(review, decided, "accepted"), "agent_connected": companion.queue.is_client_connected(review)}
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     """Reject a review."""
     review = _find(companion, request)
-    return _decided(review, await companion.queue.reject(review.id), "rejected")
+    return _decided(review, await companion.queue.reject(review.id, by=TERMINAL), "rejected")
 
 
 async def log(companion: Companion, request: JsonObject) -> JsonObject:
@@ -218,7 +220,7 @@ async def answer(companion: Companion, request: JsonObject) -> JsonObject:
     if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
         raise ControlCommandError("expected id as text, yes as true or false, and session, if given, as true or false")
     consent = Consent.SESSION if yes and is_lasting else Consent.of(yes=yes)
-    answered = companion.asking.answer(question_id, consent)
+    answered = companion.asking.answer(question_id, consent, by=TERMINAL)
     if answered is None:
         waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
         raise ControlCommandError(f"no question {question_id} waits for an answer; waiting questions: {waiting}")

@@ -23,6 +23,7 @@ from isthmus.files.locations import make_private_directory, require_own_director
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import lineage
 from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandError
+from isthmus.ide.control.page_commands import PAGE_COMMANDS, PAGE_PERMISSIONS
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.processes import process_is_alive
 from isthmus.listeners.gate import same_secret
@@ -172,12 +173,54 @@ class ControlServer:
             with suppress(psutil.Error, ValueError, OverflowError):  # gone, or in another container
                 self._agents.append(psutil.Process(pid))
             return {}
-        command = COMMANDS.get(name) if isinstance(name, str) else None
+        command = (COMMANDS.get(name) or PAGE_COMMANDS.get(name)) if isinstance(name, str) else None
         if command is None:
             raise ControlCommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
         if name in PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_agents(writer, name, request)
+        if name in PAGE_PERMISSIONS and not self._allow_agent_accept:
+            await self._refuse_page(writer, request)
         return await command(self._companion, request)
+
+    async def refuse_browser(self, pid: int | None) -> None:
+        """Refuse an answer in a page whose browser is process ``pid`` of this machine, None if it is not known.
+
+        Raises:
+            ControlCommandError: an agent started that process.
+        """
+        if pid is None or self._allow_agent_accept:
+            return
+        agent = await asyncio.to_thread(lineage.agent_behind_browser, pid, self._ports, self.agents)
+        if agent is not None:
+            raise ControlCommandError(
+                f"refused: the browser was started by {agent}, and an agent does not answer its own question. Answer in "
+                "a browser or from a terminal of your own, or start the companion with --allow-agent-accept."
+            )
+
+    async def _refuse_page(self, writer: asyncio.StreamWriter, request: JsonObject) -> None:
+        """Refuse an answer in the page of another server, unless the user started that server in a terminal.
+
+        The server may itself be attached, as the one of our own agent is; its commands are processes below it.
+        """
+        browser = request.get("browser")
+        await self.refuse_browser(browser if isinstance(browser, int) else None)
+        pid = lineage.peer_process(writer.get_extra_info("socket"))
+        if not pid:
+            return
+        reason = await asyncio.to_thread(
+            lineage.attached_agent_above, pid, self._ports, self.agents - {pid}, itself=False
+        )
+        if reason is not None:
+            reason = f"it runs below {reason}, an agent that is attached to this companion"
+        else:
+            attached = self.agents | await asyncio.to_thread(lineage.connected_agents, self._ports)
+            reason = await asyncio.to_thread(lineage.doubt_about, pid, attached - {pid})
+        if reason is not None:
+            raise ControlCommandError(
+                f"refused: it is not certain that you started the server of this page (process {pid}): {reason}. Answer "
+                "with `isthmus ide accept`, or in the page of the companion itself, to which `isthmus ide diffs` has a "
+                "link, or start the companion with --allow-agent-accept."
+            )
 
     async def _refuse_agents(self, writer: asyncio.StreamWriter, name: str, request: JsonObject) -> None:
         pid = lineage.peer_process(writer.get_extra_info("socket"))

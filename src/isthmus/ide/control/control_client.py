@@ -92,7 +92,7 @@ def choose(
     wanted = f"on port {port}" if port is not None else f"for {os.path.realpath(directory)}"
     others = "; ".join(companion.describe() for companion in companions)
     hint = f"Running: {others}. Name one with --port or --workspace." if others else "None is running."
-    raise NoCompanionError(f"no companion {wanted}. {hint} Start one with: isthmus companion --editor headless")
+    raise NoCompanionError(f"no companion {wanted}. {hint} Start one with: isthmus companion")
 
 
 def _nearness(here: str, companion: RunningCompanion) -> int:

@@ -40,19 +40,46 @@ def peer_process(connection: socket.socket) -> int | None:
 
 
 def attached_agent_above(
-    pid: int, ports: Container[int], agents: Container[int] = (), *, address: str = ADDRESS
+    pid: int, ports: Container[int], agents: Container[int] = (), *, address: str = ADDRESS, itself: bool = True
 ) -> str | None:
     """Return the nearest agent among ``pid`` and its ancestors, as ``NAME (process ID)``; None if there is none.
 
-    Agents are the processes in ``agents``, and those connected to one of our ``ports`` at our ``address``.
+    Without ``itself``, only its ancestors are looked at. Agents are the processes in ``agents``, and those connected to one of our ``ports`` at our ``address``.
     """
     import psutil  # loaded at the first decision, not at start
 
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        for candidate in [process, *process.parents()]:
+        for candidate in [*([process] if itself else []), *process.parents()]:
             if candidate.pid in agents or _is_connected(candidate, ports, address):
                 return f"{candidate.name()} (process {candidate.pid})"
+    return None
+
+
+def agent_behind_browser(pid: int, ports: Container[int], agents: Container[int] = ()) -> str | None:
+    """Return the agent that started the program at the other end of a page, or the mark of one; None if it is a user's.
+
+    The arguments are as of :func:`attached_agent_above`. A user's browser may have no terminal.
+    """
+    if (agent := attached_agent_above(pid, ports, agents)) is not None:
+        return agent
+    mark = _mark_of(pid)
+    return f"an agent (the environment of process {pid} has {mark})" if mark is not None else None
+
+
+def process_of_connection(client: int, server: int) -> int | None:
+    """Return the process of this user with a TCP connection from port ``client`` to our port ``server``. Blocks.
+
+    None if there is none, as of a browser on another machine, or if the system does not report it.
+    """
+    import psutil
+
+    with suppress(psutil.Error, OSError):
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                for found in process.net_connections(kind="tcp"):
+                    if found.laddr and found.raddr and (found.laddr.port, found.raddr.port) == (client, server):
+                        return process.pid
     return None
 
 

@@ -54,7 +54,7 @@ class DiffReview:
     this one. ``file_path`` is the exact string from the client: clients compare it as a string. ``proposed`` is the
     whole new text. ``owner`` is the id of the client (opaque to editors), ``title`` its name for the user. ``tab_name``
     is the client's own name for the view, if its protocol has one. ``target`` is the real path of the file: reviews of
-    the same target wait for each other.
+    the same target wait for each other. ``opened`` is the Unix time in seconds at which the agent asked.
     """
 
     id: str
@@ -65,6 +65,7 @@ class DiffReview:
     tab_name: str = ""
     target: str = ""
     state: ReviewState = field(default_factory=Open)
+    opened: float = field(default=0.0, compare=False)
 
     @property
     def is_open(self) -> bool:

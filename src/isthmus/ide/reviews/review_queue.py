@@ -8,6 +8,7 @@ protocols. The agent writes the reviewed file, and has a moment to do so before 
 import asyncio
 import contextlib
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
@@ -18,6 +19,7 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.options import ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.outcomes import Outcomes
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
 from isthmus.ide.reviews.review_views import ReviewViews
 from isthmus.ide.reviews.reviewed_file import text_on_disk
@@ -42,6 +44,8 @@ class ReviewQueue:
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
         """Texts in the views of open reviews, by review id, as far as the editor has reported edits."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
+        self.outcomes = Outcomes()
+        """How the newest reviews ended, and by whom."""
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -70,7 +74,9 @@ class ReviewQueue:
         maximum = self._limits.maximum_open
         if replaced is None and len(self.reviews) >= maximum:
             raise EditorError(f"openDiff: {maximum} reviews are open already; decide or close some first")
-        review = DiffReview(uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target)
+        review = DiffReview(
+            uuid4().hex, file_path, proposed, client.id, client.title, tab_name, target, opened=time.time()
+        )
         was_shown = replaced is not None and self.reviews.is_shown(replaced.id)
         former = self.reviews.open(review)
         if former is not None:
@@ -139,19 +145,10 @@ class ReviewQueue:
 
     # Answers of the user.
 
-    async def accept(self, review_id: str, content: str | None = None) -> DiffReview | None:
+    async def accept(self, review_id: str, content: str | None = None, *, by: str = "") -> DiffReview | None:
         """Accept on behalf of the user, with the text in the view or ``content``; return None if already decided.
 
-        Raises:
-            EditorError: the editor does not answer; the review stays open.
-        """
-        text = await self._take_for_answer(review_id)
-        if text is None:
-            return None
-        return await self._decide(self.reviews.accept(review_id, text if content is None else content))
-
-    async def reject(self, review_id: str) -> DiffReview | None:
-        """Reject on behalf of the user; return None if already decided.
+        ``by`` is the place where the user decided, for those who look elsewhere.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -159,14 +156,25 @@ class ReviewQueue:
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
-        decided = await self._decide(self.reviews.reject(review_id))
+        return await self._decide(self.reviews.accept(review_id, text if content is None else content), by)
+
+    async def reject(self, review_id: str, *, by: str = "") -> DiffReview | None:
+        """Reject on behalf of the user; return None if already decided. ``by`` is as in :meth:`accept`.
+
+        Raises:
+            EditorError: the editor does not answer; the review stays open.
+        """
+        text = await self._take_for_answer(review_id)
+        if text is None:
+            return None
+        decided = await self._decide(self.reviews.reject(review_id), by)
         if decided is not None:
             await self._keep(decided, text)
         return decided
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
         """Handle the editor's event that the user accepted a review."""
-        if await self._decide(self.reviews.accept(review_id, content)) is None:
+        if await self._decide(self.reviews.accept(review_id, content), self._editor_name) is None:
             ended = self._ended.get(review_id)
             # Its client left or asked again at the same moment. If it was accepted elsewhere, the client has the text.
             if ended is not None and ended.state != Closed(content) and not isinstance(ended.state, Accepted):
@@ -176,7 +184,7 @@ class ReviewQueue:
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
         """Handle the editor's event that the user rejected; ``content`` is the text in the view, if reported."""
         content = self._typed.get(review_id) if content is None else content
-        decided = await self._decide(self.reviews.reject(review_id))
+        decided = await self._decide(self.reviews.reject(review_id), self._editor_name)
         if decided is not None and content is not None:
             await self._keep(decided, content)
 
@@ -333,7 +341,11 @@ class ReviewQueue:
         self._remember(closed)
         return closed
 
-    async def _decide(self, review: DiffReview | None) -> DiffReview | None:
+    @property
+    def _editor_name(self) -> str:
+        return self._editor.identity.display_name
+
+    async def _decide(self, review: DiffReview | None, by: str) -> DiffReview | None:
         if review is None:
             return None
         before = FileStamp.of(review.target)
@@ -342,7 +354,7 @@ class ReviewQueue:
         warning = client.decided(review) if client is not None else None
         if warning is not None:
             review = replace(review, state=Rejected(warning))
-        self._remember(review)
+        self._remember(review, by)
         if isinstance(review.state, Accepted):
             self._settle(review, before)
             if not self.is_client_connected(review):  # its client may never reconnect
@@ -354,8 +366,9 @@ class ReviewQueue:
             self.notify_user(warning)
         return review
 
-    def _remember(self, review: DiffReview) -> None:
+    def _remember(self, review: DiffReview, by: str = "") -> None:
         self._ended[review.id] = review
+        self.outcomes.note_review(review, by)
         size = sum(len(ended.proposed) for ended in self._ended.values())
         limits = self._limits
         while len(self._ended) > 1 and (len(self._ended) > limits.kept_decisions or size > limits.kept_characters):

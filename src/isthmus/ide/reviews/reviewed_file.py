@@ -1,5 +1,9 @@
-"""Reads the file of a review from disk, and accepts single cells of a notebook. The agent writes the file."""
+"""Reads the file of a review from disk, compares what the user saw with what is there now, and accepts cells.
 
+The agent writes the file.
+"""
+
+import hashlib
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -7,7 +11,7 @@ from typing import Final
 from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 from isthmus.notebooks.view import changes_between
-from isthmus.text.text_file import BinaryContentError, decode_text
+from isthmus.text.text_file import BinaryContentError, decode_text, with_newlines_of
 
 MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
 
@@ -36,3 +40,30 @@ def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> s
     if not numbers:
         raise EditorError(f"{path}: expected the number of at least one changed cell; to accept none, reject")
     return changes.accept(numbers)
+
+
+def seen_state(old: str | None, new: str) -> str:
+    """Return a digest of what the user sees: the text on disk, and the text to accept."""
+    seen = hashlib.sha256()
+    for text in (old or "", new):
+        data = text.encode("utf-8", "surrogatepass")
+        seen.update(len(data).to_bytes(8, "big") + data)
+    return seen.hexdigest()
+
+
+def typed_in_browser(shown: str, typed: str | None) -> str:
+    """Return the text that the user typed, with the newlines and the byte order mark of the text that was shown.
+
+    A browser sends all newlines alike, and no byte order mark.
+    """
+    if typed is None:
+        return shown
+    bare = shown.removeprefix("\ufeff")
+    typed = _plain_newlines(typed.removeprefix("\ufeff"))
+    if typed == _plain_newlines(bare):
+        return shown
+    return shown[: len(shown) - len(bare)] + with_newlines_of(bare, typed)
+
+
+def _plain_newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

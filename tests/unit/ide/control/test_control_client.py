@@ -64,7 +64,7 @@ def test_the_environments_port_precedes_the_workspace_and_a_named_one_both(
 
 
 def test_without_any_companion_the_message_says_how_to_start_one(tmp_path: Path) -> None:
-    with pytest.raises(NoCompanionError, match="isthmus companion --editor headless"):
+    with pytest.raises(NoCompanionError, match="isthmus companion"):
         choose([], str(tmp_path), {})
 
 

@@ -1,0 +1,130 @@
+"""Commands of the control channel for pages that show all reviews and questions of a companion, and answer them.
+
+Other than the commands that a user types, they name a review by its id, state what the user saw, and say who answers.
+If the file or the text to accept has changed since, or it has ended, nothing is decided and the answer says so.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from isthmus.encoding.codec import JsonObject
+from isthmus.ide.companion import Companion
+from isthmus.ide.control.commands import ControlCommandError
+from isthmus.ide.editor import Consent
+from isthmus.ide.reviews.outcomes import Outcome
+from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
+from isthmus.text.visible import visible_line
+
+MAXIMUM_NAME: Final = 60
+"""Maximum number of characters of the name of who answers."""
+
+
+async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
+    """Return the open reviews without their texts, the open questions, and the newest ones that have ended."""
+    queue, asking = companion.queue, companion.asking
+    ended = sorted((*queue.outcomes.all, *asking.outcomes.all), key=lambda outcome: outcome.at)
+    return {
+        "editor": companion.editor.identity.display_name,
+        "folders": list(await companion.workspace_folders()),
+        "agents": [client.title for client in companion.clients],
+        "reviews": [
+            {
+                "id": review.id,
+                "file": review.file_path,
+                "agent": review.title,
+                "opened": review.opened,
+                "shown": queue.is_visible(review),
+            }
+            for review in companion.reviews.all()
+        ],
+        "questions": [
+            {"id": question.id, "agent": question.client, "title": question.title, "text": question.text}
+            for question in asking.open_questions
+        ],
+        "ended": [asdict(outcome) for outcome in ended],
+    }
+
+
+async def review(companion: Companion, request: JsonObject) -> JsonObject:
+    """Return the texts of an open review: ``old`` on disk (null without a text) and ``new``, with their ``state``."""
+    review_id = _text(request, "id")
+    found = companion.reviews.get(review_id)
+    if found is None:
+        return _late(companion.queue.outcomes.get(review_id))
+    old = await asyncio.to_thread(text_on_disk, found.file_path)
+    new = companion.queue.typed_texts.get(review_id, found.proposed)
+    return {
+        "id": review_id,
+        "file": found.file_path,
+        "agent": found.title,
+        "old": old,
+        "new": new,
+        "state": seen_state(old, new),
+    }
+
+
+async def decide(companion: Companion, request: JsonObject) -> JsonObject:
+    """Accept or reject a review on behalf of the user.
+
+    An acceptance has the ``state`` of what the user saw, and the text as they changed it in ``content``. The answer has
+    the ``outcome``, with ``late`` if it ended elsewhere before; or ``changed`` if they saw something else.
+    """
+    review_id, decision, by = _text(request, "id"), request.get("decision"), _name(request)
+    content = request.get("content")
+    if decision not in ("accept", "reject") or not (content is None or isinstance(content, str)):
+        raise ControlCommandError("expected decision as accept or reject, and content, if given, as text")
+    found, outcomes = companion.reviews.get(review_id), companion.queue.outcomes
+    if found is None:
+        return _late(outcomes.get(review_id))
+    if decision == "reject":
+        decided = await companion.queue.reject(review_id, by=by)
+    else:
+        old = await asyncio.to_thread(text_on_disk, found.file_path)
+        shown = companion.queue.typed_texts.get(review_id, found.proposed)
+        if _text(request, "state") != seen_state(old, shown):
+            return {"changed": True}
+        decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by)
+    return _late(outcomes.get(review_id)) if decided is None else {"outcome": _outcome(outcomes.get(review_id))}
+
+
+async def reply(companion: Companion, request: JsonObject) -> JsonObject:
+    """Answer a question with ``answer`` yes, session or no; the result is as of :func:`decide`."""
+    question_id, asking = _text(request, "id"), companion.asking
+    consent = next((each for each in Consent if each.value == request.get("answer")), None)
+    if consent is None:
+        raise ControlCommandError("expected answer as yes, session or no")
+    answered = asking.answer(question_id, consent, by=_name(request))
+    outcome = asking.outcomes.get(question_id)
+    return _late(outcome) if answered is None else {"outcome": _outcome(outcome)}
+
+
+PAGE_COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]] = {
+    "waiting": waiting,
+    "review": review,
+    "decide": decide,
+    "reply": reply,
+}
+PAGE_PERMISSIONS = frozenset({"decide", "reply"})
+"""Commands of a page that give a permission on the user's behalf."""
+
+
+def _late(outcome: Outcome | None) -> JsonObject:
+    return {"late": True, "outcome": _outcome(outcome)}
+
+
+def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
+    return None if outcome is None else asdict(outcome)
+
+
+def _text(request: JsonObject, name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str):
+        raise ControlCommandError(f"expected {name} as text")
+    return value
+
+
+def _name(request: JsonObject) -> str:
+    """Return the name of who answers, in one line."""
+    return visible_line(_text(request, "by"))[:MAXIMUM_NAME].strip() or "a browser"

@@ -1,0 +1,163 @@
+"""The API for reviews and questions of companions in the page (docs/reference/workbench.md).
+
+Both belong to the server's owner. An answer needs the token of a device, which is in a browser; the owner's token lies
+in a file, where an agent could read it. A review or question is named ``COMPANION.ID``.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, Protocol, cast
+
+from starlette.responses import Response
+
+from isthmus.a2a.server.application import BodyOf
+from isthmus.a2a.server.auth import Principal, Refusal
+from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.errors import IsthmusError
+from isthmus.ide.control.lineage import process_of_connection
+from isthmus.network.loopback import is_loopback
+from isthmus.web.bundle import HEADERS
+
+MAXIMUM_BODY: Final = 32 * 1024 * 1024
+"""Maximum size of an answer in bytes; it may hold a whole file."""
+KINDS: Final = ("reviews", "questions")
+"""Names of the requests."""
+_CHANGED = "the file or the proposal has changed since you saw it; nothing is decided"
+_LATE = "it was answered elsewhere, or its agent took it back"
+
+
+class CompanionRefusedError(IsthmusError):
+    """Raised when a companion refuses a command or does not answer; the text says why."""
+
+
+class NoSuchCompanionError(IsthmusError):
+    """Raised when no companion has an id any more."""
+
+
+class Companions(Protocol):
+    """The companions whose reviews a page shows."""
+
+    async def waiting(self) -> list[JsonObject]:
+        """Return the answer of each companion to the command ``waiting``, with the companion's ``id``, which has no dot.
+
+        Companions that do not answer in time are left out.
+        """
+        ...
+
+    async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
+        """Return the answer of a companion to one of :mod:`isthmus.ide.control.page_commands`.
+
+        Raises:
+            NoSuchCompanionError: it has ended.
+            CompanionRefusedError: it refuses, or does not answer.
+        """
+        ...
+
+
+class ReviewsApi:
+    """Requests to ``reviews`` and ``questions``."""
+
+    def __init__(self, companions: Companions) -> None:
+        self._companions = companions
+
+    async def respond(
+        self, name: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
+    ) -> Response:
+        """Answer a request to ``name`` below the API, which begins with one of :data:`KINDS`.
+
+        ``device`` is the name of the device that sent it.
+        """
+        kind, _, item = name.partition("/")
+        if principal.name:
+            return _json({"error": "reviews and questions of companions are for the owner of this server alone"}, 403)
+        if request.method == "GET" and not item and kind == "reviews":
+            return _json({"companions": [_named(found) for found in await self._companions.waiting()]})
+        companion, dot, own_id = item.partition(".")
+        if not dot or request.method not in ("GET", "POST") or (request.method == "GET" and kind == "questions"):
+            return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
+        try:
+            if request.method == "GET":
+                return _answered(await self._companions.ask(companion, "review", {"id": own_id}), item)
+            return await self._decide(kind, item, principal, device, request, body_of)
+        except NoSuchCompanionError as error:
+            return _json({"error": str(error)}, 404)
+        except CompanionRefusedError as error:
+            return _json({"error": str(error)}, 403)
+
+    async def _decide(
+        self, kind: str, item: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
+    ) -> Response:
+        if not principal.token_id:
+            return _json({"error": "expected the token of a device: only a paired browser answers for the user"}, 403)
+        body = await body_of(request, MAXIMUM_BODY)
+        if isinstance(body, Refusal):
+            return _json({"error": body.message}, body.status, body.headers)
+        try:
+            given: object = decode(body)
+        except JsonError as error:
+            return _json({"error": str(error)}, 400)
+        if not isinstance(given, dict):
+            return _json({"error": "expected a JSON object"}, 400)
+        fields = cast("dict[str, object]", given)
+        wanted = _of_review(fields) if kind == "reviews" else _of_question(fields)
+        if isinstance(wanted, str):
+            return _json({"error": wanted}, 400)
+        companion, _, own_id = item.partition(".")
+        wanted |= {"id": own_id, "by": device, "browser": await asyncio.to_thread(_browser_of, request)}
+        command = "decide" if kind == "reviews" else "reply"
+        return _answered(await self._companions.ask(companion, command, wanted), item)
+
+
+def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:
+    """Return the arguments for a decision, or what was expected instead."""
+    decision, content, state = given.get("decision"), given.get("content"), given.get("state")
+    if decision == "reject":
+        return {"decision": "reject"}
+    if decision != "accept" or not isinstance(state, str) or not (content is None or isinstance(content, str)):
+        return (
+            "expected decision as accept or reject; with accept, state as it was received, and content as text or not"
+        )
+    return {"decision": "accept", "state": state, "content": content}
+
+
+def _of_question(given: Mapping[str, object]) -> dict[str, object] | str:
+    answer = given.get("answer")
+    return {"answer": answer} if answer in ("yes", "session", "no") else "expected answer as yes, session or no"
+
+
+def _browser_of(request: HttpRequest) -> int | None:
+    """Return the process on this machine that sent a request; None if it is not known. Blocks."""
+    client, server = request.scope.get("client"), request.scope.get("server")
+    if client is None or server is None or not is_loopback(client[0]) or server[1] is None:
+        return None
+    return process_of_connection(int(client[1]), int(server[1]))
+
+
+def _named(companion: JsonObject) -> dict[str, Any]:
+    """Return what waits at a companion with the ids that the page uses."""
+    own = companion["id"]
+    lists = {
+        name: [{**entry, "id": f"{own}.{entry['id']}"} for entry in companion.get(name, [])]
+        for name in ("reviews", "questions", "ended")
+    }
+    return {**companion, **lists}
+
+
+def _answered(answer: JsonObject, item: str) -> Response:
+    if answer.get("changed"):
+        return _json({"error": _CHANGED, "changed": True}, 409)
+    if "outcome" not in answer:
+        return _json({**answer, "id": item})
+    outcome = answer["outcome"]
+    shown = None if outcome is None else {**outcome, "id": item}
+    if answer.get("late") or outcome is None:
+        return _json({"error": _LATE, "outcome": shown}, 409)
+    return _json({"outcome": shown})
+
+
+def _json(value: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        encode(dict(value)), status, {**HEADERS, "Cache-Control": "no-store", **(headers or {})}, "application/json"
+    )
