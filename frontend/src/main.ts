@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
 import { MARK, icon, stateMark } from "./icons.ts";
 import { visibleLine } from "./safe.ts";
+import { ReviewStore } from "./reviews.ts";
 import { ApiError, type Session, api, forget, pair, takeCode, token } from "./session.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
@@ -27,6 +28,7 @@ export class Workbench extends PageElement {
   @state() private version = 0;
   @state() private hasKeys = false;
   #store = new TaskStore();
+  #reviews = new ReviewStore();
   #second = "";
 
   override connectedCallback(): void {
@@ -38,6 +40,8 @@ export class Workbench extends PageElement {
     setInterval(() => { if (!document.hidden) this.now = Date.now(); }, TICK_MS);
     this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#store.addEventListener("refused", () => this.#refuse());
+    this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });
+    this.#reviews.addEventListener("refused", () => this.#refuse());
     void this.#enter();
   }
 
@@ -54,7 +58,8 @@ export class Workbench extends PageElement {
     try {
       this.session = await api<Session>("GET", "session");
       this.isRefused = false;
-      this.#store.start();
+      if (this.session.tasks) this.#store.start();
+      if (this.session.reviews) this.#reviews.start();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) this.#refuse();
       else {
@@ -88,8 +93,16 @@ export class Workbench extends PageElement {
     this.isRefused = true;
   }
 
+  get #waiting(): number {
+    return this.#store.questions.length + this.#reviews.waiting.length;
+  }
+
+  get #isReached(): boolean {
+    return this.#store.isReached && (this.session?.tasks === true || this.#reviews.isReached);
+  }
+
   #count(): void {
-    const count = this.#store.questions.length;
+    const count = this.#waiting;
     document.title = count ? `(${count}) Isthmus` : "Isthmus";
     const counting = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void>; clearAppBadge?: () => Promise<void> };
     void (count ? counting.setAppBadge?.(count) : counting.clearAppBadge?.())?.catch(() => undefined);
@@ -116,7 +129,7 @@ export class Workbench extends PageElement {
   }
 
   #frame(session: Session) {
-    const count = this.#store.questions.length, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
+    const count = this.#waiting, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
     const page = taskId ? "task" : (/^\/ui\/(new|history|devices)$/.exec(this.path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
@@ -124,20 +137,20 @@ export class Workbench extends PageElement {
       <nav class="nav" aria-label="Isthmus">
         <div class="brand">${MARK}<span>Isthmus</span></div>
         ${link("/ui/", "inbox", t("inbox"), "inbox", count)}
-        ${link("/ui/history", "history", t("history"), "history")}
+        ${session.tasks ? html`${link("/ui/history", "history", t("history"), "history")}
         ${link("/ui/new", "new", t("newTask"), "plus")}
-        <h2 class="wide-only">${t("tasks")}</h2>
+        <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
         ${this.#store.tasks.slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
         <span class="grow wide-only"></span>
         ${link("/ui/devices", "devices", session.user || t("devices"), "device")}
       </nav>
-      ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-inbox>`
+      ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
         : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
         : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
         : page === "new" ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
         : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now}></isthmus-task>`}
       <footer class="status">
-        <span class="row" role="status"><span class=${this.#store.isReached ? "live" : "lost"}></span>${this.#store.isReached ? t("connected") : t("offline")}</span>
+        <span class="row" role="status"><span class=${this.#isReached ? "live" : "lost"}></span>${this.#isReached ? t("connected") : t("offline")}</span>
         <span class="grow"></span><span>${session.agent} ${session.version}</span>
         <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
       </footer>
@@ -161,9 +174,9 @@ export class Workbench extends PageElement {
     const first = this.#second;
     this.#second = "";
     if (first === "g" && event.key === "i") go("/ui/");
-    else if (first === "g" && event.key === "h") go("/ui/history");
+    else if (first === "g" && event.key === "h" && this.session.tasks) go("/ui/history");
     else if (event.key === "g") this.#second = "g";
-    else if (event.key === "c") go("/ui/new");
+    else if (event.key === "c" && this.session.tasks) go("/ui/new");
     else if (event.key === "?") this.hasKeys = true;
     else return;
     event.preventDefault();

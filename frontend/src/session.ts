@@ -8,10 +8,14 @@ export interface Session {
   agent: string;
   version: string;
   workspaces: string[];
+  /** Whether the server speaks A2A; a companion does not. */
+  tasks: boolean;
+  /** Whether reviews of companions are shown. */
+  reviews: boolean;
 }
 
 export class ApiError extends Error {
-  constructor(readonly status: number, message: string) {
+  constructor(readonly status: number, message: string, readonly body: Record<string, unknown> = {}) {
     super(message);
   }
 }
@@ -49,7 +53,7 @@ export async function api<T>(method: string, name: string, body?: unknown): Prom
     throw new ApiError(0, "");
   }
   const value = (await response.json().catch(() => ({}))) as T & { error?: string };
-  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText);
+  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText, value as Record<string, unknown>);
   return value;
 }
 

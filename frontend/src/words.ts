@@ -79,8 +79,8 @@ const TABLE = {
   back: ["Back", "返回"],
   pairTitle: ["Let this browser in", "允许此浏览器"],
   pairText: [
-    "Open the link that `isthmus web` prints, or type the code that another of your devices shows under Devices.",
-    "请打开 `isthmus web` 显示的链接,或输入您的另一台设备在“设备”中显示的代码。",
+    "Open the link that `isthmus web` or `isthmus companion` prints, or type the code that another of your devices shows under Devices.",
+    "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的代码。",
   ],
   pairAgain: ["This browser is not let in any more: its time is over, or it was removed.", "此浏览器已不再被允许:已过期,或已被移除。"],
   code: ["Code", "代码"],
@@ -120,6 +120,28 @@ const TABLE = {
   keyPrompt: ["write a message", "写消息"],
   suggestions: ["Suggestions", "建议"],
   keyView: ["side by side or one column", "并排或单列"],
+
+  // reviews of companions
+  accept: ["Accept", "接受"],
+  reject: ["Reject", "拒绝"],
+  allowOnce: ["Allow once", "允许一次"],
+  allowSession: ["Allow until it leaves", "在其离开前允许"],
+  agentWrites: ["{0} writes it once you accept", "您接受后由 {0} 写入"],
+  reviewCovers: ["this change of this file only", "仅限此文件的这一处改动"],
+  questionCovers: ["this question, once", "此问题,仅一次"],
+  queuedReview: ["Another change of this file is decided first. This one is then compared with the result.", "此文件的另一处改动须先决定,之后再与其结果比较。"],
+  changedMeanwhile: ["The file or the proposal changed while you looked. Nothing is decided yet: look again.", "您查看期间,文件或提议已改变。尚未作出决定,请再看一次。"],
+  outcomeAccepted: ["Accepted by {0}", "已由 {0} 接受"],
+  outcomeRejected: ["Rejected by {0}", "已由 {0} 拒绝"],
+  outcomeYes: ["Allowed by {0}", "已由 {0} 允许"],
+  outcomeNo: ["Refused by {0}", "已由 {0} 拒绝"],
+  outcomeClosed: ["Taken back by {0}, or answered in its own terminal", "已由 {0} 撤回,或已在其终端中回答"],
+  outcomeGone: ["It ended, and its companion with it", "它已结束,其伴随程序也已结束"],
+  keptText: ["What you changed here was not sent. It stays below until you leave this page.", "您在此处的改动没有发送,离开此页之前保留在下方。"],
+  someone: ["somebody", "某人"],
+  attached: ["Attached: {0}", "已连接:{0}"],
+  nobodyAttached: ["No agent is attached. In this folder start gemini or qwen (there once: /ide enable), or claude --ide.", "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。"],
+  nextOne: ["Next", "下一个"],
 } as const;
 
 export type Word = keyof typeof TABLE;

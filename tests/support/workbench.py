@@ -6,11 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from playwright.async_api import Browser as AsyncBrowser
+from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
@@ -111,17 +113,37 @@ def workbench(folder: Path, workspace: Path, script: str, *arguments: str) -> Ge
 @contextmanager
 def chromium() -> Generator[Browser]:
     """Start a headless Chromium: the one on PATH, or the one that ``make peers`` has unpacked."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    environment = dict(os.environ)
-    if program is None:
-        program = str(UNPACKED / "chromium")
-        environment["LD_LIBRARY_PATH"] = str(UNPACKED / "al2023" / "lib")
+    program, environment = _program()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS], env={**environment})
         try:
             yield browser
         finally:
             browser.close()
+
+
+@asynccontextmanager
+async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
+    """Start the Chromium of :func:`chromium` for a test that has an event loop of its own."""
+    program, environment = _program()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program, args=[*ARGUMENTS], env={**environment}
+        )
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+def _program() -> tuple[str, dict[str, str]]:
+    """Return the browser and its environment."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    environment = dict(os.environ)
+    if program is None:
+        program = str(UNPACKED / "chromium")
+        environment["LD_LIBRARY_PATH"] = str(UNPACKED / "al2023" / "lib")
+    return program, environment
 
 
 def desktop(browser: Browser) -> BrowserContext:

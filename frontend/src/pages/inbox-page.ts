@@ -1,13 +1,23 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
-import { factsOf } from "../question.ts";
-import { visibleLine } from "../safe.ts";
+import { factsOf, shownPath } from "../question.ts";
+import { visible, visibleLine } from "../safe.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
+import type { Outcome, ReviewStore, Waiting } from "../reviews.ts";
 import { PageElement, isForPage } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
+import { folderOf, outcomeText } from "../parts/review-card.ts";
 import "../parts/question-card.ts";
+
+/** Something that waits or waited: a question of a task, or a review or question of a companion. */
+interface Item {
+  key: string;
+  question?: Question;
+  review?: Waiting;
+  isAnswered: boolean;
+}
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
 
@@ -15,11 +25,14 @@ const keyOf = (question: Question): string => `${question.task.id}/${question.ca
 @customElement("isthmus-inbox")
 export class InboxPage extends PageElement {
   @property({ attribute: false }) store!: TaskStore;
+  @property({ attribute: false }) reviews!: ReviewStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) version = 0;
   @state() private chosen = "";
   @state() private isOpen = false;
-  #shown: { key: string; question: Question; isAnswered: boolean }[] = [];
+  #shown: Item[] = [];
+  /** The review that is kept in view after its end, so that it is seen how it ended. */
+  #kept = "";
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -32,17 +45,19 @@ export class InboxPage extends PageElement {
   }
 
   override willUpdate(): void {
-    const waiting = new Map(this.store.questions.map((question) => [keyOf(question), question]));
+    const waiting = new Map<string, Item>();
+    for (const question of this.store.questions) waiting.set(keyOf(question), { key: keyOf(question), question, isAnswered: false });
+    for (const review of this.reviews.waiting) waiting.set(review.key, { key: review.key, review, isAnswered: false });
     for (const item of this.#shown) {
-      const question = waiting.get(item.key);
-      item.isAnswered = question === undefined;
-      if (question) item.question = question;
+      const found = waiting.get(item.key);
+      if (!found && !item.isAnswered && item.review && item.key === this.chosen) this.#kept = item.key;
+      Object.assign(item, found ?? { isAnswered: true });
     }
     const known = new Set(this.#shown.map((item) => item.key));
-    const added = [...waiting].filter(([key]) => !known.has(key)).map(([key, question]) => ({ key, question, isAnswered: false }));
+    const added = [...waiting].filter(([key]) => !known.has(key)).map(([, item]) => item);
     // New ones go below what is being read: nothing moves under the reader's eyes.
     this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
-    if (!this.#shown.some((item) => item.key === this.chosen && !item.isAnswered)) {
+    if (!this.#shown.some((item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept))) {
       const next = this.#shown.find((item) => !item.isAnswered);
       if (!next) this.isOpen = false;
       this.chosen = next?.key ?? "";
@@ -56,14 +71,14 @@ export class InboxPage extends PageElement {
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
         <div class="head"><h1>${t("inbox")}</h1><span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span></div>
         <ul class="scroll">
-          ${open.map((item) => this.#row(item.key, item.question, false))}
+          ${open.map((item) => this.#anyRow(item))}
           ${answered.length ? html`<li class="sect">${t("answeredElsewhere")}</li>` : nothing}
-          ${answered.map((item) => this.#row(item.key, item.question, true))}
-          ${!this.#shown.length && this.store.isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
+          ${answered.map((item) => this.#anyRow(item))}
+          ${!this.#shown.length && this.#isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
         </ul>
       </section>
       <main class="pane surface ${this.isOpen ? "" : "behind"}">
-        ${chosen && !chosen.isAnswered ? html`
+        ${chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && !chosen.isAnswered ? html`
           <div class="head">
             <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
             <a class="cut" href="/ui/task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
@@ -72,8 +87,60 @@ export class InboxPage extends PageElement {
           </div>
           <isthmus-question .call=${chosen.question.call} .taskId=${chosen.question.task.id} .workspace=${chosen.question.task.workspace}
             ?isOff=${!this.store.isReached} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>`
-        : html`<div class="empty big"><p>${this.#shown.length ? t("chooseQuestion") : this.store.isLoaded ? t("emptyInbox") : t("connecting")}</p></div>`}
+        : html`<div class="empty big"><p>${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}</p>${this.#agents()}</div>`}
       </main>`;
+  }
+
+  get #isLoaded(): boolean {
+    return this.store.isLoaded || this.reviews.isLoaded;
+  }
+
+  /** The agents that are attached to companions; how to attach one, on the page of a companion. */
+  #agents() {
+    if (!this.reviews.isLoaded || (!this.reviews.agents.length && this.store.isLoaded)) return nothing;
+    const names = this.reviews.agents.map((name) => visibleLine(name, 60)).join(", ");
+    return html`<p class="t3 sm" dir="auto">${names ? t("attached", names) : t("nobodyAttached")}</p>`;
+  }
+
+  #review(item: Waiting, hasEnded: boolean, open: Item[]) {
+    return html`
+      <div class="head">
+        <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
+        <span class="cut" dir="auto">${visibleLine(item.agent, 80)}</span>
+        ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${age(item.at, this.now)}</span>`}
+        <span class="right xs t3 num">${hasEnded ? (open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing)
+          : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`}</span>
+      </div>
+      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} @ended=${this.#ended}></isthmus-review>`;
+  }
+
+  /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */
+  #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
+    const { key, outcome, isLate } = event.detail, item = this.#shown.find((one) => one.key === key);
+    if (item) item.isAnswered = true;
+    if (outcome) this.reviews.note(outcome);
+    else this.reviews.refresh();
+    const next = this.#shown.find((one) => !one.isAnswered);
+    if (isLate || outcome?.problem || !next) this.#kept = key;
+    else if (key === this.chosen) this.chosen = next.key;
+    this.requestUpdate();
+  };
+
+  #choose(item: Item | undefined): void {
+    if (item) this.chosen = item.key;
+  }
+
+  #anyRow(item: Item) {
+    const { review, question, isAnswered } = item;
+    if (!review) return question ? this.#row(item.key, question, isAnswered) : nothing;
+    const isChosen = item.key === this.chosen;
+    const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
+    return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
+      <button class="cover" ?disabled=${isAnswered} @click=${() => { this.chosen = item.key; this.isOpen = true; }}>
+        <span class="from"><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span>
+        <span class="what cut" dir="auto">${what}</span>
+        <span class="peek cut" dir="auto">${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span>
+      </button></li>`;
   }
 
   #row(key: string, { task, call }: Question, isAnswered: boolean) {
@@ -91,8 +158,7 @@ export class InboxPage extends PageElement {
     if (!isForPage(event)) return;
     const open = this.#shown.filter((item) => !item.isAnswered), at = open.findIndex((item) => item.key === this.chosen);
     if (event.key === "j" || event.key === "k") {
-      const next = open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))];
-      if (next) this.chosen = next.key;
+      this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
     } else if (event.key === "Escape" && this.isOpen) this.isOpen = false;
     else return;
     event.preventDefault();

@@ -62,7 +62,7 @@ class CompanionQuestions:
         one_line = visible(" ".join(without_control_characters(title).split()))  # clients choose their names
         if (client_id, about) in self._allowed:
             return True
-        question = self._table.ask(client, one_line, text, self._clock())
+        question = self._table.ask(client, one_line, text, self._clock(), time.time())
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
         in_editor = asyncio.create_task(self._ask_in_editor(question))
         self._tasks.add(in_editor)

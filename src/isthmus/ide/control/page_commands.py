@@ -7,6 +7,7 @@ If the file or the text to accept has changed since, or it has ended, nothing is
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from isthmus.encoding.codec import JsonObject
@@ -36,11 +37,18 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "agent": review.title,
                 "opened": review.opened,
                 "shown": queue.is_visible(review),
+                "new": not Path(review.target).exists(),
             }
             for review in companion.reviews.all()
         ],
         "questions": [
-            {"id": question.id, "agent": question.client, "title": question.title, "text": question.text}
+            {
+                "id": question.id,
+                "agent": question.client,
+                "title": question.title,
+                "text": question.text,
+                "opened": question.asked,
+            }
             for question in asking.open_questions
         ],
         "ended": [asdict(outcome) for outcome in ended],

@@ -53,7 +53,7 @@ class ClientQuestion:
 
     ``id`` is short, because users type it, and not reused for the next :data:`REMEMBERED_IDS` questions. ``client`` is
     the client's name, ``title`` one line, ``text`` the details in any length. ``deadline`` is in seconds of the
-    caller's clock.
+    caller's clock, ``asked`` the Unix time in seconds of the request.
     """
 
     id: str
@@ -62,6 +62,7 @@ class ClientQuestion:
     text: str
     deadline: float
     state: QuestionState = field(default_factory=Unanswered)
+    asked: float = field(default=0.0, compare=False)
 
     @property
     def is_open(self) -> bool:
@@ -103,8 +104,8 @@ class QuestionTable:
         """Return an open question, or None."""
         return self._open.get(question_id)
 
-    def ask(self, client: str, title: str, text: str, now: float) -> ClientQuestion:
-        """Add a question.
+    def ask(self, client: str, title: str, text: str, now: float, asked: float = 0.0) -> ClientQuestion:
+        """Add a question; ``asked`` is the Unix time in seconds.
 
         Raises:
             TooManyQuestionsError: 20 questions are waiting.
@@ -114,7 +115,7 @@ class QuestionTable:
         while (question_id := self._new_id()) in self._used or question_id in self._open:
             pass
         self._used.append(question_id)
-        question = ClientQuestion(question_id, client, title, text, now + PATIENCE_SECONDS)
+        question = ClientQuestion(question_id, client, title, text, now + PATIENCE_SECONDS, asked=asked)
         self._open[question.id] = question
         return question
 

@@ -1,0 +1,161 @@
+// Reviews and questions of companions: agents of other kinds that show their edits to the user (docs/reference/workbench.md).
+
+import { ApiError, api } from "./session.ts";
+
+const SHOWN_MS = 1_000;
+const HIDDEN_MS = 10_000;
+
+/** How a review or question ended, and by whom. `at` is in milliseconds. */
+export interface Outcome {
+  id: string;
+  about: string;
+  agent: string;
+  decision: "accepted" | "rejected" | "closed" | "yes" | "session" | "no";
+  by: string;
+  at: number;
+  problem: string;
+}
+
+/** A review or question that waits. `at` is in milliseconds, 0 if it is not known; `about` is a path or a title. */
+export interface Waiting {
+  key: string;
+  kind: "review" | "question";
+  agent: string;
+  about: string;
+  text: string;
+  at: number;
+  isNew: boolean;
+  isQueued: boolean;
+  folders: string[];
+}
+
+/** The texts of a review; `old` is null for a new file. `state` stands for what is shown. */
+export interface Detail {
+  id: string;
+  file: string;
+  agent: string;
+  old: string | null;
+  new: string;
+  state: string;
+}
+
+interface Companion {
+  id: string;
+  editor: string;
+  folders: string[];
+  agents: string[];
+  reviews: { id: string; file: string; agent: string; opened: number; shown: boolean; new: boolean }[];
+  questions: { id: string; agent: string; title: string; text: string; opened: number }[];
+  ended: Outcome[];
+}
+
+export class ReviewStore extends EventTarget {
+  waiting: Waiting[] = [];
+  agents: string[] = [];
+  folders: string[] = [];
+  isReached = true;
+  isLoaded = false;
+  #outcomes = new Map<string, Outcome>();
+  #timer = 0;
+  #last = "";
+  #asking: Promise<void> | undefined;
+  #isStopped = true;
+
+  start(): void {
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
+    document.addEventListener("visibilitychange", this.refresh);
+    addEventListener("online", this.refresh);
+    this.refresh();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    document.removeEventListener("visibilitychange", this.refresh);
+    removeEventListener("online", this.refresh);
+  }
+
+  outcome(key: string): Outcome | undefined {
+    return this.#outcomes.get(key);
+  }
+
+  note(outcome: Outcome): void {
+    this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
+    this.refresh();
+  }
+
+  refresh = (): void => {
+    clearTimeout(this.#timer);
+    if (this.#isStopped) return;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+      if (!this.#isStopped) this.#timer = window.setTimeout(this.refresh, document.hidden ? HIDDEN_MS : SHOWN_MS);
+    });
+  };
+
+  async #ask(): Promise<void> {
+    try {
+      const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
+      const said = JSON.stringify(companions), hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
+      this.isReached = this.isLoaded = true;
+      if (!hasChanged) return;
+      this.#last = said;
+      this.#take(companions);
+      this.#tell();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) {
+        this.stop();
+        this.dispatchEvent(new Event("refused"));
+      } else if (this.isReached) {
+        this.isReached = false;
+        this.#tell();
+      }
+    }
+  }
+
+  #take(companions: Companion[]): void {
+    this.agents = companions.flatMap((one) => one.agents);
+    this.folders = companions.flatMap((one) => one.folders);
+    this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
+      ...reviews.map((one): Waiting => ({
+        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, folders,
+      })),
+      ...questions.map((one): Waiting => ({
+        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, folders,
+      })),
+    ]).sort((one, other) => other.at - one.at);
+    for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
+  }
+
+  #tell(): void {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+export function loadReview(key: string): Promise<Detail> {
+  return api<Detail>("GET", `reviews/${encodeURIComponent(key)}`);
+}
+
+/** The answer to a decision: how it ended, or that something else was seen than what is there. */
+export type Decided = { is: "ended"; outcome: Outcome | null; isLate: boolean } | { is: "changed" };
+
+async function decided(name: string, body: unknown): Promise<Decided> {
+  try {
+    const { outcome } = await api<{ outcome: Outcome }>("POST", name, body);
+    return { is: "ended", outcome, isLate: false };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    if (error.body.changed === true) return { is: "changed" };
+    return { is: "ended", outcome: (error.body.outcome as Outcome | null | undefined) ?? null, isLate: true };
+  }
+}
+
+/** Accept or reject a review. Throws an ApiError if it is refused or the server is not reached. */
+export function decideReview(key: string, decision: "accept" | "reject", state: string, content?: string): Promise<Decided> {
+  return decided(`reviews/${encodeURIComponent(key)}`, { decision, state, ...(content === undefined ? {} : { content }) });
+}
+
+export function answerQuestion(key: string, answer: "yes" | "session" | "no"): Promise<Decided> {
+  return decided(`questions/${encodeURIComponent(key)}`, { answer });
+}
