@@ -80,8 +80,11 @@ export class ReviewStore extends EventTarget {
     return this.#outcomes.get(key);
   }
 
+  /** Take the outcome that the server answered; an older answer under way does not bring the review back. */
   note(outcome: Outcome): void {
     this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
+    this.waiting = this.waiting.filter((one) => one.key !== outcome.id);
+    this.#tell();
     this.refresh();
   }
 
@@ -117,6 +120,7 @@ export class ReviewStore extends EventTarget {
   #take(companions: Companion[]): void {
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
+    for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
     this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({
         key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, folders,
@@ -124,8 +128,7 @@ export class ReviewStore extends EventTarget {
       ...questions.map((one): Waiting => ({
         key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, folders,
       })),
-    ]).sort((one, other) => other.at - one.at);
-    for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
+    ]).filter((one) => !this.#outcomes.has(one.key)).sort((one, other) => other.at - one.at);
   }
 
   #tell(): void {

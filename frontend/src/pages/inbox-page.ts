@@ -57,8 +57,8 @@ export class InboxPage extends PageElement {
     const added = [...waiting].filter(([key]) => !known.has(key)).map(([, item]) => item);
     // New ones go below what is being read: nothing moves under the reader's eyes.
     this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
-    if (!this.#shown.some((item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept))) {
-      const next = this.#shown.find((item) => !item.isAnswered);
+    const next = this.#shown.find((item) => !item.isAnswered);
+    if (!this.#shown.some((item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)))) {
       if (!next) this.isOpen = false;
       this.chosen = next?.key ?? "";
     }
@@ -118,11 +118,9 @@ export class InboxPage extends PageElement {
   #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
     const { key, outcome, isLate } = event.detail, item = this.#shown.find((one) => one.key === key);
     if (item) item.isAnswered = true;
+    if (isLate || outcome?.problem) this.#kept = key;
     if (outcome) this.reviews.note(outcome);
     else this.reviews.refresh();
-    const next = this.#shown.find((one) => !one.isAnswered);
-    if (isLate || outcome?.problem || !next) this.#kept = key;
-    else if (key === this.chosen) this.chosen = next.key;
     this.requestUpdate();
   };
 

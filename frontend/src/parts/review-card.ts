@@ -40,6 +40,7 @@ export class ReviewCard extends PageElement {
   @state() private isRead = false;
   @query("isthmus-diff") private diff: DiffElement | null | undefined;
   #timer = 0;
+  #wasSent = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -57,7 +58,7 @@ export class ReviewCard extends PageElement {
     if (changed.has("item") && before?.key !== this.item.key) {
       this.detail = undefined;
       this.sending = this.problem = "";
-      this.isEditing = this.isEdited = false;
+      this.isEditing = this.isEdited = this.#wasSent = false;
       this.#unread();
       if (this.item.kind === "review" && !this.hasEnded) void this.#load();
       else this.#read();
@@ -103,8 +104,8 @@ export class ReviewCard extends PageElement {
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
         <dl class="facts">
-          <dt>${t("touches")}</dt><dd dir="auto">${t("agentWrites", agent)}</dd>
-          <dt>${t("covers")}</dt><dd>${t("reviewCovers")}</dd>
+          <dt>${t("touches")}</dt><dd><code dir="auto">${visible(item.about)}</code></dd>
+          <dt>${t("covers")}</dt><dd dir="auto">${t("reviewCovers", agent)}</dd>
         </dl>
       </div>
       ${this.#notice()}
@@ -147,7 +148,7 @@ export class ReviewCard extends PageElement {
 
   #notice() {
     if (this.hasEnded) {
-      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
+      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.#wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
     }
     return this.item.isQueued ? html`<p class="ended" role="status">${t("queuedReview")}</p>` : nothing;
   }
@@ -186,6 +187,7 @@ export class ReviewCard extends PageElement {
 
   #take(said: Decided, key: string): void {
     if (said.is === "ended") {
+      if (key === this.item.key) this.#wasSent = !said.isLate;
       this.dispatchEvent(new CustomEvent("ended", { detail: { key, ...said }, bubbles: true, composed: true }));
       return;
     }

@@ -149,8 +149,10 @@ async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
         BadInputError: it is not built.
     """
     from isthmus.a2a.server.users_file import FILE, UsersFile
+    from isthmus.app.running_companions import RunningCompanions
     from isthmus.web.bundle import BundleMissingError, read_bundle
     from isthmus.web.pages import WorkbenchPages
+    from isthmus.web.reviews import ReviewsApi
 
     try:
         bundle = await asyncio.to_thread(read_bundle)
@@ -158,7 +160,8 @@ async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
         raise BadInputError(str(error)) from error
     folders = dict.fromkeys(str(folder.resolve()) for folder in (setup.workspace, *settings.allowed_workspaces))
     name = "Isthmus" if settings.agent is None else settings.agent.title
-    return WorkbenchPages(bundle, UsersFile(setup.data_dir / FILE), name, tuple(folders))
+    users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
+    return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
 
 
 def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":

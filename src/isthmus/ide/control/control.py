@@ -212,6 +212,8 @@ class ControlServer:
         )
         if reason is not None:
             reason = f"it runs below {reason}, an agent that is attached to this companion"
+        elif not process_is_alive(pid):
+            reason = "it has ended"
         else:
             attached = self.agents | await asyncio.to_thread(lineage.connected_agents, self._ports)
             reason = await asyncio.to_thread(lineage.doubt_about, pid, attached - {pid})

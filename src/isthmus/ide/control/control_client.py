@@ -106,6 +106,17 @@ def ask(companion: RunningCompanion, command: str, *, wait_seconds: float = 0.0,
     Raises:
         RefusedError: the companion refused, or does not answer.
     """
+    return ask_within(ANSWER_SECONDS + wait_seconds, companion, command, arguments)
+
+
+def ask_within(
+    seconds: float, companion: RunningCompanion, command: str, arguments: Mapping[str, object]
+) -> JsonObject:
+    """Send a command and return its result within ``seconds``; arguments that are None are left out.
+
+    Raises:
+        RefusedError: the companion refused, or does not answer in time.
+    """
     request = {name: value for name, value in arguments.items() if value is not None}
     line = json.dumps(request | {"command": command, "token": companion.token}).encode() + b"\n"
     if len(line) > MAXIMUM_LINE_BYTES:
@@ -115,7 +126,7 @@ def ask(companion: RunningCompanion, command: str, *, wait_seconds: float = 0.0,
         )
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(ANSWER_SECONDS + wait_seconds)
+            connection.settimeout(seconds)
             connection.connect(companion.socket)
             connection.sendall(line)
             with connection.makefile("rb") as answers:

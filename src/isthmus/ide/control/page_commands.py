@@ -25,6 +25,7 @@ MAXIMUM_NAME: Final = 60
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews without their texts, the open questions, and the newest ones that have ended."""
     queue, asking = companion.queue, companion.asking
+    pids = {client.id: client.pid for client in companion.clients}
     ended = sorted((*queue.outcomes.all, *asking.outcomes.all), key=lambda outcome: outcome.at)
     return {
         "editor": companion.editor.identity.display_name,
@@ -35,6 +36,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "id": review.id,
                 "file": review.file_path,
                 "agent": review.title,
+                "pid": pids.get(review.owner),
                 "opened": review.opened,
                 "shown": queue.is_visible(review),
                 "new": not Path(review.target).exists(),
