@@ -127,9 +127,7 @@ async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
     """Start the Chromium of :func:`chromium` for a test that has an event loop of its own."""
     program, environment = _program()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
-            executable_path=program, args=[*ARGUMENTS], env={**environment}
-        )
+        browser = await playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS], env={**environment})
         try:
             yield browser
         finally:

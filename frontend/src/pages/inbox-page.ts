@@ -58,6 +58,7 @@ export class InboxPage extends PageElement {
     // New ones go below what is being read: nothing moves under the reader's eyes.
     this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
     const next = this.#shown.find((item) => !item.isAnswered);
+    if (this.chosen !== this.#kept) this.#kept = "";
     if (!this.#shown.some((item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)))) {
       if (!next) this.isOpen = false;
       this.chosen = next?.key ?? "";
@@ -118,7 +119,7 @@ export class InboxPage extends PageElement {
   #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
     const { key, outcome, isLate } = event.detail, item = this.#shown.find((one) => one.key === key);
     if (item) item.isAnswered = true;
-    if (isLate || outcome?.problem) this.#kept = key;
+    this.#kept = isLate || outcome?.problem ? key : "";
     if (outcome) this.reviews.note(outcome);
     else this.reviews.refresh();
     this.requestUpdate();
@@ -134,7 +135,7 @@ export class InboxPage extends PageElement {
     const isChosen = item.key === this.chosen;
     const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
-      <button class="cover" ?disabled=${isAnswered} @click=${() => { this.chosen = item.key; this.isOpen = true; }}>
+      <button class="cover" @click=${() => { this.chosen = item.key; this.#kept = isAnswered ? item.key : ""; this.isOpen = true; }}>
         <span class="from"><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span>
         <span class="what cut" dir="auto">${what}</span>
         <span class="peek cut" dir="auto">${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span>

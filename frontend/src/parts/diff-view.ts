@@ -38,7 +38,12 @@ export class DiffElement extends LitElement {
   }
 
   undo(): void {
-    this.text = this.newText;
+    this.edit(this.newText);
+  }
+
+  /** Replace what will be written. */
+  edit(text: string): void {
+    this.text = text;
     this.#draw();
     this.#tell();
   }

@@ -12,6 +12,8 @@ import "./diff-view.ts";
 
 /** Clicks and keys count once the card was visible for this long, so that none decides what was not meant. */
 const READ_MS = 400;
+/** What the user has typed into reviews that are not in view. */
+const DRAFTS = new Map<string, { detail: Detail; text: string }>();
 
 export function outcomeText(outcome: Outcome | undefined): string {
   if (!outcome) return t("outcomeGone");
@@ -51,21 +53,39 @@ export class ReviewCard extends PageElement {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
     clearTimeout(this.#timer);
+    this.#keep(this.item.key);
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
     const before = changed.get("item") as Waiting | undefined;
     if (changed.has("item") && before?.key !== this.item.key) {
+      if (before) this.#keep(before.key);
       this.detail = undefined;
       this.sending = this.problem = "";
       this.isEditing = this.isEdited = this.#wasSent = false;
       this.#unread();
+      this.#restore();
       if (this.item.kind === "review" && !this.hasEnded) void this.#load();
       else this.#read();
     } else if (before?.isQueued && !this.item.isQueued) {
       void this.#load();  // the change before it is written by now
     }
     if (this.hasEnded) this.sending = "";
+  }
+
+  #keep(key: string): void {
+    if (this.isEdited && this.detail && this.diff && !this.#wasSent) DRAFTS.set(key, { detail: this.detail, text: this.diff.text });
+    else DRAFTS.delete(key);
+  }
+
+  #restore(): void {
+    const key = this.item.key, draft = DRAFTS.get(key);
+    if (!draft) return;
+    this.detail = draft.detail;
+    this.isEditing = this.isEdited = true;
+    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => {
+      if (key === this.item.key) this.diff?.edit(draft.text);
+    });
   }
 
   #unread(): void {

@@ -63,7 +63,9 @@ _ADDRESS_HELP = (
     cls=JsonErrorGroup,
     invoke_without_command=True,
 )
-@click.option("--editor", type=EditorName(["nvim", "jupyter", "web", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP)
+@click.option(
+    "--editor", type=EditorName(["nvim", "jupyter", "web", "headless", "stdio"]), help=_EDITOR_HELP + _STDIO_HELP
+)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option(
     "--open", "opened", metavar="FILE[:LINE[:CHAR]]", multiple=True, help="Open a file; the last one gets the focus."

@@ -19,7 +19,7 @@ from isthmus.a2a.server.auth import Principal, Refusal, RequestGate
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.users import UserTable
 from isthmus.encoding.json_text import encode
-from isthmus.web.bundle import HEADERS, ROOT, read_bundle
+from isthmus.web.bundle import HEADERS, ROOT, Bundle, read_bundle
 from isthmus.web.pages import WorkbenchPages
 from isthmus.web.pairing import PairingCodes
 from isthmus.web.reviews import Companions, ReviewsApi
@@ -51,10 +51,17 @@ class DevicesInMemory:
 
 
 class CompanionSite:
-    """ASGI application of a companion's workbench at ``url``, which ends without a slash."""
+    """ASGI application of a companion's workbench at ``url``, which ends without a slash. ``read`` reads the files."""
 
-    def __init__(self, companions: Companions, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        companions: Companions,
+        url: str,
+        clock: Callable[[], float] = time.monotonic,
+        read: Callable[[], Bundle] = read_bundle,
+    ) -> None:
         self._url = url
+        self._read = read
         self._clock = clock
         self._codes = PairingCodes()
         self._devices = DevicesInMemory()
@@ -95,7 +102,7 @@ class CompanionSite:
         """Return the pages, whose files are read at the first request: most companions never get one."""
         async with self._reading:
             if self._pages is None:
-                bundle = await asyncio.to_thread(read_bundle)
+                bundle = await asyncio.to_thread(self._read)
                 self._pages = WorkbenchPages(
                     bundle,
                     self._devices,

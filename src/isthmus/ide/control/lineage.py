@@ -74,12 +74,17 @@ def process_of_connection(client: int, server: int) -> int | None:
     """
     import psutil
 
+    ports = (client, server)
     with suppress(psutil.Error, OSError):
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                for found in process.net_connections(kind="tcp"):
-                    if found.laddr and found.raddr and (found.laddr.port, found.raddr.port) == (client, server):
-                        return process.pid
+        for found in psutil.net_connections("tcp"):
+            if found.laddr and found.raddr and (found.laddr.port, found.raddr.port) == ports:
+                return found.pid
+        return None
+    for process in psutil.process_iter():  # macOS tells only the superuser of all processes at once
+        with suppress(psutil.Error):
+            for found in process.net_connections(kind="tcp"):
+                if found.laddr and found.raddr and (found.laddr.port, found.raddr.port) == ports:
+                    return process.pid
     return None
 
 

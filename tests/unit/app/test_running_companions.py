@@ -1,0 +1,191 @@
+"""Reviews of running companions in the page of another server: over the control channel, with the rules of devices."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.application import application
+from isthmus.a2a.server.users_file import UsersFile
+from isthmus.app.running_companions import RunningCompanions
+from isthmus.editors.headless import HeadlessEditor
+from isthmus.ide.companion import Companion
+from isthmus.ide.control import lineage
+from isthmus.ide.control.control import ControlServer
+from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.web.bundle import Bundle
+from isthmus.web.pages import WorkbenchPages
+from isthmus.web.reviews import CompanionRefusedError, NoSuchCompanionError, ReviewsApi
+from support.companion_recorder import Recorder
+from support.memory_agent import MemoryAgent
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def client() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def companion(workspace: Path, tmp_path: Path, client: Recorder) -> Companion:
+    found = Companion(HeadlessEditor((str(workspace),)), kept=KeptTexts(tmp_path / "kept"))
+    found.attach(client)
+    return found
+
+
+@asynccontextmanager
+async def announced(companion: Companion, folder: Path, *, allows: bool = True) -> AsyncGenerator[ControlServer]:
+    """Run the control channel of a companion."""
+    server = ControlServer(companion, folder, allow_agent_accept=allows)
+    await server.start()
+    server.announce(("/work",), (1,), {}, "")
+    try:
+        yield server
+    finally:
+        await server.stop()
+        await server.cut_off()
+
+
+@pytest.fixture
+async def pages(tmp_path: Path, companion: Companion) -> AsyncIterator[WorkbenchPages]:
+    async with announced(companion, tmp_path / "runtime"):
+        api = ReviewsApi(RunningCompanions(tmp_path / "runtime"))
+        yield WorkbenchPages(Bundle({}), UsersFile(tmp_path / "users.json"), "Isthmus", reviews=api)
+
+
+@pytest.fixture
+async def http(pages: WorkbenchPages) -> AsyncIterator[httpx2.AsyncClient]:
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80/ui/api/") as found:
+        yield found
+
+
+async def paired(http: httpx2.AsyncClient, pages: WorkbenchPages, user: str = "") -> dict[str, str]:
+    code = pages.codes.short(user, pages.clock()).text
+    token = (await http.post("pair", json={"code": code, "device": "A phone"})).json()["token"]
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_a_device_accepts_a_review_and_the_next_device_learns_of_it(
+    http: httpx2.AsyncClient, pages: WorkbenchPages, companion: Companion, client: Recorder, workspace: Path
+) -> None:
+    head = await paired(http, pages)
+    assert (await http.get("session", headers=head)).json()["reviews"]
+    await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+    (found,) = (await http.get("reviews", headers=head)).json()["companions"]
+    (listed,) = found["reviews"]
+    assert listed["id"].startswith(f"{os.getpid()}.")
+    path = f"reviews/{listed['id']}"
+    seen = (await http.get(path, headers=head)).json()
+    assert (seen["id"], seen["old"], seen["new"]) == (listed["id"], None, "new\n")
+    stale = await http.post(path, headers=head, json={"decision": "accept", "state": "of another text"})
+    assert (stale.status_code, stale.json()["changed"]) == (409, True)
+    accepted = await http.post(path, headers=head, json={"decision": "accept", "state": seen["state"]})
+    assert (accepted.status_code, accepted.json()["outcome"]["by"]) == (200, "A phone")
+    assert len(client.decisions) == 1
+    late = await http.post(path, headers=head, json={"decision": "reject"})
+    assert (late.status_code, late.json()["outcome"]["by"]) == (409, "A phone")
+    assert (await http.get(path, headers=head)).status_code == 409
+    (found,) = (await http.get("reviews", headers=head)).json()["companions"]
+    assert [ended["id"] for ended in found["ended"]] == [listed["id"]]
+
+
+async def test_reviews_are_the_owners_and_only_devices_answer(
+    http: httpx2.AsyncClient, pages: WorkbenchPages, companion: Companion, client: Recorder, workspace: Path
+) -> None:
+    review = await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+    path, reject = f"reviews/{os.getpid()}.{review.id}", {"decision": "reject"}
+    assert (await http.get("reviews")).status_code == 401
+    assert (await http.post(path, json=reject)).status_code == 401
+    other = await paired(http, pages, "alice")
+    assert not (await http.get("session", headers=other)).json()["reviews"]
+    assert (await http.get("reviews", headers=other)).status_code == 403
+    assert (await http.post(path, headers=other, json=reject)).status_code == 403
+    from_file = {"Authorization": "Bearer owner-token"}
+    refused = await http.post(path, headers=from_file, json=reject)
+    assert (refused.status_code, "token of a device" in refused.json()["error"]) == (403, True)
+    foreign = {**await paired(http, pages), "Origin": "http://evil.test"}
+    assert (await http.post(path, headers=foreign, json=reject)).status_code == 403
+    assert client.decisions == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "reviews/{id}", "{", 400),
+        ("POST", "reviews/{id}", "[]", 400),
+        ("POST", "reviews/{id}", '{"decision": "accept"}', 400),
+        ("POST", "reviews/{id}", '{"decision": "accept", "state": "", "content": 1}', 400),
+        ("POST", "questions/{id}", '{"answer": true}', 400),
+        ("POST", "reviews", "{}", 404),
+        ("POST", "reviews/1", "{}", 404),
+        ("GET", "questions", "", 404),
+        ("DELETE", "reviews/{id}", "", 404),
+        ("GET", "reviews/0.x", "", 404),
+        ("POST", "reviews/0.x", '{"decision": "reject"}', 404),
+    ],
+)
+async def test_bad_requests_are_refused(
+    http: httpx2.AsyncClient, pages: WorkbenchPages, method: str, path: str, body: str, status: int
+) -> None:
+    head = await paired(http, pages)
+    answer = await http.request(method, path.format(id=f"{os.getpid()}.x"), headers=head, content=body)
+    assert (answer.status_code, bool(answer.json()["error"])) == (status, True)
+
+
+async def test_reviews_of_the_servers_own_agent_are_left_out(
+    companion: Companion, tmp_path: Path, workspace: Path
+) -> None:
+    own = Recorder("own", pid=os.getpid())
+    companion.attach(own)
+    await companion.open_diff(own, str(workspace / "a.py"), "new\n")
+    async with announced(companion, tmp_path / "runtime"):
+        (found,) = await RunningCompanions(tmp_path / "runtime").waiting()
+    assert found["reviews"] == []
+    with pytest.raises(NoSuchCompanionError):
+        await RunningCompanions(tmp_path / "runtime").ask(found["id"], "waiting", {})
+
+
+async def test_a_server_that_the_user_may_not_have_started_is_refused(
+    companion: Companion, client: Recorder, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def doubt(pid: int, agents: Iterable[int]) -> str:
+        return "it has no terminal"
+
+    monkeypatch.setattr(lineage, "doubt_about", doubt)
+    review = await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+    wanted = {"id": review.id, "decision": "reject", "by": "me"}
+    async with announced(companion, tmp_path / "runtime", allows=False):
+        running = RunningCompanions(tmp_path / "runtime")
+        with pytest.raises(CompanionRefusedError, match="it has no terminal"):
+            await running.ask(str(os.getpid()), "decide", wanted)
+        assert len((await running.waiting())[0]["reviews"]) == 1
+    assert client.decisions == []
+
+
+async def test_a_browser_that_an_agent_started_is_refused(
+    companion: Companion, client: Recorder, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_doubt(pid: int, agents: Iterable[int]) -> None:
+        """Ignore the terminal: these tests may run in one or without one."""
+
+    monkeypatch.setattr(lineage, "doubt_about", no_doubt)
+    review = await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+    wanted = {"id": review.id, "decision": "reject", "by": "me"}
+    command, environment = [sys.executable, "-ISc", "input()"], {**os.environ, "GEMINI_CLI": "1"}
+    async with announced(companion, tmp_path / "runtime", allows=False):
+        running = RunningCompanions(tmp_path / "runtime")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as browser:
+            with pytest.raises(CompanionRefusedError, match=r"started by an agent .*GEMINI_CLI"):
+                await running.ask(str(os.getpid()), "decide", {**wanted, "browser": browser.pid})
+            browser.kill()
+        assert client.decisions == []
+        await running.ask(str(os.getpid()), "decide", wanted)
+    assert len(client.decisions) == 1
