@@ -20,9 +20,7 @@ def write_file(path: Path, content: str) -> Call:
     return Call("write_file", {"file_path": str(path), "content": content})
 
 
-async def test_edits_of_gemini_cli_are_changed_in_the_browser_and_shown_when_answered_elsewhere(
-    workspace: Path,
-) -> None:
+async def test_edits_of_gemini_cli_are_answered_in_the_browser_and_elsewhere(workspace: Path) -> None:
     file = workspace / "a.py"
     file.write_bytes(BEFORE.encode())
     with companion_program(workspace, "--open", "a.py", command=("companion", "--editor", "web")) as companion:

@@ -23,7 +23,7 @@ LOOK_SECONDS: Final = 2.0
 
 
 class RunningCompanions:
-    """The running companions, as :class:`isthmus.web.reviews.Companions`; found in ``folder``, by default this user's."""
+    """The running companions, as :class:`isthmus.web.reviews.Companions`; ``folder`` has their files."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

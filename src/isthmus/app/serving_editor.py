@@ -20,7 +20,10 @@ NEXT_STEP = (
 """Advice for a user at a terminal, printed below the line that reports that the companion is ready."""
 ALONE = ("web", "headless")
 """Names of the editors without a program of their own."""
-PAGE = "Review edits in your browser: {link}\nThe link lets one browser in, within ten minutes; for another one: isthmus ide page"
+PAGE = (
+    "Review edits in your browser: {link}\n"
+    "The link lets one browser in, within ten minutes; for another one: isthmus ide page"
+)
 
 
 async def serve_editor(editor: "Editor", name: str, options: "CompanionOptions", *, as_json: bool) -> None:

@@ -43,8 +43,8 @@ class EditorName(click.Choice[str]):
 
 
 _EDITOR_HELP = (
-    "The editor to serve. web: a page in your browser; headless: commands of `isthmus ide` alone. Default: by --address; "
-    "nvim in a Neovim terminal ($NVIM), else web."
+    "The editor to serve. web: a page in your browser; headless: commands of `isthmus ide` alone. Default: by "
+    "--address; nvim in a Neovim terminal ($NVIM), else web."
 )
 _STDIO_HELP = " stdio: an editor whose plugin started this process and speaks over standard input and output."
 _WORKSPACE_HELP = "A workspace folder. Repeatable. Default: the editor's folder; for web and headless, the current one."

@@ -44,7 +44,7 @@ MAXIMUM_LABEL = 60
 MAXIMUM_DEVICES = 50
 """Maximum number of devices of one user."""
 
-Reply: TypeAlias = dict[str, Any] | Refusal
+Reply: TypeAlias = dict[str, Any] | Refusal | Response
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -123,22 +123,26 @@ class WorkbenchPages:
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
-        reviews = self.reviews if method in KINDS else None
-        if handler is None and reviews is None:
+        if method in KINDS and self.reviews is not None:
+            handler = self._reviews
+        if handler is None:
             return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
         principal = await identify()
         if isinstance(principal, Refusal):
             return _answer(principal)
         token_shown(request.scope)
-        if reviews is not None:
-            entry = self.users.table().entries.get(principal.token_id)
-            device = "" if entry is None else entry.device
-            return await reviews.respond(name, principal, device, request, body_of)
-        assert handler is not None
         try:
             return _answer(await handler(principal, request, body_of))
         except UsersError as error:
             return _devices_unusable(error)
+
+    async def _reviews(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.reviews is None:
+            return Refusal(404, "this server shows no reviews", {})
+        entry = self.users.table().entries.get(principal.token_id)
+        device = "" if entry is None else entry.device
+        name = request.scope["path"].removeprefix(API)
+        return await self.reviews.respond(name, principal, device, request, body_of)
 
     async def _pair(self, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)
@@ -258,6 +262,8 @@ def _devices_unusable(error: UsersError) -> Response:
 
 
 def _answer(reply: Reply) -> Response:
+    if isinstance(reply, Response):
+        return reply
     if isinstance(reply, Refusal):
         return _json({"error": reply.message}, reply.status, dict(reply.headers))
     return _json(reply)

@@ -40,7 +40,7 @@ class Companions(Protocol):
     """The companions whose reviews a page shows."""
 
     async def waiting(self) -> list[JsonObject]:
-        """Return the answer of each companion to the command ``waiting``, with the companion's ``id``, which has no dot.
+        """Return the answer of each companion to the command ``waiting``, with its ``id``, which has no dot.
 
         Companions that do not answer in time are left out.
         """

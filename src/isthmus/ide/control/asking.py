@@ -29,7 +29,7 @@ class CompanionQuestions:
         self._tasks: set[asyncio.Task[None]] = set()
         self._allowed: dict[tuple[str, str], str] = {}
         self.outcomes = Outcomes()
-        """How the newest questions ended, and by whom."""
+        """Ends of the newest questions, and who ended them."""
         self._is_stopped = False
 
     @property

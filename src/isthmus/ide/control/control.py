@@ -193,8 +193,8 @@ class ControlServer:
         agent = await asyncio.to_thread(lineage.agent_behind_browser, pid, self._ports, self.agents)
         if agent is not None:
             raise ControlCommandError(
-                f"refused: the browser was started by {agent}, and an agent does not answer its own question. Answer in "
-                "a browser or from a terminal of your own, or start the companion with --allow-agent-accept."
+                f"refused: the browser was started by {agent}, and an agent does not answer its own question. Answer "
+                "in a browser or from a terminal of your own, or start the companion with --allow-agent-accept."
             )
 
     async def _refuse_page(self, writer: asyncio.StreamWriter, request: JsonObject) -> None:
@@ -219,9 +219,9 @@ class ControlServer:
             reason = await asyncio.to_thread(lineage.doubt_about, pid, attached - {pid})
         if reason is not None:
             raise ControlCommandError(
-                f"refused: it is not certain that you started the server of this page (process {pid}): {reason}. Answer "
-                "with `isthmus ide accept`, or in the page of the companion itself, to which `isthmus ide diffs` has a "
-                "link, or start the companion with --allow-agent-accept."
+                f"refused: it is not certain that you started the server of this page (process {pid}): {reason}. "
+                "Answer with `isthmus ide accept`, or in the page of the companion itself (`isthmus ide page`), "
+                "or start the companion with --allow-agent-accept."
             )
 
     async def _refuse_agents(self, writer: asyncio.StreamWriter, name: str, request: JsonObject) -> None:

@@ -44,7 +44,8 @@ def attached_agent_above(
 ) -> str | None:
     """Return the nearest agent among ``pid`` and its ancestors, as ``NAME (process ID)``; None if there is none.
 
-    Without ``itself``, only its ancestors are looked at. Agents are the processes in ``agents``, and those connected to one of our ``ports`` at our ``address``.
+    Without ``itself``, only its ancestors are looked at. Agents are the processes in ``agents``, and those connected to
+    one of our ``ports`` at our ``address``.
     """
     import psutil  # loaded at the first decision, not at start
 

@@ -7,7 +7,6 @@ If the file or the text to accept has changed since, or it has ended, nothing is
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from isthmus.encoding.codec import JsonObject
@@ -16,6 +15,7 @@ from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.outcomes import Outcome
 from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
+from isthmus.ide.workspace_files import FileStamp
 from isthmus.text.visible import visible_line
 
 MAXIMUM_NAME: Final = 60
@@ -39,7 +39,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "pid": pids.get(review.owner),
                 "opened": review.opened,
                 "shown": queue.is_visible(review),
-                "new": not Path(review.target).exists(),
+                "new": FileStamp.of(review.target) is None,
             }
             for review in companion.reviews.all()
         ],

@@ -1,4 +1,4 @@
-"""How the newest reviews and questions ended, and by whom, for pages that showed them while they were open. No I/O."""
+"""Ends of the newest reviews and questions, and who ended them, for pages that showed them while they were open. No I/O."""
 
 import time
 from collections import OrderedDict

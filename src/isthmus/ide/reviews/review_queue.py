@@ -45,7 +45,7 @@ class ReviewQueue:
         """Texts in the views of open reviews, by review id, as far as the editor has reported edits."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self.outcomes = Outcomes()
-        """How the newest reviews ended, and by whom."""
+        """Ends of the newest reviews, and who ended them."""
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[object]] = set()
