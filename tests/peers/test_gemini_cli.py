@@ -197,14 +197,15 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
     a, _ = files
     fresh = {key: values for key, values in SETTINGS.items() if key != "ide"}  # /ide enable was not used
     command = (*ISTHMUS, "companion", "exec", "--")
-    question = "Do you want to connect Isthmus (headless) to Gemini CLI?"
+    question = "Do you want to connect Isthmus (web) to Gemini CLI?"
     async with gemini_cli(workspace, *command, files=0, settings=fresh, first=question) as cli:
         assert b"answer No: Yes looks for an extension to install" in cli.terminal.received
+        assert b"Review its edits in your browser: http://127.0.0.1:" in cli.terminal.received
         await cli.choose("No (esc)")
         await cli.type("/ide enable", "Enable IDE integration")
         await user("open", "a.py:3", folder=workspace)
         await cli.sees_files(1)
-        assert "Connected to Isthmus (headless)" in await cli.status()
+        assert "Connected to Isthmus (web)" in await cli.status()
         await cli.propose(write_file(a), "Allowed, I see.")
         assert len((await user("diffs", folder=workspace))["diffs"]) == 1
         # Its own question takes no answer of an edit until it is restarted with IDE mode on.

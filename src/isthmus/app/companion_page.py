@@ -70,8 +70,13 @@ class HostedCompanion:
         self._id = str(os.getpid())
 
     async def waiting(self) -> list[JsonObject]:
-        """Return what waits at the companion."""
-        return [{**await self.ask(self._id, "waiting", {}), "id": self._id}]
+        """Return what waits at the companion; nothing before it is ready and while it ends."""
+        from isthmus.web.reviews import CompanionRefusedError
+
+        try:
+            return [{**await self.ask(self._id, "waiting", {}), "id": self._id}]
+        except CompanionRefusedError:
+            return []
 
     async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
         """Return the answer of the companion to a command of a page.

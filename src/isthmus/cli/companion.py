@@ -247,6 +247,7 @@ def _find_or_start(editor: str | None, folders: tuple[str, ...], address: str | 
 
 
 def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "RunningCompanion":
+    import json
     import select
     import subprocess
 
@@ -254,7 +255,7 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
     from isthmus.files.locations import data_directory, make_private_directory
     from isthmus.ide.control import control_client
 
-    arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--editor", editor]
+    arguments = [sys.executable, "-P", "-m", "isthmus", "companion", "--json", "--editor", editor]
     arguments += ["--until-exit-of", str(os.getpid())]
     arguments += [part for folder in folders for part in ("--workspace", folder)]
     arguments += ["--address", address] if address else []
@@ -264,10 +265,13 @@ def _start(editor: str, folders: tuple[str, ...], address: str | None) -> "Runni
         process = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
+    ready = b""
     if process.stdout is not None and select.select([process.stdout], [], [], START_SECONDS)[0]:
-        process.stdout.readline()
+        ready = process.stdout.readline()
     for companion in control_client.running():
         if companion.pid == process.pid:
+            if ready and (page := json.loads(ready).get("page")):
+                click.echo(f"isthmus: Review its edits in your browser: {page}", err=True)
             return companion
     process.kill()
     reason = (

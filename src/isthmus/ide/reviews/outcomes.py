@@ -1,4 +1,4 @@
-"""Ends of the newest reviews and questions, and who ended them, for pages that showed them while they were open. No I/O."""
+"""Ends of the newest reviews and questions, and who ended them, for pages that showed them. No I/O."""
 
 import time
 from collections import OrderedDict
