@@ -1,8 +1,31 @@
-import { defineConfig } from "vite";
+import { createHash } from "node:crypto";
+import { type Plugin, defineConfig } from "vite";
+
+const WORKER = "sw.js";
+
+/** Tells the service worker which files the page needs to start, and gives each bundle a number of its own. */
+function shellOfPage(): Plugin {
+  return {
+    name: "shell-of-page",
+    enforce: "post",
+    generateBundle(_options, bundle) {
+      const files = Object.values(bundle), worker = bundle[WORKER];
+      const entry = files.find((file) => file.type === "chunk" && file.isEntry && file.fileName !== WORKER);
+      if (worker?.type !== "chunk" || entry?.type !== "chunk") throw new Error("expected the page and its service worker");
+      if (worker.imports.length) throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
+      const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
+      const shell = [entry.fileName, ...entry.imports, ...styles.map((file) => file.fileName)].sort().map((name) => `/ui/${name}`);
+      const names = files.map((file) => file.fileName).sort().join("\n");
+      const number = createHash("sha256").update(names).digest("hex").slice(0, 16);
+      worker.code = worker.code.replace(/__BUNDLE__/g, JSON.stringify(number)).replace(/__SHELL__/g, JSON.stringify(shell));
+    },
+  };
+}
 
 // The page is one entry; the editor of diffs is a chunk of its own that comes with the first diff.
 export default defineConfig({
   base: "/ui/",
+  plugins: [shellOfPage()],
   build: {
     outDir: "../src/isthmus/web/ui",
     emptyOutDir: true,
@@ -11,6 +34,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     sourcemap: false,
     reportCompressedSize: true,
+    rolldownOptions: {
+      input: { index: "index.html", worker: "src/service-worker.ts" },
+      output: {
+        entryFileNames: (chunk) => (chunk.name === "worker" ? WORKER : "assets/[name]-[hash].js"),
+      },
+    },
     // The licences of what is bundled go with it.
     license: { fileName: "licenses.md" },
   },

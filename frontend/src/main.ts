@@ -3,6 +3,7 @@ import { customElement, state } from "lit/decorators.js";
 import { MARK, icon, stateMark } from "./icons.ts";
 import { visibleLine } from "./safe.ts";
 import { ReviewStore } from "./reviews.ts";
+import { beginInstallation, isOlderThan, reloadFor } from "./installation.ts";
 import { ApiError, type Session, api, forget, pair, takeCode, token } from "./session.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
@@ -16,6 +17,8 @@ import "./styles/tokens.css";
 import "./styles/workbench.css";
 
 const TICK_MS = 1000;
+/** A server that restarts between two requests is noticed after this time. */
+const COMPARE_MS = 60_000;
 
 @customElement("isthmus-workbench")
 export class Workbench extends PageElement {
@@ -27,6 +30,7 @@ export class Workbench extends PageElement {
   @state() private now = Date.now();
   @state() private version = 0;
   @state() private hasKeys = false;
+  @state() private isOld = false;
   #store = new TaskStore();
   #reviews = new ReviewStore();
   #second = "";
@@ -39,6 +43,9 @@ export class Workbench extends PageElement {
     addEventListener("click", followLink);
     setInterval(() => { if (!document.hidden) this.now = Date.now(); }, TICK_MS);
     this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
+    this.#store.addEventListener("reached", () => void this.#compare());
+    setInterval(() => { if (!document.hidden && this.session) void this.#compare(); }, COMPARE_MS);
+    beginInstallation(() => { this.version += 1; });
     this.#store.addEventListener("refused", () => this.#refuse());
     this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#reviews.addEventListener("refused", () => this.#refuse());
@@ -56,7 +63,9 @@ export class Workbench extends PageElement {
       return;
     }
     try {
-      this.session = await api<Session>("GET", "session");
+      const session = await api<Session>("GET", "session");
+      if (isOlderThan(session.entry) && reloadFor(session.entry)) return;
+      this.session = session;
       this.isRefused = false;
       if (this.session.tasks) this.#store.start();
       if (this.session.reviews) this.#reviews.start();
@@ -84,6 +93,14 @@ export class Workbench extends PageElement {
       this.isPairing = false;
     }
     await this.#enter();
+  }
+
+  /** After a lost connection: the server may be another version. What is typed stays until the user reloads. */
+  async #compare(): Promise<void> {
+    const session = await api<Session>("GET", "session").catch(() => undefined);
+    if (!session) return;
+    this.session = session;
+    this.isOld = isOlderThan(session.entry);
   }
 
   #refuse(): void {
@@ -151,6 +168,7 @@ export class Workbench extends PageElement {
         : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now}></isthmus-task>`}
       <footer class="status">
         <span class="row" role="status"><span class=${this.#isReached ? "live" : "lost"}></span>${this.#isReached ? t("connected") : t("offline")}</span>
+        ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
         <span class="grow"></span><span>${session.agent} ${session.version}</span>
         <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
       </footer>

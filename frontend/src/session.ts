@@ -12,6 +12,8 @@ export interface Session {
   tasks: boolean;
   /** Whether reviews of companions are shown. */
   reviews: boolean;
+  /** Path of the script with which the server's page begins. */
+  entry: string;
 }
 
 export class ApiError extends Error {

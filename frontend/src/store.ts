@@ -97,7 +97,9 @@ export class TaskStore extends EventTarget {
         this.rows.set(row.id, row);
         hasChanged = true;
       }
+      const isBack = !this.isReached;
       this.isReached = this.isLoaded = true;
+      if (isBack) this.dispatchEvent(new Event("reached"));
       if (hasChanged) this.#tell();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {

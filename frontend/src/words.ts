@@ -141,6 +141,16 @@ const TABLE = {
   attached: ["Attached: {0}", "已连接:{0}"],
   nobodyAttached: ["No agent is attached. In this folder start gemini or qwen (there once: /ide enable), or claude --ide.", "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。"],
   nextOne: ["Next", "下一个"],
+  // installation and devices
+  newerPage: ["The server has a newer page. Load it", "服务器有更新的页面。加载"],
+  asProgram: ["As a program", "作为应用"],
+  install: ["Install", "安装"],
+  installed: ["This page is installed.", "此页面已安装。"],
+  installHow: ["Your browser's menu can install this page.", "可通过浏览器菜单安装此页面。"],
+  notSecure: [
+    "Installing and notifications are off: browsers allow them only over https or on the server's own machine. Everything else works. `isthmus serve --ui` with TLS or behind a proxy turns them on.",
+    "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。使用 TLS 或通过代理运行 `isthmus serve --ui` 即可启用。",
+  ],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -34,6 +34,9 @@ class Workbench:
     process: "subprocess.Popen[str] | None" = None
     link: str = ""
     problems: list[str] = field(default_factory=list[str])
+    program: Sequence[str] = ("-m", "isthmus")
+    """Arguments of Python that run Isthmus."""
+    command: Sequence[str] = ("web", "--no-open")
 
     @property
     def url(self) -> str:
@@ -43,7 +46,7 @@ class Workbench:
     def start(self, port: int = 0) -> None:
         """Start the server, and wait until it is ready."""
         command = [
-            *(sys.executable, "-m", "isthmus", "web", "--no-open", "--no-ide", "--port", str(port)),
+            *(sys.executable, *self.program, *self.command, "--no-ide", "--port", str(port)),
             *("--data-dir", str(self.folder / "data"), "-m", f"scripted:{self.folder / 'script.yaml'}"),
             *self.arguments,
         ]

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
+import { canInstall, install, isInstalled, isSecure } from "../installation.ts";
 import { visibleLine } from "../safe.ts";
 import { ApiError, api } from "../session.ts";
 import { LANGUAGE, t } from "../words.ts";
@@ -43,6 +44,13 @@ export class DevicesPage extends PageElement {
           ${isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
           ${left > 0 ? html`<p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p>`
             : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
+        </li>
+        <li class="pad">
+          <h2>${t("asProgram")}</h2>
+          ${!isSecure ? html`<p class="t2" data-part="not-secure">${t("notSecure")}</p>`
+            : isInstalled() ? html`<p class="t2">${t("installed")}</p>`
+            : canInstall() ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>${t("install")}</button>`
+            : html`<p class="t2">${t("installHow")}</p>`}
         </li>
       </ul>
     </main>`;

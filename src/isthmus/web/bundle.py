@@ -6,6 +6,7 @@ Every file is served with headers that let the page load nothing from elsewhere 
 import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -40,6 +41,7 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".json": "application/json",
 }
+_ENTRY = re.compile(rb'<script type="module"[^>]* src="(/ui/assets/[\w.-]+)"')
 _HASHED = "assets/"
 """Folder of the files whose names contain a hash of their content."""
 
@@ -70,6 +72,12 @@ class Bundle:
     """The files of the page by their URL paths."""
 
     files: Mapping[str, PageFile]
+
+    @property
+    def entry(self) -> str:
+        """URL path of the script that the page begins with, which changes with the bundle; empty if there is none."""
+        found = _ENTRY.search(self.files[f"{ROOT}index.html"].content)
+        return found[1].decode() if found is not None else ""
 
     def find(self, path: str) -> PageFile | None:
         """Return the file at a URL path; the page itself for each of its own addresses, which have no dot."""

@@ -181,6 +181,7 @@ class WorkbenchPages:
             "workspaces": list(self.workspaces),
             "tasks": self.has_tasks,
             "reviews": self.reviews is not None and not principal.name,
+            "entry": self.bundle.entry,
         }
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:

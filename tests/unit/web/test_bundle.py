@@ -49,3 +49,19 @@ def test_files_are_served_with_a_policy_without_exceptions(bundle: Bundle) -> No
 def test_a_page_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
     with pytest.raises(BundleMissingError, match="make frontend"):
         read_bundle(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("page", "entry"),
+    [
+        (
+            '<script type="module" crossorigin src="/ui/assets/index-a_B-1.js"></script>',
+            "/ui/assets/index-a_B-1.js",
+        ),
+        ("<p>none", ""),
+        ('<script type="module" src="https://elsewhere.test/x.js"></script>', ""),
+    ],
+)
+def test_the_entry_is_the_script_that_the_page_begins_with(tmp_path: Path, page: str, entry: str) -> None:
+    (tmp_path / "index.html").write_text(page, "utf-8")
+    assert read_bundle(tmp_path).entry == entry

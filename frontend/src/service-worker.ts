@@ -1,0 +1,57 @@
+// The service worker: keeps the shell of the page for times without a connection. It is a script of its own, /ui/sw.js.
+//
+// The page itself comes from the server whenever the server answers, so that an old page never meets a newer server.
+// Only files whose names contain a hash of their content are answered from the cache. Requests with a token, the API and
+// A2A are never touched.
+
+// Replaced by the build (vite.config.ts): a number of this bundle, and the files that the page needs to start.
+declare const __BUNDLE__: string;
+declare const __SHELL__: string[];
+
+interface Extendable extends Event { waitUntil(done: Promise<unknown>): void }
+interface Fetching extends Extendable { request: Request; respondWith(answer: Promise<Response>): void }
+interface Worker extends EventTarget { addEventListener(kind: string, handler: (event: never) => void): void }
+
+const worker = self as unknown as Worker;
+const PAGE = "/ui/";
+const CACHE = `isthmus-shell-${__BUNDLE__}`;
+
+worker.addEventListener("install", (event: Extendable) => {
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([PAGE, ...__SHELL__])));
+});
+
+worker.addEventListener("activate", (event: Extendable) => {
+  event.waitUntil(caches.keys().then((names) => Promise.all(
+    names.filter((name) => name.startsWith("isthmus-shell-") && name !== CACHE).map((name) => caches.delete(name)),
+  )));
+});
+
+worker.addEventListener("fetch", (event: Fetching) => {
+  const { request } = event, url = new URL(request.url);
+  if (request.method !== "GET" || url.origin !== location.origin || request.headers.has("Authorization")) return;
+  if (request.mode === "navigate" && url.pathname.startsWith(PAGE) && !url.pathname.startsWith("/ui/api/")) {
+    event.respondWith(pageOf(request));
+  } else if (url.pathname.startsWith("/ui/assets/")) {
+    event.respondWith(fixedFile(request));
+  }
+});
+
+/** The server's page; the kept one only if no server answers. */
+async function pageOf(request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (error) {
+    const kept = await caches.open(CACHE).then((cache) => cache.match(PAGE));
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+async function fixedFile(request: Request): Promise<Response> {
+  const cache = await caches.open(CACHE);
+  const kept = await cache.match(request.url);
+  if (kept) return kept;
+  const found = await fetch(request);
+  if (found.ok && found.type === "basic") await cache.put(request.url, found.clone());
+  return found;
+}
