@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PUBLIC = Path(__file__).resolve().parent.parent / "frontend" / "public"
 GROUND = "#0a6a66"
 MASKABLE_SHARE = 0.78
-"""Width of the drawn icon in a maskable one, as a share of its square: the mark's corners are then in the safe circle."""
+"""Width of the drawn icon as a share of its maskable square: the mark's corners are then in the safe circle."""
 
 
 def draw(browser: "Browser", name: str, size: int, share: float = 1.0) -> None:

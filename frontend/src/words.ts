@@ -143,6 +143,8 @@ const TABLE = {
   nextOne: ["Next", "下一个"],
   // installation and devices
   newerPage: ["The server has a newer page. Load it", "服务器有更新的页面。加载"],
+  scan: ["Scan this with the other device's camera, or open the address there and type the code. One use, one minute.", "用另一台设备的相机扫描,或在那里打开地址并输入代码。仅可使用一次,一分钟内有效。"],
+  qrLabel: ["QR code of a link that lets one browser in", "可让一个浏览器进入的链接的二维码"],
   asProgram: ["As a program", "作为应用"],
   install: ["Install", "安装"],
   installed: ["This page is installed.", "此页面已安装。"],

@@ -1,18 +1,28 @@
 """The workbench as a program on devices, in a real browser: its service worker, pairing, notifications, own pages."""
 
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from isthmus.web.bundle import read_bundle
-from support.workbench import Workbench, chromium, desktop, workbench
+from isthmus.web.links import is_reachable
+from support.pty_program import PtyProgram, pty_program
+from support.qr_reader import read_qr
+from support.waiting import eventually
+from support.workbench import Workbench, chromium, desktop, phone, workbench
 
+SECONDS = 30.0
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - a page is secure on loopback, and this test wants one that is not
 EDIT = {"file_path": "code.py", "instruction": "Say hello", "old_string": "hi", "new_string": "hello"}
 SCRIPT = json.dumps(
     {
@@ -79,6 +89,12 @@ def test_only_the_shell_is_kept_and_it_opens_without_a_server(browser: Browser, 
             assert token not in text
             assert "code=" not in text or path != "/ui/"
             assert "secret words" not in text
+        # The server was announced: a code for it needs no address, and on loopback alone the way out of it is said.
+        pair = [sys.executable, "-m", "isthmus", "serve", "pair", "--data-dir", str(served.folder / "data")]
+        said = subprocess.run(pair, capture_output=True, text=True, check=True).stdout
+        assert re.match(r"Code: [A-Z2-9]{4} [A-Z2-9]{4}\n", said)
+        assert "Other devices do not reach this address" in said
+        assert "\u2588" not in said
         served.end(signal.SIGKILL)
         page.reload()
         expect(page.get_by_role("status")).to_contain_text("The server was not reached")
@@ -111,3 +127,57 @@ def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Wo
         page.wait_for_selector("nav")
         script = page.locator("script[type=module]").get_attribute("src")
         assert script == f"/ui/assets/{renamed.name}"
+
+
+def qr_on(screen: PtyProgram) -> str:
+    """Return the text of the QR code that a terminal shows: a condition to wait on."""
+    lines = screen.screen.splitlines()
+    drawn = [line for line in lines if line.strip(" \u2580\u2584\u2588") == "" and line.strip()]
+    rows = [[int(mark in marks) for mark in line] for line in drawn for marks in ("\u2580\u2588", "\u2584\u2588")]
+    assert rows, screen.screen
+    width = max(map(len, rows))
+    left = min(row.index(1) for row in rows if 1 in row)
+    whole = [[*row, *[0] * (width - len(row))][left:] for row in rows]
+    size = width - left
+    assert len(whole) >= size, screen.screen
+    return read_qr(whole[:size])
+
+
+def test_a_phone_enters_by_the_code_in_the_terminal_over_plain_http(
+    browser: Browser, tmp_path: Path, workspace: Path
+) -> None:
+    addresses = [entry.address for entries in psutil.net_if_addrs().values() for entry in entries]
+    if not any(is_reachable(f"http://{address}/") for address in addresses if address.count(".") == 3):
+        pytest.skip("this machine has no address but loopback")
+    (tmp_path / "script.yaml").write_text(SCRIPT, "utf-8")
+    environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    isthmus, data = [sys.executable, "-m", "isthmus"], ("--data-dir", str(tmp_path / "data"))
+    serve = [
+        *isthmus, "serve", "--ui", "--host", EVERYWHERE, "--insecure-http", "--workspace", str(workspace), *data,
+        "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--log-level", "warning",
+    ]  # fmt: skip
+    with pty_program(serve, folder=workspace, environment=environment, columns=110, rows=60) as terminal:
+        link = eventually(lambda: qr_on(terminal), SECONDS, what="a QR code")
+        assert link in terminal.screen.replace("\n", "")
+        with phone(browser) as context:
+            page = context.new_page()
+            page.goto(link)
+            page.wait_for_selector("nav")
+            assert "code=" not in page.url
+            page.goto(page.url.replace("/ui/", "/ui/devices"))
+            expect(page.locator("[data-part=not-secure]")).to_contain_text("only over https")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.get_by_role("button", name="Make a code").tap()
+            expect(page.locator("svg.qr")).to_be_visible()
+            base = link.partition("ui/")[0]
+            pair = [*isthmus, "serve", "pair", "--url", base, *data]
+            with pty_program(pair, folder=workspace, environment=environment, columns=110, rows=40) as other:
+                second = eventually(lambda: qr_on(other), SECONDS, what="a QR code")
+            assert second.startswith(f"{base}ui/#code=")
+            with desktop(browser) as at_desk:
+                desk = at_desk.new_page()
+                desk.goto(second)
+                desk.wait_for_selector("nav")
+        listed = subprocess.run([*isthmus, "serve", "token", "list", *data], capture_output=True, text=True, check=True)
+        assert "device Chrome on" in listed.stdout
+        assert listed.stdout.count("(you)") == 2

@@ -6,12 +6,17 @@ import { visibleLine } from "../safe.ts";
 import { ApiError, api } from "../session.ts";
 import { LANGUAGE, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
+import { qrCode } from "../parts/qr-code.ts";
 
 interface Device {
   id: string;
   label: string;
   paired: number;
   expires: number;
+}
+
+function isHere(url: string): boolean {
+  return /^(localhost|.*\.localhost|127\..*|\[::1\])$/.test(new URL(url, location.href).hostname);
 }
 
 /** The browsers that are let in, and codes for further ones. */
@@ -21,6 +26,8 @@ export class DevicesPage extends PageElement {
   @state() private devices: Device[] = [];
   @state() private own = "";
   @state() private code = "";
+  @state() private link = "";
+  @state() private qr: string[] | undefined;
   @state() private until = 0;
   @state() private problem = "";
 
@@ -30,7 +37,7 @@ export class DevicesPage extends PageElement {
   }
 
   override render() {
-    const left = Math.ceil((this.until - this.now) / 1000), isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+    const left = Math.ceil((this.until - this.now) / 1000), isLocal = isHere(location.href);
     const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
     return html`<main class="pane surface span">
       <div class="head"><h1>${t("devices")}</h1></div>
@@ -41,8 +48,10 @@ export class DevicesPage extends PageElement {
           <span class="t3 xs">${t("until", day(device.expires))}</span>
           <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
         <li class="pad">
-          ${isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
-          ${left > 0 ? html`<p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p>`
+          ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
+            : isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
+          ${left > 0 ? html`${this.qr ? html`<div class="qr-row">${qrCode(this.qr)}<p class="t2">${t("scan")}</p></div>` : nothing}
+            <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p>`
             : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
         </li>
         <li class="pad">
@@ -66,8 +75,10 @@ export class DevicesPage extends PageElement {
 
   async #make(): Promise<void> {
     await this.#try(async () => {
-      const made = await api<{ code: string; seconds: number }>("POST", "codes", {});
+      const made = await api<{ code: string; seconds: number; link: string; qr: string[] | null }>("POST", "codes", { origin: location.origin });
       this.code = made.code;
+      this.link = made.link;
+      this.qr = made.qr ?? undefined;
       this.until = Date.now() + made.seconds * 1000;
     });
   }

@@ -80,6 +80,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.wires import Wires
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
+    from isthmus.web.links import shown_url
 
     raise_descriptor_limit()
     certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
@@ -133,7 +134,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 output.flush()
                 _log_start(setup, token_path, settings.agent, has_users=users is not None)
                 if pages is not None:
-                    _show_page(pages, settings.public_url or server.url, output, opens=settings.opens_page)
+                    pages.url = settings.public_url or shown_url(server.url)
+                    _show_page(pages, output, opens=settings.opens_page)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
             with _announced(server.url, token_path, setup, rule, settings.agent):
@@ -174,15 +176,26 @@ def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Cal
     return lambda: devices.table().of_owner()
 
 
-def _show_page(pages: "WorkbenchPages", url: str, output: TextIO, *, opens: bool) -> None:
-    """Print a link that lets one browser in, and open it if that is wanted and possible."""
+def _show_page(pages: "WorkbenchPages", output: TextIO, *, opens: bool) -> None:
+    """Print a link that lets one browser in, as a QR code, too, and open it if that is wanted and possible."""
     from isthmus.app.browser import open_browser
+    from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
 
-    link = f"{url.rstrip('/')}/ui/#code={pages.codes.for_link('', pages.clock()).text}"
-    has_opened = opens and open_browser(link)
-    output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link}\n")
-    output.write("The link lets one browser in, within ten minutes.\n")
+    link = entry_link(pages.url, pages.codes.for_link("", pages.clock()).text)
+    has_opened = opens and open_browser(link.url)
+    output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link.url}\n")
+    output.write("The link lets one browser in, within ten minutes. Another one: isthmus serve pair\n")
+    if not is_reachable(pages.url):
+        output.write(f"{HOW_TO_REACH}\n")
+    elif link.qr is not None and can_show_qr(output):
+        output.write(link.qr.as_terminal_text())
     output.flush()
+
+
+def can_show_qr(output: TextIO) -> bool:
+    """Return whether an output is a terminal that has half blocks and colours."""
+    encoding = (output.encoding or "").lower().replace("-", "")
+    return output.isatty() and encoding == "utf8" and os.environ.get("TERM") != "dumb"
 
 
 def _announced(

@@ -12,6 +12,7 @@ import click
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
+from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
 
@@ -157,6 +158,7 @@ def command(context: click.Context, **options: Any) -> None:
 
 
 command.add_command(token_command)
+command.add_command(pair_command)
 
 
 def _agent(command: str | None, variables: tuple[str, ...], *, is_trusted: bool) -> "HostedCommand | None":

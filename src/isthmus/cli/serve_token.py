@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
+from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.a2a.server.users import TokenEntry, UserTable
@@ -132,10 +133,13 @@ def _output(path: Path | None) -> Generator[TextIO]:
 @command.command("list")
 @_data_dir
 def list_tokens(data_dir: Path | None) -> None:
-    """List the tokens: id, user, creation, expiry, limits. The tokens themselves are not stored."""
+    """List the tokens: id, user, creation, expiry, limits, and for browsers that were paired the device's name.
+
+    The tokens themselves are not stored.
+    """
     entries = sorted(_file(data_dir).read().entries.values(), key=lambda entry: (entry.name, entry.created))
     now = time.time()
-    width = max((len(entry.name) for entry in entries), default=0)
+    width = max((len(_owner(entry)) for entry in entries), default=0)
     for entry in entries:
         if entry.expires is None:
             until = "never expires"
@@ -148,9 +152,10 @@ def list_tokens(data_dir: Path | None) -> None:
             ("open", caps.max_open),
             ("request bytes", caps.max_request),
             ("tier", entry.tier),
+            ("device", visible_line(entry.device) or None),
         )
         limits = ", ".join(f"{label} {value}" for label, value in named if value is not None)
-        line = f"{entry.id}  {entry.name:<{width}}  made {_day(entry.created)}  {until:<18}  {limits}"
+        line = f"{entry.id}  {_owner(entry):<{width}}  made {_day(entry.created)}  {until:<18}  {limits}"
         sys.stdout.write(line.rstrip() + "\n")
     if not entries:
         sys.stdout.write("No tokens yet. Create one: isthmus serve token add NAME\n")
@@ -163,7 +168,8 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
     """Revoke a token by its id, or all tokens of a user by the name. Their streams end; tasks stay."""
     gone = _file(data_dir).change(lambda table: table.revoked(name_or_id))
     for entry in gone:
-        sys.stdout.write(f"Revoked the token {entry.id} of {entry.name}.\n")
+        device = f" (device {visible_line(entry.device)})" if entry.device else ""
+        sys.stdout.write(f"Revoked the token {entry.id} of {_owner(entry)}{device}.\n")
 
 
 def expiry(text: str, now: float) -> float | None:
@@ -194,6 +200,11 @@ def _file(data_dir: Path | None) -> "UsersFile":
     from isthmus.a2a.server.users_file import FILE, UsersFile
 
     return UsersFile(data_directory(GivenOptions(data_dir=data_dir)) / FILE)
+
+
+def _owner(entry: "TokenEntry") -> str:
+    """Return the name of a token's user; that of the owner's devices is empty."""
+    return entry.name or "(you)"
 
 
 def _day(at: float) -> str:

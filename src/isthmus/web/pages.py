@@ -25,6 +25,7 @@ from isthmus.listeners.connection_slot import token_shown
 from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
+from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.reviews import KINDS, ReviewsApi
 
@@ -79,6 +80,8 @@ class WorkbenchPages:
     agent_of: AgentOf | None = None
     reviews: ReviewsApi | None = None
     has_tasks: bool = True
+    url: str = ""
+    """URL under which others reach the server, for links; empty until it listens."""
 
     def serves(self, path: str, method: str) -> bool:
         """Return whether requests for a path belong to the workbench; JSON-RPC is posted to ``/``."""
@@ -185,8 +188,17 @@ class WorkbenchPages:
         }
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        if isinstance(given, Refusal):
+            return given
+        origin = given.get("origin", "")
+        if origin and not is_origin(origin):
+            return Refusal(400, "expected an origin such as https://agent.example.org:8443", {})
         code = self.codes.short(principal.name, self.clock())
-        return {"code": code.text, "seconds": SHORT_SECONDS}
+        # The page's own address leads here from wherever the page is shown, unless it is this machine's loopback.
+        link = entry_link(origin if is_reachable(origin) else self.url, code.text)
+        qr = None if link.qr is None else link.qr.as_lines()
+        return {"code": code.text, "seconds": SHORT_SECONDS, "link": link.url, "qr": qr}
 
     async def _complete(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         """Complete a line: names of commands and their arguments, files and folders behind ``@``."""
@@ -242,10 +254,12 @@ async def completed_line(agent: AgentClient, scope: CommandScope, line: str) -> 
 
 
 async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Refusal:
-    """Return the object in a request's body."""
+    """Return the object in a request's body; an empty one for an empty body."""
     body = await body_of(request, MAXIMUM_BODY)
     if isinstance(body, Refusal):
         return body
+    if not body:
+        return {}
     try:
         value: object = decode(body)
     except JsonError as error:

@@ -14,6 +14,7 @@ from isthmus.development_tool import SlashCommand
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from support.memory_agent import MemoryAgent
+from support.qr_reader import read_qr
 
 pytestmark = pytest.mark.anyio
 
@@ -136,3 +137,22 @@ async def test_lines_are_completed_by_the_agent_of_the_user(client: httpx2.Async
     for body in wrong:
         assert (await client.post("/ui/api/complete", json=body, headers=head)).status_code == 400
     assert (await client.post("/ui/api/complete", json={"line": "/"})).status_code == 401
+async def test_a_code_comes_with_a_link_and_a_drawing_for_other_devices(
+    client: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    head = {"Authorization": f"Bearer {await pair(client, pages)}"}
+
+    async def code(body: str) -> httpx2.Response:
+        return await client.post("/ui/api/codes", content=body, headers=head)
+
+    pages.url = "http://127.0.0.1:80/"
+    here = (await code('{"origin": "http://localhost:80"}')).json()
+    assert (here["link"], here["qr"]) == (f"http://127.0.0.1:80/ui/#code={here['code']}", None)
+    there = (await code('{"origin": "https://host.test:8443"}')).json()
+    assert there["link"] == f"https://host.test:8443/ui/#code={there['code']}"
+    assert read_qr([list(map(int, row)) for row in there["qr"]]) == there["link"]
+    pages.url = "https://public.test/"
+    assert (await code("")).json()["link"].startswith("https://public.test/ui/#code=")
+    for bad in ('{"origin": "javascript:alert(1)"}', '{"origin": 1}', '{"origin": "https://a.test/x"}', "[]", "{"):
+        assert (await code(bad)).status_code == 400, bad
+    assert (await code('{"origin": "https://' + "a" * 200 + '.test"}')).status_code == 400
