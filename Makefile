@@ -146,8 +146,9 @@ ledger-update: setup ## set covered and pending in tests/requirements.toml from 
 bench: setup peers ## run the benchmarks beside their peers; each prints a ratio and its budget
 	$(BIN)/python -m bench
 
-pictures: setup ## draw docs/pictures again from the real programs; needs Neovim
+pictures: setup frontend ## draw docs/pictures again from the real programs; needs Neovim and Chromium
 	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
+	PYTHONPATH=tests $(BIN)/python scripts/workbench_pictures.py
 
 peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(CHROMIUM)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
 

@@ -50,8 +50,8 @@ export class DevicesPage extends PageElement {
         <li class="pad">
           ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
             : isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
-          ${left > 0 ? html`${this.qr ? html`<div class="qr-row">${qrCode(this.qr)}<p class="t2">${t("scan")}</p></div>` : nothing}
-            <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p>`
+          ${left > 0 ? html`<div class="qr-row">${this.qr ? qrCode(this.qr) : nothing}<div>${this.qr ? html`<p class="t2">${t("scan")}</p>` : nothing}
+              <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p></div></div>`
             : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
         </li>
         <li class="pad">

@@ -1,0 +1,253 @@
+"""Draws the pictures of the workbench, from the real page and server, as PNG; part of ``make pictures``.
+
+The model is a script and the project is small and fixed. What depends on the moment (codes, days, ages) is fixed, too.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.web.links import entry_link
+from support.workbench import Workbench, chromium, workbench
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
+
+PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+PUBLIC_URL = "https://harbour.example.org/"
+CODE = "KM4RT7WX"
+DAY = 1_790_000_000
+"""Unix time of a day in September 2026."""
+SCHEMES = ("light", "dark")
+SCHEDULE = '''"""When ferries leave, and how late they are."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+GRACE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class Sailing:
+    departs: str
+    left_at: str | None = None
+
+
+def delay_of(sailing: Sailing, now: datetime) -> timedelta:
+    """How late a sailing is; zero when it is on time."""
+    due = datetime.fromisoformat(sailing.departs)
+    if sailing.left_at is None:
+        return max(now - due, timedelta(0))
+    left = datetime.fromisoformat(sailing.left_at)
+    return left - due
+
+
+def is_late(sailing: Sailing, now: datetime) -> bool:
+    """Whether the board says so."""
+    return delay_of(sailing, now) > GRACE
+'''
+CHANGED = (
+    SCHEDULE.replace(
+        "from datetime import datetime, timedelta",
+        "from datetime import datetime, timedelta\nfrom zoneinfo import ZoneInfo"
+    )
+    .replace('''    due = datetime.fromisoformat(sailing.departs)
+    if sailing.left_at is None:
+        return max(now - due, timedelta(0))
+    left = datetime.fromisoformat(sailing.left_at)
+    return left - due
+''', '''    due = _moment(sailing.departs)
+    left = now
+    if sailing.left_at is not None:
+        left = _moment(sailing.left_at)
+    return max(left - due, timedelta(0))
+
+
+def _moment(text: str) -> datetime:
+    """The moment of a text; one without an offset is the harbour's time."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=HARBOUR)
+    return moment
+''').replace("GRACE = timedelta(minutes=5)", 'GRACE = timedelta(minutes=5)\nHARBOUR = ZoneInfo("Europe/Lisbon")')
+)  # fmt: skip
+TESTS = """from datetime import UTC, datetime
+
+from schedule import Sailing, is_late
+
+
+def test_a_sailing_without_an_offset_is_in_the_harbours_time() -> None:
+    sailing = Sailing("2026-07-01T10:00")
+    assert not is_late(sailing, datetime(2026, 7, 1, 9, 4, tzinfo=UTC))
+"""
+SCRIPT = {
+    "name": "demo-model",
+    "scenarios": [
+        {
+            "prompt": "board",
+            "replies": [
+                {
+                    "thought": "**Where times are read**\n\nIt is an hour off in summer only: an offset is missing.",
+                    "text": "The board is an hour off in summer. I look where times are read, then I mend it.",
+                    "call": {
+                        "name": "write_todos",
+                        "arguments": {
+                            "todos": [
+                                {"description": "Find where times are read", "status": "completed"},
+                                {"description": "Read times in the harbour's zone", "status": "in_progress"},
+                                {"description": "Run the tests", "status": "pending"},
+                            ]
+                        },
+                    },
+                },
+                {"call": {"name": "read_file", "arguments": {"file_path": "schedule.py"}}},
+                {
+                    "text": "`delay_of` compares times **without an offset**:\n\n"
+                    "| sailing | due | read as |\n|---|---|---|\n"
+                    "| Almada | 10:00 | 10:00 UTC |\n| Cacilhas | 10:20 | 10:20 UTC |\n",
+                    "call": {
+                        "name": "write_file",
+                        "arguments": {"file_path": "schedule.py", "content": CHANGED},
+                    },
+                },
+            ],
+        },
+        {
+            "prompt": "tests pass",
+            "replies": [
+                {
+                    "text": "I run them.",
+                    "call": {
+                        "name": "run_shell_command",
+                        "arguments": {"command": "python -m pytest -q", "description": "Run the tests"},
+                    },
+                }
+            ],
+        },
+        {
+            "prompt": "test for summer",
+            "replies": [
+                {"call": {"name": "write_file", "arguments": {"file_path": "test_schedule.py", "content": TESTS}}}
+            ],
+        },
+    ],
+}
+STEADY = r"""home => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode, text = node.data;
+    const steady = text.replaceAll(home, "~").replace(/^(\d+ s|now)$/, "2 min");
+    if (steady !== text) node.data = steady;
+  }
+}"""
+"""Function that replaces what is different each time: ages, and the folder of the example."""
+PROMPTS = ("Do the tests pass?", "Add a test for summer time", "Why is the board an hour late?")
+
+
+def screen(browser: "Browser", scheme: str, width: int, height: int, *, is_phone: bool = False) -> "BrowserContext":
+    """Return a window of a browser."""
+    return browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light",
+        device_scale_factor=2 if is_phone else 1, is_mobile=is_phone, has_touch=is_phone,
+        reduced_motion="reduce", locale="en-GB", timezone_id="Europe/Lisbon",
+    )  # fmt: skip
+
+
+def draw(page: "Page", name: str) -> None:
+    """Write what a page shows as ``docs/pictures/workbench-NAME.png``."""
+    page.evaluate("document.fonts.ready")
+    page.evaluate(STEADY, str(Path.home()))
+    path = PICTURES / f"workbench-{name}.png"
+    page.screenshot(path=path)
+    sys.stdout.write(f"{path}\n")
+
+
+def fix_devices(context: "BrowserContext") -> None:
+    """Let a page have the same devices and the same code each time."""
+
+    def answer(route: "Route", value: object) -> None:
+        route.fulfill(json=value)
+
+    link = entry_link(PUBLIC_URL, CODE)
+    code = {"code": CODE, "seconds": 60, "link": link.url, "qr": None if link.qr is None else link.qr.as_lines()}
+    until = DAY + 90 * 86_400
+    devices = [
+        {"id": "1", "label": "Firefox on Linux", "paired": DAY, "expires": until},
+        {"id": "2", "label": "Safari on iPhone", "paired": DAY, "expires": until},
+    ]
+    context.route("**/ui/api/codes", lambda route: answer(route, code))
+    context.route("**/ui/api/devices", lambda route: answer(route, {"devices": devices, "this": "1"}))
+
+
+def begin_tasks(browser: "Browser", served: Workbench) -> str:
+    """Begin the tasks, and return the token of a browser that was let in."""
+    with screen(browser, "light", 1280, 800) as context:
+        page = served.enter(context)
+        for prompt in PROMPTS:
+            served.prompt(page, prompt)
+            page.wait_for_selector("isthmus-question .actions")
+        return str(page.evaluate("localStorage.getItem('isthmus.token')"))
+
+
+def opened(served: Workbench, context: "BrowserContext", token: str, path: str = "ui/") -> "Page":
+    """Return a page of a browser that is let in."""
+    context.add_init_script(f"localStorage.setItem('isthmus.token', {json.dumps(token)})")
+    page = served.watch(context.new_page())
+    page.goto(f"{served.url}{path}")
+    page.wait_for_selector("nav")
+    return page
+
+
+def draw_all(browser: "Browser", served: Workbench) -> None:
+    """Draw every picture, light and dark."""
+    token = begin_tasks(browser, served)
+    for scheme in SCHEMES:
+        with screen(browser, scheme, 1280, 800) as context:
+            fix_devices(context)
+            page = opened(served, context, token)
+            page.wait_for_selector("isthmus-question .cm-content, isthmus-question .cm-line")
+            draw(page, f"inbox-{scheme}")
+            task = task_of(page)
+            page.goto(f"{served.url}ui/devices")
+            page.get_by_role("button", name="Make a code").click()
+            page.wait_for_selector("svg.qr")
+            page.evaluate("document.querySelector('p.code + p').textContent = 'One use, 60 s left'")
+            draw(page, f"pairing-{scheme}")
+        with screen(browser, scheme, 1280, 1200) as context:
+            page = opened(served, context, token, f"ui/task/{task}")
+            page.wait_for_selector("isthmus-question .cm-line")
+            page.wait_for_selector("isthmus-task .prose table")
+            draw(page, f"task-{scheme}")
+        with screen(browser, scheme, 1600, 800) as context:
+            page = opened(served, context, token)
+            page.wait_for_selector("isthmus-question .cm-content, isthmus-question .cm-line")
+            draw(page, f"review-{scheme}")
+        with screen(browser, scheme, 390, 844, is_phone=True) as context:
+            page = opened(served, context, token)
+            page.locator(".item .cover").first.tap()
+            page.wait_for_selector("isthmus-question .cm-line")
+            draw(page, f"phone-{scheme}")
+
+
+def task_of(page: "Page") -> str:
+    """Return the id of the task whose question is shown."""
+    return str(page.evaluate("document.querySelector('isthmus-question').taskId"))
+
+
+def main() -> None:
+    """Start a server in a folder of its own, and draw its page."""
+    with tempfile.TemporaryDirectory(prefix="pictures-") as name:
+        home = Path(name)
+        project = home / "harbour"
+        project.mkdir()
+        os.environ.update({"HOME": name, "XDG_RUNTIME_DIR": name, "TMPDIR": name})
+        (project / "schedule.py").write_text(SCHEDULE, "utf-8")
+        with chromium() as browser, workbench(home, project, json.dumps(SCRIPT)) as served:
+            draw_all(browser, served)
+
+
+if __name__ == "__main__":
+    main()
