@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from isthmus.web.bundle import read_bundle
 from isthmus.web.links import is_reachable
+from support.mcp_hosting import scripted, write_servers
 from support.pty_program import PtyProgram, pty_program
 from support.qr_reader import read_qr
 from support.waiting import eventually
@@ -181,3 +182,28 @@ def test_a_phone_enters_by_the_code_in_the_terminal_over_plain_http(
         listed = subprocess.run([*isthmus, "serve", "token", "list", *data], capture_output=True, text=True, check=True)
         assert "device Chrome on" in listed.stdout
         assert listed.stdout.count("(you)") == 2
+
+
+def test_servers_are_shown_and_switched_and_settings_name_their_files(
+    browser: Browser, tmp_path: Path, workspace: Path
+) -> None:
+    write_servers(Path.home(), {"shop": scripted("plain"), "broken": {"command": "/no/such", "env": {"KEY": "s3cret"}}})
+    with workbench(tmp_path, workspace, SCRIPT) as served, desktop(browser) as context:
+        page = served.enter(context)
+        page.keyboard.press("g")
+        page.keyboard.press("s")
+        shop, broken = page.locator("li.server", has_text="shop"), page.locator("li.server", has_text="broken")
+        expect(shop.locator(".pill")).to_have_text("connected")
+        expect(broken).to_contain_text("the program '/no/such' was not found")
+        shop.locator("summary").click()
+        expect(shop.locator("dt").first).to_be_visible()
+        shop.get_by_role("button", name="Disable shop").click()
+        page.wait_for_selector("isthmus-task .head .st-done")
+        page.click("nav >> text=Servers")
+        expect(shop.locator(".pill")).to_have_text("switched off")
+        expect(shop.get_by_role("button", name="Enable shop")).to_be_visible()
+        page.click("nav >> text=Settings")
+        row = page.locator("tbody tr", has_text="mcpServers")
+        expect(row).to_contain_text("{shop, broken}")
+        expect(row).to_contain_text(str(Path.home() / ".gemini" / "settings.json"))
+        assert "s3cret" not in page.content()

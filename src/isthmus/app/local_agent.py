@@ -111,6 +111,7 @@ async def local_agent(
     mcp_use: McpUse | None = None,
     settings_rule: SettingsRule | None = None,
     on_shown: OnShown | None = None,
+    on_resources: Callable[[AgentResources], None] | None = None,
     names_settings_files: bool = True,
     editor_timeouts: EditorTimeouts = EditorTimeouts(),
     editor_text: EditorText = no_editor,
@@ -120,7 +121,8 @@ async def local_agent(
 
     With ``takes_over`` it continues the tasks of ended processes, under its own approval mode; only a server does so.
     An idle engine opens no model, no editor and no MCP server. ``on_shown`` receives the questions that an editor
-    shows. ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
+    shows, ``on_resources`` the agent's resources.
+    ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
     settings files, whose paths clients of a server must not see. ``editor_directory`` finds the editors, if the setup
     uses them, and is closed at the end; None makes one.
 
@@ -205,6 +207,8 @@ async def local_agent(
         hook_programs=HookProcesses(),
         approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
     )
+    if on_resources is not None:
+        on_resources(resources)
     agent = CodingAgent(resources, options)
     engine = Engine(
         agent,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
+    from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
@@ -78,6 +79,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
+    from isthmus.app.workbench_view import AgentView
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
@@ -103,8 +105,11 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=setup.workspace if has_default else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
+        view = AgentView(setup, rule)
+        if pages is not None:
+            pages.view = view
         async with (
-            _engine(setup, settings, rule, push_rule, runs_commands=runs_commands) as engine,
+            _engine(setup, settings, rule, push_rule, view.begin, runs_commands=runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
         ):
             if pages is not None:
@@ -233,7 +238,13 @@ def _runs_owners_commands(settings: ServeSettings, listener: "socket.socket") ->
 
 
 def _engine(
-    setup: Setup, settings: ServeSettings, rule: "WorkspaceRule", push_rule: "PushRule", *, runs_commands: bool
+    setup: Setup,
+    settings: ServeSettings,
+    rule: "WorkspaceRule",
+    push_rule: "PushRule",
+    on_resources: "Callable[[AgentResources], None]",
+    *,
+    runs_commands: bool,
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
     if settings.agent is not None:
@@ -253,6 +264,7 @@ def _engine(
         mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
         settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
         names_settings_files=False,
+        on_resources=on_resources,
     )
 
 

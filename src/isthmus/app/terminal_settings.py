@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isthmus.app.logs import Redaction, secrets_of
@@ -9,6 +10,7 @@ from isthmus.app.setup import Setup, settings_notices, unused_settings
 from isthmus.encoding.jsonc_edit import set_member
 from isthmus.settings import Settings, SettingsError, load_settings, values
 from isthmus.settings.edit_file import change_file
+from isthmus.settings.in_force import SettingInForce
 from isthmus.settings.sources import read_sources, user_settings_path
 from isthmus.terminal.themes import ColourTheme
 from isthmus.text.visible import visible_line
@@ -49,7 +51,16 @@ def keep_theme(theme: ColourTheme) -> str:
     return f"Kept in {path}."
 
 
-def settings_lines(setup: Setup) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class ShownSettings:
+    """The settings files, the settings in force, and notes: what has changed since the start, and what is not used."""
+
+    files: tuple[Path, ...]
+    in_force: tuple[SettingInForce, ...]
+    notes: tuple[str, ...]
+
+
+def shown_settings(setup: Setup) -> ShownSettings:
     """Return the settings that are in force with their files, without secrets, and what is not used.
 
     A file that has changed since the start is named; only a theme counts at once.
@@ -65,16 +76,23 @@ def settings_lines(setup: Setup) -> tuple[str, ...]:
     if [item for item in now.in_force if item.key != THEME] != begun:
         changes.append("The files have changed since the start; the changes count from the next start on.")
     theme = [item for item in now.in_force if item.key == THEME]
-    rows = [(f"  {item.key} = {item.value}", item.path) for item in (*begun, *theme)]
+    redacted = Redaction(secrets_of(setup.environment))
+    return ShownSettings(
+        tuple(now.files),
+        tuple(replace(item, value=redacted(item.value)) for item in (*begun, *theme)),
+        tuple(map(redacted, (*changes, *settings_notices(settings), *unused_settings(settings)))),
+    )
+
+
+def settings_lines(setup: Setup) -> tuple[str, ...]:
+    """Return the lines of ``/settings``: see :func:`shown_settings`."""
+    shown = shown_settings(setup)
+    rows = [(f"  {item.key} = {item.value}", item.path) for item in shown.in_force]
     width = min(max((len(text) for text, _ in rows), default=0), WIDEST)
-    lines = (
-        *([f"Settings file: {path}" for path in now.files] or ["There is no settings file."]),
+    return (
+        *([f"Settings file: {path}" for path in shown.files] or ["There is no settings file."]),
         *(["In force; options of the command line count before them:"] if rows else []),
         *(f"{text:<{width}}  {path}" for text, path in rows),
         "All other keys have their defaults. /about shows the model and the approval mode of this session.",
-        *changes,
-        *settings_notices(settings),
-        *unused_settings(settings),
+        *shown.notes,
     )
-    redacted = Redaction(secrets_of(setup.environment))
-    return tuple(redacted(line) for line in lines)

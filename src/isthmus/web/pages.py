@@ -10,6 +10,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
+from urllib.parse import parse_qs
 
 from starlette.responses import Response
 
@@ -28,6 +30,7 @@ from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.reviews import KINDS, ReviewsApi
+from isthmus.web.view import NotShownError, WorkbenchView
 
 API = f"{ROOT}api/"
 AgentOf: TypeAlias = Callable[[str], AgentClient]
@@ -76,6 +79,7 @@ class WorkbenchPages:
     workspaces: tuple[str, ...] = ()
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
+    view: WorkbenchView | None = None
     codes: PairingCodes = field(default_factory=PairingCodes)
     agent_of: AgentOf | None = None
     reviews: ReviewsApi | None = None
@@ -116,6 +120,8 @@ class WorkbenchPages:
             ("POST", "codes"): self._make_code,
             ("GET", "devices"): self._list_devices,
             ("POST", "complete"): self._complete,
+            ("GET", "tools"): self._tools,
+            ("GET", "settings"): self._settings,
         }
         method, _, item = name.partition("/")
         if (request.method, name) == ("POST", "pair"):
@@ -224,6 +230,25 @@ class WorkbenchPages:
                 {"line": item.line, "description": item.description} for item in found[:MAXIMUM_COMPLETIONS]
             ]
         }
+    async def _tools(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"))
+        workspace = query.get("workspace", self.workspaces[:1])[0]
+        if workspace not in self.workspaces:
+            return Refusal(400, "expected a workspace that the session lists", {})
+        if self.view is None:
+            return Refusal(404, "this server shows no tools", {})
+        try:
+            return {"workspace": workspace, **await self.view.tools(principal.name, workspace)}
+        except NotShownError as error:
+            return Refusal(403, str(error), {})
+
+    async def _settings(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.view is None:
+            return Refusal(404, "this server shows no settings", {})
+        try:
+            return await self.view.settings(principal.name)
+        except NotShownError as error:
+            return Refusal(403, str(error), {})
 
     async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         return {"devices": [_shown(entry) for entry in self._devices_of(principal.name)], "this": principal.token_id}

@@ -1,6 +1,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -13,6 +14,7 @@ from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
+from isthmus.web.view import NotShownError
 from support.memory_agent import MemoryAgent
 from support.qr_reader import read_qr
 
@@ -156,3 +158,31 @@ async def test_a_code_comes_with_a_link_and_a_drawing_for_other_devices(
     for bad in ('{"origin": "javascript:alert(1)"}', '{"origin": 1}', '{"origin": "https://a.test/x"}', "[]", "{"):
         assert (await code(bad)).status_code == 400, bad
     assert (await code('{"origin": "https://' + "a" * 200 + '.test"}')).status_code == 400
+
+
+class OneView:
+    """A view of an agent that has one tool and refuses users."""
+
+    async def tools(self, user: str, workspace: str) -> dict[str, Any]:
+        return {"tools": [{"name": f"{user}@{workspace}", "description": ""}]}
+
+    async def settings(self, user: str) -> dict[str, Any]:
+        if user:
+            raise NotShownError("not yours")
+        return {"settings": []}
+
+
+async def test_tools_and_settings_are_those_of_the_sender(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    owner = {"Authorization": f"Bearer {await pair(client, pages)}"}
+    alice = {"Authorization": f"Bearer {await pair(client, pages, 'alice')}"}
+    assert (await client.get("/ui/api/tools", headers=owner)).status_code == 404
+    assert (await client.get("/ui/api/settings", headers=owner)).status_code == 404
+    pages.view = OneView()
+    assert (await client.get("/ui/api/tools")).status_code == 401
+    shown = (await client.get("/ui/api/tools?workspace=/work", headers=alice)).json()
+    assert (shown["workspace"], shown["tools"][0]["name"]) == ("/work", "alice@/work")
+    assert (await client.get("/ui/api/tools", headers=owner)).json()["tools"][0]["name"] == "@/work"
+    assert (await client.get("/ui/api/tools?workspace=/etc", headers=owner)).status_code == 400
+    assert (await client.get("/ui/api/settings", headers=owner)).json() == {"settings": []}
+    refused = await client.get("/ui/api/settings", headers=alice)
+    assert (refused.status_code, refused.json()["error"]) == (403, "not yours")

@@ -115,10 +115,10 @@ _NOT_LOCAL_USER = "not_yours"
 async def _servers(context: CommandContext) -> Sequence[ServerStatus]:
     servers = context.resources.servers
     found = () if servers is None else await servers.servers(context.scope)
-    return [_for_others(status) for status in found] if context.session.user else found
+    return [for_others(status) for status in found] if context.session.user else found
 
 
-def _for_others(status: ServerStatus) -> ServerStatus:
+def for_others(status: ServerStatus) -> ServerStatus:
     """Return the status without commands, folders and errors, which only the local user may see."""
     if status.problem is None or status.state is ServerState.CONNECTED:
         return replace(status, summary=())

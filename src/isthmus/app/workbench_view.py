@@ -1,0 +1,97 @@
+"""What the workbench shows of our own agent: its MCP servers, tools, skills, subagents, and the settings in force."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from isthmus.agent.commands.mcp import for_others
+from isthmus.app.terminal_settings import shown_settings
+from isthmus.text.visible import visible
+from isthmus.tools.failure import ToolFailure
+from isthmus.tools.tool_set import ToolScope
+from isthmus.web.view import JsonObject, NotShownError, WorkbenchView
+
+if TYPE_CHECKING:
+    from isthmus.agent.resources import AgentResources
+    from isthmus.app.setup import Setup
+    from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.tools.servers import ServerStatus
+
+MAXIMUM_TEXT = 2_000
+"""Maximum number of characters of a text that a server wrote; the page shows its beginning."""
+MAXIMUM_NAMES = 200
+"""Maximum number of prompts or resources of a server."""
+
+
+@dataclass(slots=True)
+class AgentView(WorkbenchView):
+    """The view of an agent. ``resources`` is None until it runs, and for agents of other authors."""
+
+    setup: "Setup"
+    rule: "WorkspaceRule"
+    resources: "AgentResources | None" = None
+
+    def begin(self, resources: "AgentResources") -> None:
+        """Show these resources from now on."""
+        self.resources = resources
+
+    @override
+    async def tools(self, user: str, workspace: str) -> JsonObject:
+        if user and not (self.rule.roots and self.rule.allows(workspace)):
+            raise NotShownError("you may not work in this folder")
+        resources = self.resources
+        if resources is None:
+            return {"servers": None, "tools": [], "skills": [], "subagents": [], "problems": [], "manages": False}
+        scope = ToolScope(Path(workspace), user=user)
+        problems: list[str] = []
+        servers: list[ServerStatus] = []
+        tools: list[JsonObject] = []
+        try:
+            if resources.servers is not None:
+                servers = list(await resources.servers.servers(scope))
+            offered = await resources.tools.tools(scope)
+            tools = [_named(tool.name, tool.description) for tool in offered.tools.values()]
+        except ToolFailure as error:
+            problems.append(str(error))
+        skills = None if resources.skills is None else await resources.skills(scope)
+        subagents = None if resources.subagents is None else await resources.subagents(scope)
+        return {
+            "servers": [_server(for_others(status) if user else status) for status in servers],
+            "tools": tools,
+            "skills": [_named(skill.name, skill.description) for skill in skills.skills] if skills else [],
+            "subagents": [_named(each.name, each.description) for each in subagents.definitions] if subagents else [],
+            "problems": [*problems, *(skills.problems if skills else ()), *(subagents.problems if subagents else ())],
+            "manages": not user,
+        }
+
+    @override
+    async def settings(self, user: str) -> JsonObject:
+        if user:
+            raise NotShownError("only the user who runs this server sees its settings")
+        shown = await asyncio.to_thread(shown_settings, self.setup)
+        return {
+            "files": [str(path) for path in shown.files],
+            "settings": [{"key": item.key, "value": item.value, "path": str(item.path)} for item in shown.in_force],
+            "notes": list(shown.notes),
+        }
+
+
+def _server(status: "ServerStatus") -> JsonObject:
+    return {
+        **_named(status.name, status.description),
+        "state": str(status.state),
+        "transport": status.transport,
+        "problem": None if status.problem is None else visible(status.problem[:MAXIMUM_TEXT]),
+        "summary": [*status.summary, *status.notes],
+        "tools": [_named(tool.name, tool.description) for tool in status.tools],
+        "prompts": list(status.prompts[:MAXIMUM_NAMES]),
+        "resources": list(status.resources[:MAXIMUM_NAMES]),
+        "isFile": status.is_file,
+    }
+
+
+def _named(name: str, description: str) -> JsonObject:
+    return {"name": name, "description": description.strip()[:MAXIMUM_TEXT]}
