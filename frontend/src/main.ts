@@ -47,6 +47,7 @@ export class Workbench extends PageElement {
     this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#store.addEventListener("reached", () => void this.#compare());
     setInterval(() => { if (!document.hidden && this.session) void this.#compare(); }, COMPARE_MS);
+    if (isSecureContext) navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => { if (event.data?.show === "/ui/") go("/ui/"); });
     beginInstallation(() => { this.version += 1; });
     this.#store.addEventListener("refused", () => this.#refuse());
     this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });

@@ -10,6 +10,12 @@ declare const __SHELL__: string[];
 
 interface Extendable extends Event { waitUntil(done: Promise<unknown>): void }
 interface Fetching extends Extendable { request: Request; respondWith(answer: Promise<Response>): void }
+interface Pushed extends Extendable { data: { json(): unknown } | null }
+interface Clicked extends Extendable { notification: Notification }
+interface WindowClients {
+  matchAll(options: object): Promise<{ postMessage(message: unknown): void; focus(): Promise<unknown> }[]>;
+  openWindow(url: string): Promise<unknown>;
+}
 interface Worker extends EventTarget { addEventListener(kind: string, handler: (event: never) => void): void }
 
 const worker = self as unknown as Worker;
@@ -35,6 +41,42 @@ worker.addEventListener("fetch", (event: Fetching) => {
     event.respondWith(fixedFile(request));
   }
 });
+
+// A notification says who asks, and nothing of what is asked: that stays behind the token of the page.
+worker.addEventListener("push", (event: Pushed) => {
+  let agent = "";
+  try {
+    const told = (event.data?.json() as { agent?: unknown } | undefined)?.agent;
+    if (typeof told === "string") agent = told.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ").trim().slice(0, 60);
+  } catch {
+    // A message of another form: that a question waits is still true.
+  }
+  const isChinese = navigator.language.toLowerCase().startsWith("zh");
+  event.waitUntil(registration().showNotification(agent || "Isthmus", {
+    body: isChinese ? "有一个问题等待您处理" : "A question waits for you", tag: "question", icon: "/ui/icon-192.png",
+  }));
+});
+
+worker.addEventListener("notificationclick", (event: Clicked) => {
+  event.notification.close();
+  event.waitUntil(showInbox());
+});
+
+function registration(): ServiceWorkerRegistration {
+  return (self as unknown as { registration: ServiceWorkerRegistration }).registration;
+}
+
+/** Show the inbox in a window that is open, or in a new one. */
+async function showInbox(): Promise<void> {
+  const { clients } = self as unknown as { clients: WindowClients };
+  const [open] = await clients.matchAll({ type: "window", includeUncontrolled: true });
+  if (!open) {
+    await clients.openWindow(PAGE);
+    return;
+  }
+  open.postMessage({ show: PAGE });
+  await open.focus().catch(() => undefined);
+}
 
 /** The server's page; the kept one only if no server answers. */
 async function pageOf(request: Request): Promise<Response> {

@@ -7,6 +7,7 @@ import { ApiError, api } from "../session.ts";
 import { LANGUAGE, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 import { qrCode } from "../parts/qr-code.ts";
+import "../parts/notify-switch.ts";
 
 interface Device {
   id: string;
@@ -61,6 +62,7 @@ export class DevicesPage extends PageElement {
             : canInstall() ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>${t("install")}</button>`
             : html`<p class="t2">${t("installHow")}</p>`}
         </li>
+        ${isSecure ? html`<li><isthmus-notify class="pad"></isthmus-notify></li>` : nothing}
       </ul>
     </main>`;
   }

@@ -16,7 +16,7 @@ from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator
+    from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
@@ -83,6 +83,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
+    from isthmus.web.notifications import Notifications
 
     raise_descriptor_limit()
     certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
@@ -108,9 +109,11 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         view = AgentView(setup, rule)
         if pages is not None:
             pages.view = view
+            pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
         async with (
             _engine(setup, settings, rule, push_rule, view.begin, runs_commands=runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
+            _notifying(pages, engine),
         ):
             if pages is not None:
                 pages.agent_of = engine.for_user
@@ -140,6 +143,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 _log_start(setup, token_path, settings.agent, has_users=users is not None)
                 if pages is not None:
                     pages.url = settings.public_url or shown_url(server.url)
+                    if pages.notifications is not None and pages.url.startswith("https://"):
+                        pages.notifications.contact = pages.url
                     _show_page(pages, output, opens=settings.opens_page)
 
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
@@ -169,6 +174,20 @@ async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
     name = "Isthmus" if settings.agent is None else settings.agent.title
     users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
     return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
+
+
+@contextlib.asynccontextmanager
+async def _notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncGenerator[None]":
+    """Notify devices of questions as long as the context lasts."""
+    if pages is None or pages.notifications is None:
+        yield
+        return
+    running = asyncio.create_task(pages.notifications.run(engine.questions), name="isthmus-notifications")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":

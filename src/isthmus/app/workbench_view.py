@@ -1,4 +1,4 @@
-"""What the workbench shows of our own agent: its MCP servers, tools, skills, subagents, and the settings in force."""
+"""The view of our own agent for the workbench: its MCP servers, tools, skills, subagents, and the settings in force."""
 
 import asyncio
 from dataclasses import dataclass

@@ -16,11 +16,14 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 
 from isthmus import __version__
+from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.users import TokenEntry, UsersError, UserTable
 from isthmus.client import AgentClient, CommandScope, LineCompleter
+from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTable
+from isthmus.a2a.server.users_file import UsersFile
 from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
 from isthmus.listeners.connection_slot import token_shown
@@ -28,6 +31,7 @@ from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.links import entry_link, is_origin, is_reachable
+from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.reviews import KINDS, ReviewsApi
 from isthmus.web.view import NotShownError, WorkbenchView
@@ -50,6 +54,9 @@ MAXIMUM_DEVICES = 50
 
 Reply: TypeAlias = dict[str, Any] | Refusal | Response
 T = TypeVar("T")
+_ONLY_DEVICES = "only a paired browser gets notifications"
+
+Reply: TypeAlias = dict[str, Any] | Refusal
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +87,7 @@ class WorkbenchPages:
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     view: WorkbenchView | None = None
+    notifications: Notifications | None = None
     codes: PairingCodes = field(default_factory=PairingCodes)
     agent_of: AgentOf | None = None
     reviews: ReviewsApi | None = None
@@ -122,6 +130,9 @@ class WorkbenchPages:
             ("POST", "complete"): self._complete,
             ("GET", "tools"): self._tools,
             ("GET", "settings"): self._settings,
+            ("GET", "push"): self._push_state,
+            ("PUT", "push"): self._subscribe,
+            ("DELETE", "push"): self._unsubscribe,
         }
         method, _, item = name.partition("/")
         if (request.method, name) == ("POST", "pair"):
@@ -249,6 +260,39 @@ class WorkbenchPages:
             return await self.view.settings(principal.name)
         except NotShownError as error:
             return Refusal(403, str(error), {})
+
+    async def _push_state(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        entry = self.users.table().entries.get(principal.token_id)
+        if entry is None or not entry.device or self.notifications is None:
+            return {"key": None, "reason": _ONLY_DEVICES, "endpoint": None}
+        endpoint = None if entry.push is None else entry.push.endpoint
+        try:
+            return {"key": await self.notifications.public_key(), "reason": None, "endpoint": endpoint}
+        except NoNotificationsError as error:
+            log.warning("%s", error)
+            return {"key": None, "reason": str(error), "endpoint": None}
+
+    async def _subscribe(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        if isinstance(given, Refusal):
+            return given
+        entry = self.users.table().entries.get(principal.token_id)
+        if entry is None or not entry.device or self.notifications is None:
+            return Refusal(403, _ONLY_DEVICES, {})
+        values = [given.get(name) for name in ("endpoint", "p256dh", "auth")]
+        texts = [value for value in values if isinstance(value, str) and 0 < len(value) <= URL_CHARACTERS]
+        if len(texts) != len(values):
+            return Refusal(400, "expected endpoint, p256dh and auth, all texts", {})
+        try:
+            await self.notifications.subscribe(entry.id, BrowserPush(*texts))
+        except NoNotificationsError as error:
+            return Refusal(400, str(error), {})
+        return {"endpoint": texts[0]}
+
+    async def _unsubscribe(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.notifications is not None:
+            await self.notifications.unsubscribe(principal.token_id)
+        return {"endpoint": None}
 
     async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         return {"devices": [_shown(entry) for entry in self._devices_of(principal.name)], "this": principal.token_id}

@@ -12,7 +12,7 @@ class NotShownError(IsthmusError):
 
 
 class WorkbenchView(Protocol):
-    """What a server's agent has, as JSON; docs/reference/workbench.md has the forms."""
+    """The tools and settings of a server's agent as JSON; docs/reference/workbench.md has the forms."""
 
     async def tools(self, user: str, workspace: str) -> JsonObject:
         """Return MCP servers, tools, skills and subagents of a user's sessions in a folder.

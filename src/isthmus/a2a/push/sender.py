@@ -39,12 +39,20 @@ class PushFailed(IsthmusError):
     """A notification did not arrive.
 
     ``retry_after`` is the time in seconds that the receiver asks to wait. ``is_gone``: the receiver has refused all
-    further notifications.
+    further notifications. ``status`` is the HTTP status of its answer, if there was one.
     """
 
-    def __init__(self, message: str, *, retry_after: float | None = None, is_gone: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        is_gone: bool = False,
+        status: int | None = None,
+    ) -> None:
         self.retry_after = retry_after
         self.is_gone = is_gone
+        self.status = status
         super().__init__(message)
 
 
@@ -124,7 +132,8 @@ class PushSender:
             if 200 <= status < 300:
                 return
             hint = " (redirects are not followed)" if 300 <= status < 400 else ""
-            raise PushFailed(f"the receiver answered {status}{hint}", retry_after=retry_after, is_gone=status == 410)
+            text = f"the receiver answered {status}{hint}"
+            raise PushFailed(text, retry_after=retry_after, is_gone=status == 410, status=status)
         raise PushFailed(f"{origin} cannot be reached ({unreachable})") from unreachable
 
     async def _addresses(self, origin: PushOrigin) -> Sequence[str]:

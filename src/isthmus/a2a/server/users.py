@@ -59,6 +59,15 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
+class BrowserPush:
+    """A browser's subscription to notifications: the URL of its push service, and its keys in base64url."""
+
+    endpoint: str
+    p256dh: str
+    auth: str
+
+
+@dataclass(frozen=True, slots=True)
 class TokenEntry:
     """A token of a user. Times are Unix seconds; ``digest`` is the SHA-256 of the token, in hexadecimal.
 
@@ -74,6 +83,8 @@ class TokenEntry:
     caps: Caps = field(default_factory=Caps)
     tier: str | None = None
     device: str = ""
+    push: BrowserPush | None = None
+    """Where notifications of a device are sent; None if it wants none."""
 
     def is_expired(self, now: float) -> bool:
         """Return whether the token is not valid any more at Unix time ``now``."""
@@ -147,6 +158,13 @@ class UserTable:
         token_id, token = self._new_token()
         entry = TokenEntry(token_id, name, _digest(token), now, expires, like.caps, like.tier, device)
         return replace(self, entries={**self.entries, token_id: entry}), entry, token
+
+    def with_push(self, token_id: str, push: BrowserPush | None) -> "UserTable":
+        """Return the table with the subscription of a device changed; the same table if there is no such device."""
+        entry = self.entries.get(token_id)
+        if entry is None or not entry.device:
+            return self
+        return replace(self, entries={**self.entries, token_id: replace(entry, push=push)})
 
     def of_owner(self) -> "UserTable":
         """Return the table with the devices of the local user alone."""
