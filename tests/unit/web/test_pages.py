@@ -8,14 +8,18 @@ import pytest
 from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.push.sender import PushSender
+from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
 from isthmus.web.bundle import Bundle, read_bundle
+from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from isthmus.web.view import NotShownError
 from support.memory_agent import MemoryAgent
+from support.push_reader import BrowserKeys
 from support.qr_reader import read_qr
 
 pytestmark = pytest.mark.anyio
@@ -186,3 +190,25 @@ async def test_tools_and_settings_are_those_of_the_sender(client: httpx2.AsyncCl
     assert (await client.get("/ui/api/settings", headers=owner)).json() == {"settings": []}
     refused = await client.get("/ui/api/settings", headers=alice)
     assert (refused.status_code, refused.json()["error"]) == (403, "not yours")
+
+
+async def test_only_a_device_subscribes_and_its_subscription_ends_with_it(
+    client: httpx2.AsyncClient, pages: WorkbenchPages, tmp_path: Path
+) -> None:
+    pages.notifications = Notifications(pages.users, PushSender(PushRule.of(["127.0.0.1"])), tmp_path, "Isthmus")
+    owner = {"Authorization": "Bearer owner-token"}
+    assert (await client.get("/ui/api/push", headers=owner)).json()["key"] is None
+    keys = BrowserKeys().subscription("http://127.0.0.1:9/send")
+    assert (await client.put("/ui/api/push", json=keys, headers=owner)).status_code == 403
+    head = {"Authorization": f"Bearer {await pair(client, pages)}"}
+    state = (await client.get("/ui/api/push", headers=head)).json()
+    assert (len(state["key"]), state["reason"], state["endpoint"]) == (87, None, None)
+    for bad in ({}, {**keys, "auth": 1}, {**keys, "auth": "AAAA"}, {**keys, "endpoint": "https://10.0.0.1/"}, []):
+        assert (await client.put("/ui/api/push", json=bad, headers=head)).status_code == 400, bad
+    assert (await client.put("/ui/api/push", json=keys, headers=head)).json() == {"endpoint": keys["endpoint"]}
+    assert (await client.get("/ui/api/push", headers=head)).json()["endpoint"] == keys["endpoint"]
+    assert (await client.delete("/ui/api/push", headers=head)).json() == {"endpoint": None}
+    await client.put("/ui/api/push", json=keys, headers=head)
+    device = (await client.get("/ui/api/devices", headers=head)).json()["this"]
+    await client.delete(f"/ui/api/devices/{device}", headers=head)
+    assert keys["endpoint"] not in (tmp_path / "users.json").read_text("utf-8")
