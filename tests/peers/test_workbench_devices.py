@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from isthmus.web.bundle import read_bundle
 from isthmus.web.links import is_reachable
@@ -119,9 +120,6 @@ def test_only_the_shell_is_kept_and_it_opens_without_a_server(browser: Browser, 
         served.end(signal.SIGKILL)
         page.reload()
         expect(page.get_by_role("status")).to_contain_text("The server was not reached")
-        port = int(served.url.rstrip("/").rpartition(":")[2])
-        served.start(port)
-        page.wait_for_selector("nav")
 
 
 def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Workbench, tmp_path: Path) -> None:
@@ -229,6 +227,22 @@ def test_servers_are_shown_and_switched_and_settings_name_their_files(
         assert "s3cret" not in page.content()
 
 
+def deliver(context: BrowserContext, page: Page, text: str) -> None:
+    """Give a message to the service worker of a page, as the browser does after it was decrypted."""
+    client: Any = context.new_cdp_session(page)  # the types of its arguments are unknown
+    registered: list[str] = []
+
+    def note(event: Any) -> None:
+        registered.extend(each["registrationId"] for each in event["registrations"])
+
+    client.on("ServiceWorker.workerRegistrationUpdated", note)
+    client.send("ServiceWorker.enable")
+    eventually(lambda: page.evaluate("1") and registered, SECONDS, what="the service worker's registration")
+    origin = "/".join(page.url.split("/")[:3])
+    message = {"origin": origin, "registrationId": registered[0], "data": text}
+    client.send("ServiceWorker.deliverPushMessage", message)
+
+
 def test_a_question_is_told_to_a_device_that_wants_it_and_a_click_shows_the_inbox(
     browser: Browser, tmp_path: Path, workspace: Path
 ) -> None:
@@ -255,18 +269,7 @@ def test_a_question_is_told_to_a_device_that_wants_it_and_a_click_shows_the_inbo
             text = keys.read(request.body)
             assert json.loads(text) == {"agent": "Isthmus"}
             page.goto(f"{served.url}ui/history")
-            client = context.new_cdp_session(page)
-            registered: list[str] = []
-            client.on(
-                "ServiceWorker.workerRegistrationUpdated",
-                lambda event: registered.extend(each["registrationId"] for each in event["registrations"]),
-            )
-            client.send("ServiceWorker.enable")
-            eventually(lambda: page.evaluate("1") and registered, SECONDS, what="the service worker's registration")
-            client.send(
-                "ServiceWorker.deliverPushMessage",
-                {"origin": served.url.rstrip("/"), "registrationId": registered[0], "data": text.decode()},
-            )
+            deliver(context, page, text.decode())
             shown = eventually(lambda: page.evaluate(SHOWN), SECONDS, what="the notification")
             assert shown == [["Isthmus", "A question waits for you"]]
             context.service_workers[0].evaluate(CLICKED)

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
+    from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.web.pages import WorkbenchPages
@@ -79,11 +81,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
-    from isthmus.app.workbench_view import AgentView
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
-    from isthmus.web.notifications import Notifications
 
     raise_descriptor_limit()
     certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
@@ -106,12 +106,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=setup.workspace if has_default else None, roots=roots)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
-        view = AgentView(setup, rule)
-        if pages is not None:
-            pages.view = view
-            pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
+        view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
-            _engine(setup, settings, rule, push_rule, view.begin, runs_commands=runs_commands) as engine,
+            _engine(setup, settings, rule, push_rule, view and view.begin, runs_commands=runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
             _notifying(pages, engine),
         ):
@@ -174,6 +171,17 @@ async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
     name = "Isthmus" if settings.agent is None else settings.agent.title
     users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
     return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
+
+
+def _complete(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", sender: "PushSender") -> "AgentView":
+    """Let the pages show the agent and notify devices; return the view, which is to get the agent's resources."""
+    from isthmus.app.workbench_view import AgentView
+    from isthmus.web.notifications import Notifications
+
+    view = AgentView(setup, rule)
+    pages.view = view
+    pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
+    return view
 
 
 @contextlib.asynccontextmanager
@@ -261,7 +269,7 @@ def _engine(
     settings: ServeSettings,
     rule: "WorkspaceRule",
     push_rule: "PushRule",
-    on_resources: "Callable[[AgentResources], None]",
+    on_resources: "Callable[[AgentResources], None] | None",
     *,
     runs_commands: bool,
 ) -> "AbstractAsyncContextManager[Engine]":

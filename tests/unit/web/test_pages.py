@@ -203,7 +203,13 @@ async def test_only_a_device_subscribes_and_its_subscription_ends_with_it(
     head = {"Authorization": f"Bearer {await pair(client, pages)}"}
     state = (await client.get("/ui/api/push", headers=head)).json()
     assert (len(state["key"]), state["reason"], state["endpoint"]) == (87, None, None)
-    for bad in ({}, {**keys, "auth": 1}, {**keys, "auth": "AAAA"}, {**keys, "endpoint": "https://10.0.0.1/"}, []):
+    wrong: list[dict[str, object]] = [
+        {},
+        {**keys, "auth": 1},
+        {**keys, "auth": "AAAA"},
+        {**keys, "endpoint": "https://10.0.0.1/"},
+    ]
+    for bad in wrong:
         assert (await client.put("/ui/api/push", json=bad, headers=head)).status_code == 400, bad
     assert (await client.put("/ui/api/push", json=keys, headers=head)).json() == {"endpoint": keys["endpoint"]}
     assert (await client.get("/ui/api/push", headers=head)).json()["endpoint"] == keys["endpoint"]

@@ -84,7 +84,7 @@ class TokenEntry:
     tier: str | None = None
     device: str = ""
     push: BrowserPush | None = None
-    """Where notifications of a device are sent; None if it wants none."""
+    """The subscription to which notifications of a device are sent; None if it wants none."""
 
     def is_expired(self, now: float) -> bool:
         """Return whether the token is not valid any more at Unix time ``now``."""
