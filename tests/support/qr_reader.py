@@ -8,6 +8,8 @@ VERSIONS = [
     (106, 4, 16), (122, 4, 18), (152, 4, 22), (180, 5, 22), (213, 5, 26),
 ]  # fmt: skip
 ALIGNED = [(), (18,), (22,), (26,), (30,), (34,), (6, 22, 38), (6, 24, 42), (6, 26, 46), (6, 28, 50)]
+STATED = {7: 0x07C94, 8: 0x085BC, 9: 0x09A99, 10: 0x0A4D3}
+"""Bits that state a version (table D.1)."""
 MASKS: Sequence[Callable[[int, int], int]] = [
     lambda i, j: (i + j) % 2, lambda i, j: i % 2, lambda i, j: j % 3, lambda i, j: (i + j) % 3,
     lambda i, j: (i // 2 + j // 3) % 2, lambda i, j: i * j % 2 + i * j % 3,
@@ -48,6 +50,10 @@ def read_qr(rows: Sequence[Sequence[int]]) -> str:
     assert across == down
     form = int("".join(map(str, across)), 2) ^ 0x5412
     assert form >> 13 == 0, "the level is not M"
+    if version >= 7:
+        corner = [rows[size - 9 - at % 3][5 - at // 3] for at in range(18)]
+        assert int("".join(map(str, corner)), 2) == STATED[version]
+        assert corner == [rows[5 - at // 3][size - 9 - at % 3] for at in range(18)]
     mask = MASKS[form >> 10 & 7]
     bits: list[int] = []
     right, is_up = size - 1, True
