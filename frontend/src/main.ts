@@ -150,8 +150,6 @@ export class Workbench extends PageElement {
 
   #frame(session: Session) {
     const count = this.#waiting, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
-    const page = taskId ? "task" : (/^\/ui\/(new|history|devices)$/.exec(this.path)?.[1] ?? "inbox");
-    const count = this.#store.questions.length, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
     const page = taskId ? "task" : (/^\/ui\/(new|history|devices|tools|settings)$/.exec(this.path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
@@ -164,8 +162,8 @@ export class Workbench extends PageElement {
         <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
         ${this.#store.tasks.slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
         <span class="grow wide-only"></span>
-        ${link("/ui/tools", "tools", t("toolsNav"), "plug")}
-        ${session.user ? nothing : link("/ui/settings", "settings", t("settings"), "settings")}
+        ${session.tasks ? link("/ui/tools", "tools", t("toolsNav"), "plug") : nothing}
+        ${session.user || !session.tasks ? nothing : link("/ui/settings", "settings", t("settings"), "settings")}
         ${link("/ui/devices", "devices", session.user || t("devices"), "device")}
       </nav>
       ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
@@ -187,12 +185,10 @@ export class Workbench extends PageElement {
 
   #keys() {
     const all: [string, string][] = [
-      ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")],
-    const rows: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")],
       ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
     ];
-    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "c", "i", "esc esc"].includes(key));
+    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "esc esc"].includes(key));
     return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
       <button class="b" @click=${() => { this.hasKeys = false; }}>${t("close")}</button></div>`;
@@ -205,8 +201,7 @@ export class Workbench extends PageElement {
     this.#second = "";
     if (first === "g" && event.key === "i") go("/ui/");
     else if (first === "g" && event.key === "h" && this.session.tasks) go("/ui/history");
-    else if (first === "g" && event.key === "h") go("/ui/history");
-    else if (first === "g" && event.key === "s") go("/ui/tools");
+    else if (first === "g" && event.key === "s" && this.session.tasks) go("/ui/tools");
     else if (event.key === "g") this.#second = "g";
     else if (event.key === "c" && this.session.tasks) go("/ui/new");
     else if (event.key === "?") this.hasKeys = true;

@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 from isthmus.a2a.push.sender import PushFailed, PushSender
 from isthmus.a2a.push.targets import PushRefused
 from isthmus.a2a.server.users import BrowserPush, TokenEntry
-from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import PushTarget
 from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.files.locations import make_private_directory
 from isthmus.network.loopback import is_loopback
+from isthmus.web.devices import Devices
 
 if TYPE_CHECKING:
     from isthmus.a2a.server.users import UserTable
@@ -79,7 +79,7 @@ def load_key(folder: Path) -> "ServerKey":
 class Notifications:
     """The notifications of one server. ``agent`` is the name that they tell; ``folder`` has the key."""
 
-    users: UsersFile
+    users: Devices
     sender: PushSender
     folder: Path
     agent: str

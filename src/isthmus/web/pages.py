@@ -9,7 +9,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs
 
@@ -20,16 +19,15 @@ from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.a2a.server.users import TokenEntry, UsersError, UserTable
-from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTable
-from isthmus.a2a.server.users_file import UsersFile
+from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
+from isthmus.web.devices import Devices
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
@@ -53,24 +51,9 @@ MAXIMUM_DEVICES = 50
 """Maximum number of devices of one user."""
 
 Reply: TypeAlias = dict[str, Any] | Refusal | Response
-T = TypeVar("T")
 _ONLY_DEVICES = "only a paired browser gets notifications"
 
-Reply: TypeAlias = dict[str, Any] | Refusal
-
 log = logging.getLogger(__name__)
-
-
-class Devices(Protocol):
-    """The table of users with their devices, as :class:`isthmus.a2a.server.users_file.UsersFile` keeps it."""
-
-    def table(self) -> UserTable:
-        """Return the current table."""
-        ...
-
-    def change(self, change: Callable[[UserTable], tuple[UserTable, T]]) -> T:
-        """Replace the table by the one that ``change`` returns; return the other value of ``change``. Blocks."""
-        ...
 
 
 @dataclass(slots=True)
@@ -241,6 +224,7 @@ class WorkbenchPages:
                 {"line": item.line, "description": item.description} for item in found[:MAXIMUM_COMPLETIONS]
             ]
         }
+
     async def _tools(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"))
         workspace = query.get("workspace", self.workspaces[:1])[0]

@@ -143,6 +143,8 @@ async def test_lines_are_completed_by_the_agent_of_the_user(client: httpx2.Async
     for body in wrong:
         assert (await client.post("/ui/api/complete", json=body, headers=head)).status_code == 400
     assert (await client.post("/ui/api/complete", json={"line": "/"})).status_code == 401
+
+
 async def test_a_code_comes_with_a_link_and_a_drawing_for_other_devices(
     client: httpx2.AsyncClient, pages: WorkbenchPages
 ) -> None:
