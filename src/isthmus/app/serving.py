@@ -114,6 +114,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         ):
             if pages is not None:
                 pages.agent_of = engine.for_user
+                _watch_changes(pages, engine)
             options = ServerOptions(
                 token=token,
                 hosts=(settings.host,),
@@ -196,6 +197,12 @@ async def _notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "Async
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+def _watch_changes(pages: "WorkbenchPages", engine: "Engine") -> None:
+    from isthmus.web.changes import ChangeFeed
+
+    pages.changes = ChangeFeed(engine.journal)
 
 
 def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":

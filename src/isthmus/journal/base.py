@@ -14,6 +14,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
+from isthmus.journal.task_changes import TaskChanges
 from isthmus.saved_chats import ChatStore
 
 EventT = TypeVar("EventT", bound=AgentEvent)
@@ -168,6 +169,8 @@ class Journal(Protocol):
     """Webhooks of tasks."""
     chats: ChatStore
     """Saved chats of users."""
+    changes: TaskChanges
+    """Notices of changed tasks."""
 
     def create(
         self,
@@ -300,6 +303,10 @@ class Journal(Protocol):
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """Return the workspace of a user's session; None when that user has no such session."""
+        ...
+
+    async def version(self) -> int:
+        """Return a number that is another one after the journal was written, by whichever process."""
         ...
 
     def now(self) -> float:

@@ -51,6 +51,7 @@ from isthmus.journal.statements import (
     remove_from_inbox,
     row_of,
 )
+from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.writer import GroupWriter
 
 BRIEF_EVENTS = 16
@@ -76,6 +77,7 @@ class SqliteJournal(SqliteReads):
         self._pushes = SqlitePushes(self._writer, self.read, clock)
         self.pushes = self._pushes
         self.chats = SqliteChats(self._writer, self.read, clock)
+        self.changes = TaskChanges()
 
     @classmethod
     async def open(
@@ -134,7 +136,9 @@ class SqliteJournal(SqliteReads):
             )
             return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
-        return self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=True)
+        self.changes.follow(task.task_id, written)
+        return written
 
     @override
     def append(
@@ -148,6 +152,7 @@ class SqliteJournal(SqliteReads):
             is_brief=len(events) <= BRIEF_EVENTS,
         )
         self._pushes.watch(events, written)
+        self.changes.follow(lease.task_id, written, events)
         return written
 
     @override
@@ -173,6 +178,7 @@ class SqliteJournal(SqliteReads):
 
         written = self._writer.submit(work, series=lease, is_brief=len(events) <= BRIEF_EVENTS)
         self._pushes.watch(events, written)
+        self.changes.follow(lease.task_id, written)
         return written
 
     @override
@@ -212,7 +218,9 @@ class SqliteJournal(SqliteReads):
             deliveries = append_events(connection, lease, events, now)
             return ClaimedTask(lease, row_of(connection, row.task_id), deliveries)
 
-        return self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=True)
+        self.changes.follow(row.task_id, written)
+        return written
 
     @override
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:

@@ -73,6 +73,11 @@ class SqliteReads(Journal):
         return rows[0] if rows else None
 
     @override
+    async def version(self) -> int:
+        (found,) = await self.read("PRAGMA data_version", (), lambda values: int(values[0]))
+        return found
+
+    @override
     async def children(self, task_id: str) -> Sequence[TaskRow]:
         # "parent <> ''" is the condition of the index.
         return await self.read(

@@ -19,6 +19,7 @@ from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTable
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.json_text import JsonError, decode, encode
@@ -27,6 +28,7 @@ from isthmus.listeners.connection_slot import token_shown
 from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
+from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
@@ -45,6 +47,8 @@ MAXIMUM_COMPLETIONS = 50
 """Maximum number of completions of a line."""
 COMPLETION_SECONDS = 3.0
 """Maximum time for the completions of a line."""
+MAXIMUM_EVENT_ID = 15
+"""Maximum number of digits of the id after which a stream goes on: milliseconds since 1970."""
 MAXIMUM_LABEL = 60
 """Maximum number of characters of a device's name."""
 MAXIMUM_DEVICES = 50
@@ -61,6 +65,7 @@ class WorkbenchPages:
     """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task.
 
     ``reviews`` are those of companions; without ``has_tasks`` the server does not speak A2A.
+    Without ``changes`` there is no stream of changes, and pages look for them every few seconds.
     """
 
     bundle: Bundle
@@ -77,6 +82,22 @@ class WorkbenchPages:
     has_tasks: bool = True
     url: str = ""
     """URL under which others reach the server, for links; empty until it listens."""
+    changes: ChangeFeed | None = None
+    _streams: dict[Principal, OpenStreams] = field(default_factory=dict[Principal, OpenStreams])
+    _is_closing: bool = False
+
+    def close_streams(self) -> None:
+        """End every stream properly because the server stops."""
+        self._is_closing = True
+        for streams in self._streams.values():
+            streams.close()
+
+    def keep(self, users: UserTable, now: float) -> None:
+        """End the streams of tokens that were revoked or have expired."""
+        for principal, streams in list(self._streams.items()):
+            if principal.token_id and not users.is_valid(principal.token_id, now):
+                streams.close("its token is no longer valid")
+                del self._streams[principal]
 
     def serves(self, path: str, method: str) -> bool:
         """Return whether requests for a path belong to the workbench; JSON-RPC is posted to ``/``."""
@@ -116,6 +137,7 @@ class WorkbenchPages:
             ("GET", "push"): self._push_state,
             ("PUT", "push"): self._subscribe,
             ("DELETE", "push"): self._unsubscribe,
+            ("GET", "changes"): self._follow_changes,
         }
         method, _, item = name.partition("/")
         if (request.method, name) == ("POST", "pair"):
@@ -186,6 +208,22 @@ class WorkbenchPages:
             "reviews": self.reviews is not None and not principal.name,
             "entry": self.bundle.entry,
         }
+
+    async def _follow_changes(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.changes is None:
+            return Refusal(404, "this server has no stream of changes; list the tasks", {})
+        last = request.headers.get("last-event-id", "")
+        if last and not (last.isascii() and last.isdigit() and len(last) <= MAXIMUM_EVENT_ID):
+            return Refusal(400, "expected the id of a line of this stream in Last-Event-ID", {})
+        try:
+            self.changes.check(principal.name)
+        except TooManyStreamsError as error:
+            return Refusal(429, str(error), {"Retry-After": "10"})
+        streams = self._streams.setdefault(principal, OpenStreams())
+        if self._is_closing:
+            streams.close()
+        frames = self.changes.frames(principal.name, int(last) / 1000 if last else None)
+        return EventStream(frames, streams, headers=HEADERS, last_frame=lambda reason: b": %b\n\n" % reason.encode())
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -14,7 +15,9 @@ from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
+from isthmus.journal.sqlite import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
+from isthmus.web.changes import ChangeFeed
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from isthmus.web.view import NotShownError
@@ -220,3 +223,39 @@ async def test_only_a_device_subscribes_and_its_subscription_ends_with_it(
     device = (await client.get("/ui/api/devices", headers=head)).json()["this"]
     await client.delete(f"/ui/api/devices/{device}", headers=head)
     assert keys["endpoint"] not in (tmp_path / "users.json").read_text("utf-8")
+
+
+async def test_changes_are_refused_without_a_token_and_end_with_it(pages: WorkbenchPages, tmp_path: Path) -> None:
+    journal = await SqliteJournal.open(tmp_path / "journal.db")
+    pages.changes = ChangeFeed(journal)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    try:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80") as client:
+            assert (await client.get("/ui/api/changes")).status_code == 401
+            token = await pair(client, pages)
+            head = {"Authorization": f"Bearer {token}"}
+            for bad in ("x", "-1", "1" * 16):
+                answer = await client.get("/ui/api/changes", headers={**head, "Last-Event-ID": bad})
+                assert answer.status_code == 400, bad
+            following = asyncio.ensure_future(client.get("/ui/api/changes", headers=head))
+            async with asyncio.timeout(10):
+                while not journal.changes.is_watched:
+                    await asyncio.sleep(0)
+                entry = next(iter(pages.users.table().entries))
+                pages.users.change(lambda table: (table.revoked(entry)[0], None))
+                app.close_invalid_streams()
+                ended = await following
+            assert ended.headers["content-type"].startswith("text/event-stream")
+            assert ended.headers["content-security-policy"]
+            assert "no longer valid" in ended.text
+            app.close_streams()
+            async with asyncio.timeout(10):
+                stopped = await client.get("/ui/api/changes", headers={"Authorization": "Bearer owner-token"})
+            assert "the server is stopping" in stopped.text
+    finally:
+        await journal.aclose()
+
+
+async def test_without_a_journal_there_are_no_changes(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/ui/api/changes", headers={"Authorization": "Bearer owner-token"})
+    assert answer.status_code == 404

@@ -63,6 +63,14 @@ class Pages(Protocol):
         """Answer a request, whose Host and Origin are those of this server."""
         ...
 
+    def close_streams(self) -> None:
+        """End every stream properly because the server stops."""
+        ...
+
+    def keep(self, users: UserTable, now: float) -> None:
+        """End the streams of tokens that are no longer valid."""
+        ...
+
 
 def application(
     agent: AgentClient,
@@ -120,11 +128,16 @@ class Application:
     def close_streams(self) -> None:
         """End every stream properly because the server stops; the tasks continue."""
         self._principals.close()
+        if self._pages is not None:
+            self._pages.close_streams()
 
     def close_invalid_streams(self) -> None:
         """End the streams of users whose token is no longer valid; to be called about once a second."""
         if self._users is not None:
-            self._principals.keep(self._users(), time.time())
+            users, now = self._users(), time.time()
+            self._principals.keep(users, now)
+            if self._pages is not None:
+                self._pages.keep(users, now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""

@@ -1,0 +1,199 @@
+"""The stream ``/ui/api/changes``: a line for each task of a user whose state or questions changed.
+
+A page lists the tasks when it opens, then waits for lines; it asks A2A for what a line names. A page costs nothing
+while nothing changes. Changes in this process come as notices of the journal, those of other processes are found by a
+look at the journal every two seconds, while a page is open and only if it was written.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from isthmus.a2a.server.sse import event_frame
+from isthmus.client import TaskQuery
+from isthmus.encoding.json_text import encode
+from isthmus.errors import IsthmusError
+from isthmus.journal.base import Journal, TaskRow
+
+GATHER_SECONDS = 0.05
+"""Time in seconds for which changes are gathered before they are read and sent."""
+LOOK_SECONDS = 2.0
+"""Time in seconds between looks for changes that other processes made."""
+OVERLAP_SECONDS = 2.0
+"""Time in seconds before the last known change from which a look lists tasks: clocks of processes differ a little."""
+MAXIMUM_LISTED = 100
+"""Maximum number of tasks in one look, and of lines that wait for a slow reader."""
+MAXIMUM_KNOWN = 1000
+"""Maximum number of tasks of one user whose last sent state is remembered."""
+MAXIMUM_STREAMS = 32
+"""Maximum number of streams of one user at a time."""
+ALL = event_frame(encode({"all": True}))
+"""Line that stands for more changes than are listed: the page lists the tasks again."""
+
+_Shown: TypeAlias = tuple[str, tuple[str, ...]]
+log = logging.getLogger(__name__)
+
+
+class TooManyStreamsError(IsthmusError):
+    """Raised when a user has the maximum number of streams open."""
+
+
+@dataclass(slots=True, eq=False)
+class _Reader:
+    """One open stream: the changes that it has not been sent yet, the last one of each task."""
+
+    changed: dict[str, TaskRow] = field(default_factory=dict[str, TaskRow])
+    has_lost: bool = False
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, rows: Iterable[TaskRow]) -> None:
+        for row in rows:
+            self.changed.pop(row.task_id, None)
+            self.changed[row.task_id] = row
+            self.news.set()
+        if len(self.changed) > MAXIMUM_LISTED:
+            self.changed.clear()
+            self.has_lost = True
+
+    def take(self) -> list[bytes]:
+        self.news.clear()
+        frames = [ALL] if self.has_lost else []
+        frames += [_line(row) for row in self.changed.values()]
+        self.changed, self.has_lost = {}, False
+        return frames
+
+
+@dataclass(slots=True)
+class _User:
+    """The open streams of one user, with what they were told; ``since`` is the time of the last change told."""
+
+    since: float
+    readers: set[_Reader] = field(default_factory=set[_Reader])
+    told: OrderedDict[str, _Shown] = field(default_factory=OrderedDict[str, _Shown])
+
+    def tell(self, rows: Iterable[TaskRow], *, is_certain: bool) -> None:
+        """Put changed rows to all readers; without ``is_certain`` only those that differ from what was told last."""
+        news: list[TaskRow] = []
+        for row in rows:
+            self.since = max(self.since, row.updated_at)
+            shown = (str(row.state), tuple(call.tool_call_id for call in row.pending))
+            if is_certain or self.told.get(row.task_id) != shown:
+                news.append(row)
+            self.told[row.task_id] = shown
+            self.told.move_to_end(row.task_id)
+        while len(self.told) > MAXIMUM_KNOWN:
+            self.told.popitem(last=False)
+        for reader in self.readers:
+            reader.put(news)
+
+
+class ChangeFeed:
+    """The changes of all users' tasks in one journal, for the pages that are open. Used on one event loop."""
+
+    def __init__(self, journal: Journal, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._journal = journal
+        self._look_seconds = look_seconds
+        self._users: dict[str, _User] = {}
+        self._noticed: dict[str, None] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._end_watch = lambda: None
+        self._version = 0
+
+    def check(self, user: str) -> None:
+        """Raise :class:`TooManyStreamsError` if the user may open no further stream."""
+        if (found := self._users.get(user)) is not None and len(found.readers) >= MAXIMUM_STREAMS:
+            raise TooManyStreamsError(f"{MAXIMUM_STREAMS} streams of changes are open, which is the maximum")
+
+    async def frames(self, user: str, since: float | None) -> AsyncGenerator[bytes]:
+        """Yield the lines for a user's page; with ``since`` (Unix seconds) first those of all changes from then on."""
+        with self._reading_as(user) as reader:
+            # Before the page lists the tasks: what another process writes later must be found by a look.
+            self._version = self._version or await self._journal.version()
+            yield b": changes\n\n"
+            if since is not None:
+                rows, total = await self._journal.list_tasks(TaskQuery(MAXIMUM_LISTED, since=since), user)
+                if total > len(rows):
+                    yield ALL
+                reader.put(reversed(rows))
+            while True:
+                for frame in reader.take():
+                    yield frame
+                await reader.news.wait()
+
+    @contextlib.contextmanager
+    def _reading_as(self, user: str) -> Generator[_Reader]:
+        reader = _Reader()
+        if not self._users:
+            self._end_watch = self._journal.changes.watch(self._notice)
+            self._looking = asyncio.create_task(self._look())
+        known = self._users.setdefault(user, _User(self._journal.now()))
+        known.readers.add(reader)
+        try:
+            yield reader
+        finally:
+            known.readers.discard(reader)
+            if not known.readers:
+                self._users.pop(user, None)
+            if not self._users:
+                self._stop()
+
+    def _stop(self) -> None:
+        self._end_watch()
+        self._noticed.clear()
+        for task in (self._looking, self._reading):
+            if task is not None:
+                task.cancel()
+        self._looking = self._reading = None
+        self._version = 0
+
+    def _notice(self, task_id: str) -> None:
+        self._noticed[task_id] = None
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        """Read the tasks that were noticed, once for all pages, until there are no more."""
+        try:
+            while self._noticed:
+                await asyncio.sleep(GATHER_SECONDS)
+                noticed, self._noticed = list(self._noticed), {}
+                for task_id in noticed:
+                    row = await self._journal.task(task_id)
+                    if row is not None and (user := self._users.get(row.user)) is not None:
+                        user.tell([row], is_certain=True)
+        except IsthmusError as error:
+            log.warning("changes of tasks cannot be read; pages show them within half a minute: %s", error)
+        finally:
+            if self._reading is asyncio.current_task():
+                self._reading = None
+
+    async def _look(self) -> None:
+        """Find changes of other processes."""
+        while True:
+            await asyncio.sleep(self._look_seconds)
+            try:
+                if (version := await self._journal.version()) != self._version:
+                    self._version = version
+                    for name, user in list(self._users.items()):
+                        query = TaskQuery(MAXIMUM_LISTED, since=user.since - OVERLAP_SECONDS)
+                        rows, _ = await self._journal.list_tasks(query, name)
+                        user.tell(reversed(rows), is_certain=False)
+            except IsthmusError as error:
+                log.warning("changes of tasks by other programs cannot be read: %s", error)
+
+
+def _line(row: TaskRow) -> bytes:
+    """Return the line of a changed task, with the time of its change in milliseconds as the id to resume after."""
+    content = {
+        "id": row.task_id,
+        "state": row.state,
+        "questions": len(row.pending),
+        "changed": row.updated_at,
+        **({"parent": row.parent} if row.parent else {}),
+    }
+    return event_frame(encode(content), int(row.updated_at * 1000))
