@@ -1,11 +1,10 @@
 // A2A 1.0 over HTTP: lists, prompts, answers, and streams that go on where they broke off.
 
-import { EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
+import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
+import { readFrames } from "./event-stream.ts";
 import { ApiError, api, deviceName, token } from "./session.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
-/** Without a byte for this long a stream counts as dead; the server sends a comment every 15 s. */
-const SILENCE_MS = 40_000;
 
 function headers(more: Record<string, string> = {}): Record<string, string> {
   return { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, ...more };
@@ -93,6 +92,25 @@ export function answer(taskId: string, callId: string, optionId: string, newCont
   });
 }
 
+/** Send a message in place of answers: the open questions are rejected, and the agent goes on with the message. */
+export function tell(taskId: string, text: string): Promise<TaskRow> {
+  return send({ taskId, parts: [{ text }] });
+}
+
+export interface ContextUse {
+  tokens: number;
+  window: number;
+}
+
+/** Return how full the conversation of a session is, as far as the server has counted it. */
+export async function contextUse(contextId: string): Promise<ContextUse | undefined> {
+  const found = (await call("POST", "/", {
+    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { contextId, metadata: { contextId } },
+  })) as { result?: { context_tokens?: unknown; context_window?: unknown } };
+  const tokens = found.result?.context_tokens, size = found.result?.context_window;
+  return typeof tokens === "number" ? { tokens, window: typeof size === "number" ? size : 0 } : undefined;
+}
+
 export async function cancel(taskId: string): Promise<void> {
   await call("POST", `/tasks/${encodeURIComponent(taskId)}:cancel`, {});
 }
@@ -139,10 +157,11 @@ export class TaskFollower {
   #stopped = new AbortController();
   #now: AbortController | undefined;
   #wake: (() => void) | undefined;
+  #isRenewed = false;
 
   constructor(
     private readonly taskId: string,
-    private readonly onEvents: (events: TaskEvent[], live: boolean) => void,
+    private readonly onEvents: (events: TaskEvent[]) => void,
     private readonly onState: (state: StreamState) => void,
   ) {
     void this.#run();
@@ -159,10 +178,18 @@ export class TaskFollower {
     this.#wake?.();
   }
 
+  /** Connect anew from the last event: after a sleep the connection may be dead although nothing says so. */
+  renew(): void {
+    this.#isRenewed = true;
+    this.#now?.abort();
+    this.#wake?.();
+  }
+
   async #run(): Promise<void> {
     let attempt = 0;
     while (!this.#stopped.signal.aborted) {
       this.onState({ is: "connecting" });
+      this.#isRenewed = false;
       try {
         const before = this.#last;
         if (await this.#follow()) {
@@ -178,6 +205,11 @@ export class TaskFollower {
         }
       }
       if (this.#stopped.signal.aborted) return;
+      if (this.#isRenewed) {
+        this.#isRenewed = false;
+        attempt = 0;
+        continue;
+      }
       const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 15000;
       attempt += 1;
       this.onState({ is: "waiting", until: Date.now() + pause, attempt });
@@ -192,55 +224,55 @@ export class TaskFollower {
   /** Read the stream once; return whether the task has ended. */
   async #follow(): Promise<boolean> {
     const now = (this.#now = new AbortController());
-    let silence = setTimeout(() => now.abort(), SILENCE_MS);
     try {
-      const response = await fetch(`/tasks/${encodeURIComponent(this.taskId)}:subscribe`, {
-        headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(this.#last), "X-Isthmus-Prompts": "1" }),
-        cache: "no-store",
-        credentials: "omit",
-        signal: now.signal,
-      });
-      if (!response.ok || response.body === null) throw new ApiError(response.status, await reasonOf(response));
+      const response = await subscribe(this.taskId, this.#last, now.signal);
       this.onState({ is: "live" });
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = "";
       let ended = false;
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return ended;
-        clearTimeout(silence);
-        silence = setTimeout(() => now.abort(), SILENCE_MS);
-        rest += value;
-        const frames = rest.split("\n\n");
-        rest = frames.pop() ?? "";
+      for await (const frames of readFrames(response, now)) {
         const found: TaskEvent[] = [];
-        for (const frame of frames) {
-          const { id, data } = fields(frame);
-          if (!data) continue;
+        for (const { id, data } of frames) {
           if (id !== undefined && id <= this.#last && id !== 0) continue;
           const events = eventsOf(JSON.parse(data));
-          found.push(...events);
+          for (const event of events) found.push(id === undefined ? event : { ...event, seq: id });
           if (id !== undefined) this.#last = id;
           const last = events.at(-1);
-          if (last?.kind === "state") ended = ["completed", "failed", "canceled", "rejected"].includes(last.state);
+          if (last?.kind === "state") ended = ENDED.has(last.state);
         }
-        if (found.length) this.onEvents(found, frames.length < 50);
+        if (found.length) this.onEvents(found);
       }
+      return ended;
     } finally {
-      clearTimeout(silence);
       now.abort();
     }
   }
 }
 
-function fields(frame: string): { id?: number; data: string } {
-  let id: number | undefined;
-  let data = "";
-  for (const line of frame.split("\n")) {
-    if (line.startsWith("id:")) id = Number(line.slice(3).trim());
-    else if (line.startsWith("data:")) data += line.slice(5).trimStart();
+async function subscribe(taskId: string, after: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  const response = await fetch(`/tasks/${encodeURIComponent(taskId)}:subscribe`, {
+    headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(after), "X-Isthmus-Prompts": "1" }),
+    cache: "no-store",
+    credentials: "omit",
+    signal,
+  });
+  if (!response.ok || response.body === null) throw new ApiError(response.status, await reasonOf(response));
+  return response.body;
+}
+
+/** Return the events of one number again, whose contents the page did not keep. */
+export async function eventsAgain(taskId: string, seq: number): Promise<TaskEvent[]> {
+  const now = new AbortController(), deadline = setTimeout(() => now.abort(), 30_000);
+  try {
+    for await (const frames of readFrames(await subscribe(taskId, seq - 1, now.signal), now)) {
+      const found = frames.find((frame) => frame.id === seq);
+      if (found) return eventsOf(JSON.parse(found.data));
+    }
+    return [];
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError(0, "");
+  } finally {
+    clearTimeout(deadline);
+    now.abort();
   }
-  return id === undefined ? { data } : { id, data };
 }
 
 async function reasonOf(response: Response): Promise<string> {

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
+import { Announcer } from "./announcer.ts";
 import { MARK, icon, stateMark } from "./icons.ts";
 import { visibleLine } from "./safe.ts";
 import { ReviewStore } from "./reviews.ts";
@@ -21,6 +22,8 @@ import "./styles/workbench.css";
 const TICK_MS = 1000;
 /** A server that restarts between two requests is noticed after this time. */
 const COMPARE_MS = 60_000;
+/** Without a tick for this long the page slept. */
+const SLEPT_MS = 8000;
 
 @customElement("isthmus-workbench")
 export class Workbench extends PageElement {
@@ -33,6 +36,10 @@ export class Workbench extends PageElement {
   @state() private version = 0;
   @state() private hasKeys = false;
   @state() private isOld = false;
+  @state() private said = "";
+  #announcer = new Announcer((text) => { this.said = text; });
+  #counted = -1;
+  #ticked = Date.now();
   #store = new TaskStore();
   #reviews = new ReviewStore();
   #second = "";
@@ -43,7 +50,7 @@ export class Workbench extends PageElement {
     addEventListener("popstate", () => { this.path = location.pathname; });
     addEventListener("keydown", this.#press);
     addEventListener("click", followLink);
-    setInterval(() => { if (!document.hidden) this.now = Date.now(); }, TICK_MS);
+    setInterval(() => this.#tick(), TICK_MS);
     this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#store.addEventListener("reached", () => void this.#compare());
     setInterval(() => { if (!document.hidden && this.session) void this.#compare(); }, COMPARE_MS);
@@ -53,6 +60,16 @@ export class Workbench extends PageElement {
     this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#reviews.addEventListener("refused", () => this.#refuse());
     void this.#enter();
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    if (now - this.#ticked > SLEPT_MS && !document.hidden) {
+      this.#store.renew();
+      dispatchEvent(new Event("slept"));
+    }
+    this.#ticked = now;
+    if (!document.hidden) this.now = now;
   }
 
   async #enter(): Promise<void> {
@@ -123,6 +140,10 @@ export class Workbench extends PageElement {
 
   #count(): void {
     const count = this.#waiting;
+    if (this.#store.isLoaded && count !== this.#counted) {
+      if (this.#counted >= 0 || count > 0) this.#announcer.announce(count ? t("wait", count) : t("nothingWaits"));
+      this.#counted = count;
+    }
     document.title = count ? `(${count}) Isthmus` : "Isthmus";
     const counting = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void>; clearAppBadge?: () => Promise<void> };
     void (count ? counting.setAppBadge?.(count) : counting.clearAppBadge?.())?.catch(() => undefined);
@@ -172,20 +193,21 @@ export class Workbench extends PageElement {
         : page === "tools" ? html`<isthmus-tools .session=${session}></isthmus-tools>`
         : page === "settings" ? html`<isthmus-settings></isthmus-settings>`
         : page === "new" ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
-        : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now}></isthmus-task>`}
+        : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now} .storeVersion=${this.version}></isthmus-task>`}
       <footer class="status">
         <span class="row" role="status"><span class=${this.#isReached ? "live" : "lost"}></span>${this.#isReached ? t("connected") : t("offline")}</span>
         ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
         <span class="grow"></span><span>${session.agent} ${session.version}</span>
         <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
       </footer>
+      <div class="vh" role="status" id="said">${this.said}</div>
     </div>
     ${this.hasKeys ? this.#keys() : nothing}`;
   }
 
   #keys() {
     const all: [string, string][] = [
-      ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")],
+      ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
       ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
     ];
     const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "esc esc"].includes(key));

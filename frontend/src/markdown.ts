@@ -6,13 +6,39 @@ import { visible } from "./safe.ts";
 
 type Shown = TemplateResult | string | typeof nothing;
 
+/** A line that is longer, or a text, is shown as it is: what reads Markdown may take long for it. */
+const LONGEST_LINE = 5_000;
+const LONGEST = 50_000;
+
 /** Return Markdown as a template. */
 export function markdown(text: string): Shown[] {
+  if (text.length > LONGEST || (text.length > LONGEST_LINE && isLongLine(text))) return [html`<p class="plain">${visible(text)}</p>`];
   try {
     return blocks(lexer(visible(text), { gfm: true }));
   } catch {
     return [html`<p>${visible(text)}</p>`];
   }
+}
+
+function isLongLine(text: string): boolean {
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf("\n", at);
+    if ((end < 0 ? text.length : end) - at > LONGEST_LINE) return true;
+    if (end < 0) return false;
+    at = end + 1;
+  }
+  return false;
+}
+
+const MADE = new WeakMap<object, { text: string; shown: Shown[] }>();
+
+/** Return the Markdown of an item, parsed again only if its text has changed. */
+export function markdownOf(item: object, text: string): Shown[] {
+  const known = MADE.get(item);
+  if (known?.text === text) return known.shown;
+  const shown = markdown(text);
+  MADE.set(item, { text, shown });
+  return shown;
 }
 
 function blocks(tokens: Token[]): Shown[] {

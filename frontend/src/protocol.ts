@@ -74,7 +74,10 @@ export interface TaskRow {
   pending: ToolCall[];
 }
 
-export type TaskEvent =
+/** An event. `seq` is its number in the task, if it is stored. */
+export type TaskEvent = { seq?: number } & Happening;
+
+export type Happening =
   | { kind: "prompt"; messageId: string; text: string; at: number; row: TaskRow }
   | { kind: "state"; state: TaskState; error: string; pending: ToolCall[]; at: number }
   | { kind: "text"; messageId: string; text: string; replaces: string; at: number }

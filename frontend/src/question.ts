@@ -1,6 +1,7 @@
 // The three facts of a question, from the call itself: what is wanted, what it touches, what the answer covers.
 
-import type { FileDiff, ToolCall } from "./protocol.ts";
+import { diffOf } from "./diffs.ts";
+import type { ToolCall } from "./protocol.ts";
 import { visible, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
 import { t } from "./words.ts";
@@ -13,17 +14,25 @@ export interface Facts {
   covers: string;
 }
 
-/** Return the diff that a call proposes or has made. */
-export function diffOf(call: ToolCall): FileDiff | undefined {
-  return call.confirmation_request?.file_edit_details ?? call.output?.diff;
-}
+export { diffOf };
 
 export function shownPath(path: string, workspace: string): string {
   const below = workspace.replace(/\/$/, "") + "/";
   return visible(path.startsWith(below) ? path.slice(below.length) : path);
 }
 
+const FOUND = new WeakMap<ToolCall, { workspace: string; facts: Facts }>();
+
+/** Return the facts of a call; they are found once. */
 export function factsOf(call: ToolCall, workspace: string): Facts {
+  const known = FOUND.get(call);
+  if (known?.workspace === workspace) return known.facts;
+  const facts = found(call, workspace);
+  FOUND.set(call, { workspace, facts });
+  return facts;
+}
+
+function found(call: ToolCall, workspace: string): Facts {
   const request = call.confirmation_request;
   const reason = [call.input_parameters?.instruction, call.input_parameters?.description].find((value) => typeof value === "string" && value.trim());
   const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";

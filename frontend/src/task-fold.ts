@@ -1,18 +1,41 @@
 // A task as it is drawn, folded from its events. The same events in any division give the same view.
+// Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
+import { KeptCalls, shortened } from "./kept-calls.ts";
 import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall } from "./protocol.ts";
+import { diffOf, type LineCounts } from "./diffs.ts";
+import { GrowingText } from "./text-parts.ts";
+
+export interface CallItem {
+  is: "call";
+  key: string;
+  call: ToolCall;
+  answeredBy: string;
+  since: number;
+  until: number;
+  /** Lines of its diff, also when the diff itself is not kept. */
+  counts?: LineCounts;
+  /** Number of the event with its result, if that is not kept: it is fetched again when it is opened. */
+  fetched: number;
+}
 
 export type Item =
   | { is: "prompt"; key: string; text: string; at: number }
-  | { is: "text"; key: string; text: string }
+  | { is: "text"; key: string; text: string; prefix: string }
   | { is: "thought"; key: string; subject: string; description: string; at: number }
-  | { is: "call"; key: string; call: ToolCall; answeredBy: string; since: number; until: number }
+  | CallItem
   | { is: "end"; key: string; state: TaskState; error: string };
 
 export interface Todo {
   description: string;
   status: string;
 }
+
+export interface ChangedFile extends LineCounts {
+  path: string;
+}
+
+const FINAL: ReadonlySet<CallStatus> = new Set(["SUCCEEDED", "FAILED", "CANCELLED"]);
 
 export class TaskFold {
   readonly items: Item[] = [];
@@ -21,32 +44,42 @@ export class TaskFold {
   error = "";
   todos: Todo[] = [];
   version = 0;
+  /** Number of the events that were applied. */
+  count = 0;
   #byKey = new Map<string, Item>();
+  #texts = new Map<string, { growing: GrowingText; items: Item[] }>();
+  #asking = new Map<string, CallItem>();
+  #files = new Map<string, ChangedFile>();
+  #kept: KeptCalls;
+  #counted = new WeakSet<CallItem>();
 
-  constructor(private readonly name = "") {}
+  constructor(private readonly name = "", characters?: number) {
+    this.#kept = new KeptCalls(characters);
+  }
 
   apply(events: TaskEvent[]): void {
     for (const event of events) this.#apply(event);
+    this.count += events.length;
     this.version += 1;
   }
 
   /** The calls that wait for the user, in order. */
   get questions(): ToolCall[] {
-    if (ENDED.has(this.state)) return [];
-    return this.items.flatMap((item) =>
-      item.is === "call" && item.call.status === "PENDING" && item.call.confirmation_request && !item.answeredBy ? [item.call] : [],
-    );
+    return ENDED.has(this.state) ? [] : [...this.#asking.values()].map((item) => item.call);
   }
 
-  get changedFiles(): { path: string; added: number; removed: number }[] {
-    const found = new Map<string, { path: string; added: number; removed: number }>();
-    for (const item of this.items) {
-      if (item.is !== "call" || !item.call.output?.diff) continue;
-      const diff = item.call.output.diff, counted = countLines(diff.old_content ?? "", diff.new_content);
-      const known = found.get(diff.file_path) ?? { path: diff.file_path, added: 0, removed: 0 };
-      found.set(diff.file_path, { path: diff.file_path, added: known.added + counted.added, removed: known.removed + counted.removed });
+  get changedFiles(): ChangedFile[] {
+    return [...this.#files.values()];
+  }
+
+  /** Put back the result of a call that was not kept. */
+  restore(item: CallItem, events: TaskEvent[]): void {
+    for (const event of events) {
+      if (event.kind !== "call" || event.call.tool_call_id !== item.call.tool_call_id) continue;
+      item.call = event.call;
+      item.fetched = 0;
+      this.#kept.keep(item, event.seq ?? 0);
     }
-    return [...found.values()];
   }
 
   #apply(event: TaskEvent): void {
@@ -61,46 +94,85 @@ export class TaskFold {
         if (ENDED.has(event.state) && event.state !== "completed") {
           this.#put({ is: "end", key: `e:${this.items.length}`, state: event.state, error: event.error });
         }
-        for (const call of event.pending) this.#call(call, event.at);
+        for (const call of event.pending) this.#call(call, event);
         return;
-      case "text": {
-        if (event.replaces) this.#drop(`t:${event.replaces}`);
-        const known = this.#byKey.get(`t:${event.messageId}`);
-        if (known?.is === "text") known.text += event.text;
-        else this.#put({ is: "text", key: `t:${event.messageId}`, text: event.text });
+      case "text":
+        if (event.replaces) this.#drop(event.replaces);
+        this.#text(event.messageId, event.text);
         return;
-      }
       case "thought":
         this.#put({ is: "thought", key: `h:${this.items.length}`, subject: event.subject, description: event.description, at: event.at });
         return;
       case "call":
-        this.#call(event.call, event.at);
+        this.#call(event.call, event);
         return;
       case "answered": {
         const known = this.#byKey.get(`c:${event.callId}`);
         if (known?.is === "call" && !known.answeredBy) known.answeredBy = event.by || "another client";
+        this.#asking.delete(event.callId);
       }
     }
   }
 
-  #call(call: ToolCall, at: number): void {
-    const known = this.#byKey.get(`c:${call.tool_call_id}`);
-    const isFinal: CallStatus[] = ["SUCCEEDED", "FAILED", "CANCELLED"];
+  #text(messageId: string, text: string): void {
+    let known = this.#texts.get(messageId);
+    if (!known) {
+      const first: Item = { is: "text", key: `t:${messageId}`, text: "", prefix: "" };
+      known = { growing: new GrowingText(first), items: [first] };
+      this.#texts.set(messageId, known);
+      this.#put(first);
+    }
+    const { parts, growing } = known.growing.add(text);
+    known.growing = growing;
+    for (const part of parts) {
+      // The part itself is the item, so that it grows where it is shown.
+      const item: Item = Object.assign(part, { is: "text" as const, key: `t:${messageId}:${known.items.length}` });
+      known.items.push(item);
+      this.#put(item);
+    }
+  }
+
+  #call(call: ToolCall, event: { at: number; seq?: number }): void {
+    const known = this.#byKey.get(`c:${call.tool_call_id}`), isOver = FINAL.has(call.status);
+    let item: CallItem;
     if (known?.is === "call") {
+      item = known;
       // Progress that arrives after the end, and the question of a call that was answered meanwhile, change nothing.
-      if (isFinal.includes(known.call.status) && !isFinal.includes(call.status)) return;
-      if (call.status === "EXECUTING" && known.call.status !== "EXECUTING") known.since = at;
-      known.call = { ...call, ...(call.confirmation_request ? {} : keptRequest(known.call)) };
-      if (isFinal.includes(call.status)) known.until = at;
+      if (FINAL.has(item.call.status) && !isOver) return;
+      if (call.status === "EXECUTING" && item.call.status !== "EXECUTING") item.since = event.at;
+      item.call = call.confirmation_request || !item.call.confirmation_request ? call : { ...call, confirmation_request: item.call.confirmation_request };
+      if (isOver) item.until = event.at;
     } else {
-      this.#put({ is: "call", key: `c:${call.tool_call_id}`, call, answeredBy: "", since: at, until: isFinal.includes(call.status) ? at : 0 });
+      item = { is: "call", key: `c:${call.tool_call_id}`, call, answeredBy: "", since: event.at, until: isOver ? event.at : 0, fetched: 0 };
+      this.#put(item);
     }
+    if (call.status === "PENDING" && call.confirmation_request && !item.answeredBy) this.#asking.set(call.tool_call_id, item);
+    else this.#asking.delete(call.tool_call_id);
+    this.#count(item);
+    this.#plan(call);
+    if (isOver) this.#kept.keep(item, event.seq ?? 0);
+    else if (call.live_content) item.call = { ...item.call, live_content: shortened(call.live_content, 20_000) };
+  }
+
+  /** Count the lines of a diff once, when it comes. */
+  #count(item: CallItem): void {
+    const diff = diffOf(item.call), done = item.call.output?.diff;
+    if (!diff) return;
+    if (item.counts && !done) return;
+    const counts = countLines(diff.old_content ?? "", diff.new_content);
+    item.counts = counts;
+    if (!done || this.#counted.has(item)) return;
+    this.#counted.add(item);
+    const file = this.#files.get(done.file_path) ?? { path: done.file_path, added: 0, removed: 0 };
+    this.#files.set(done.file_path, { path: file.path, added: file.added + counts.added, removed: file.removed + counts.removed });
+  }
+
+  #plan(call: ToolCall): void {
     const todos = call.tool_name === "write_todos" ? call.input_parameters?.todos : undefined;
-    if (Array.isArray(todos)) {
-      this.todos = todos.slice(0, 50).map((todo: Record<string, unknown>) => ({
-        description: String(todo?.description ?? todo?.content ?? ""), status: String(todo?.status ?? "pending"),
-      }));
-    }
+    if (!Array.isArray(todos)) return;
+    this.todos = todos.slice(0, 50).map((todo: Record<string, unknown>) => ({
+      description: String(todo?.description ?? todo?.content ?? ""), status: String(todo?.status ?? "pending"),
+    }));
   }
 
   #put(item: Item): void {
@@ -111,16 +183,16 @@ export class TaskFold {
     item.key = `${this.name}/${item.key}`;
   }
 
-  #drop(key: string): void {
-    const item = this.#byKey.get(key);
-    if (item === undefined) return;
-    this.#byKey.delete(key);
-    this.items.splice(this.items.indexOf(item), 1);
+  #drop(messageId: string): void {
+    const known = this.#texts.get(messageId);
+    if (known === undefined) return;
+    this.#texts.delete(messageId);
+    // It is the text under way, so that it is near the end.
+    for (const item of known.items) {
+      this.items.splice(this.items.lastIndexOf(item), 1);
+      this.#byKey.delete(item.key.slice(this.name.length + 1));
+    }
   }
-}
-
-function keptRequest(call: ToolCall): Partial<ToolCall> {
-  return call.confirmation_request ? { confirmation_request: call.confirmation_request } : {};
 }
 
 export function linesOf(text: string): string[] {
@@ -128,7 +200,7 @@ export function linesOf(text: string): string[] {
 }
 
 /** Count the lines that differ, without their order: a quick figure, not a diff. */
-export function countLines(before: string, after: string): { added: number; removed: number } {
+export function countLines(before: string, after: string): LineCounts {
   const counts = new Map<string, number>();
   for (const line of linesOf(before)) counts.set(line, (counts.get(line) ?? 0) + 1);
   let added = 0;

@@ -194,6 +194,27 @@ const TABLE = {
     "Installing and notifications are off: browsers allow them only over https or on the server's own machine. Everything else works. `isthmus serve --ui` with TLS or behind a proxy turns them on.",
     "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。使用 TLS 或通过代理运行 `isthmus serve --ui` 即可启用。",
   ],
+  // quality of the task page
+  begunBy: ["Begun by", "由此任务启动"],
+  model: ["Model", "模型"],
+  context: ["Conversation", "对话"],
+  tokens: ["{0} tokens", "{0} 个令牌"],
+  tokensOf: ["{0} of {1} tokens", "{0} / {1} 个令牌"],
+  details: ["Details", "详情"],
+  nothingWaits: ["Nothing waits", "没有等待的事项"],
+  fetched: ["{0} events fetched", "已获取 {0} 个事件"],
+  notShown: ["{0} characters are not shown", "另有 {0} 个字符未显示"],
+  fetching: ["Fetching", "正在获取"],
+  toEnd: ["Go to the end", "转到末尾"],
+  rejectTelling: ["Reject\u2026", "拒绝并说明\u2026"],
+  rejectWith: ["Reject with this", "附此说明拒绝"],
+  reasonHint: ["Why not, or what to do instead", "为什么不行,或者应该怎么做"],
+  reasonAll: ["All open questions of this task are rejected, and the agent goes on with your words.", "此任务所有未回答的问题都会被拒绝,代理会按您的话继续。"],
+  keyTell: ["reject and say why", "拒绝并说明"],
+  waitsHere: ["Waits in this tab until the task has ended", "在此标签页中等待任务结束"],
+  waitsForYou: ["The task did not end well. Send it all the same, or remove it.", "任务未正常结束。仍可发送,或将其移除。"],
+  sendNow: ["Send now", "立即发送"],
+  queueFull: ["Too many messages wait. Remove one first.", "等待的消息过多,请先移除一条。"],
 } as const;
 
 export type Word = keyof typeof TABLE;

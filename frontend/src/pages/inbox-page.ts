@@ -149,7 +149,7 @@ export class InboxPage extends PageElement {
       <button class="cover" ?disabled=${isAnswered} @click=${() => { this.chosen = key; this.isOpen = true; }}>
         <span class="from"><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b><time>${age(task.changedAt, this.now)}</time></span>
         <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
-        <span class="peek cut">${diff ? countsOf(diff.old_content, diff.new_content) : nothing} ${facts.touches}</span>
+        <span class="peek cut">${diff ? countsOf(diff) : nothing} ${facts.touches}</span>
       </button></li>`;
   }
 

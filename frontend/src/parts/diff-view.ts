@@ -1,6 +1,8 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import type { DiffView } from "../diff-editor.ts";
+import type { LineCounts } from "../diffs.ts";
+import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
 import { visible } from "../safe.ts";
 import { t } from "../words.ts";
@@ -115,7 +117,14 @@ export class DiffElement extends LitElement {
   }
 }
 
-export function countsOf(before: string | undefined, after: string) {
-  const { added, removed } = countLines(before ?? "", after);
+const COUNTS = new WeakMap<FileDiff, LineCounts>();
+
+export function countsOf(diff: FileDiff) {
+  let counts = COUNTS.get(diff);
+  if (!counts) COUNTS.set(diff, (counts = countLines(diff.old_content ?? "", diff.new_content)));
+  return shownCounts(counts);
+}
+
+export function shownCounts({ added, removed }: LineCounts) {
   return html`<span class="num"><span class="add">+${added}</span> <span class="del">−${removed}</span></span>`;
 }

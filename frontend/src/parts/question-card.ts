@@ -10,10 +10,12 @@ import { t } from "../words.ts";
 import { PageElement, isForPage } from "./base.ts";
 import { type DiffElement, countsOf } from "./diff-view.ts";
 import "./diff-view.ts";
+import "./reject-reason.ts";
 
 /** Keys count once the card was visible for this long, so that none is pressed by mistake. */
 const KEYS_AFTER_MS = 400;
 const COMMAND_LINES = 14;
+const COMMAND_CHARACTERS = 8_000;
 
 /** A question with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
@@ -28,8 +30,10 @@ export class QuestionCard extends PageElement {
   @state() private isEditing = false;
   @state() private isWhole = false;
   @state() private isEdited = false;
+  @state() private isTelling = false;
   @query("isthmus-diff") private diff: DiffElement | null | undefined;
   #shownAt = 0;
+  #takesFocus = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -45,9 +49,17 @@ export class QuestionCard extends PageElement {
     const before = changed.get("call") as ToolCall | undefined;
     if (changed.has("taskId") || (changed.has("call") && before?.tool_call_id !== this.call.tool_call_id)) {
       this.#shownAt = performance.now();
+      // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
+      this.#takesFocus = before !== undefined && (this.sending !== "" || this.isTelling);
       this.sending = this.problem = "";
-      this.isEditing = this.isWhole = this.isEdited = false;
+      this.isEditing = this.isWhole = this.isEdited = this.isTelling = false;
     }
+  }
+
+  override updated(): void {
+    if (!this.#takesFocus) return;
+    this.#takesFocus = false;
+    this.querySelector<HTMLElement>("h2")?.focus();
   }
 
   override render() {
@@ -68,7 +80,7 @@ export class QuestionCard extends PageElement {
         </div>
         <div class="card-body" tabindex="-1">
           ${diff ? html`
-            <div class="dhead">${icon("file")}<code class="cut" dir="auto">${facts.object}</code> ${countsOf(diff.old_content, diff.new_content)}
+            <div class="dhead">${icon("file")}<code class="cut" dir="auto">${facts.object}</code> ${countsOf(diff)}
               ${this.isEdited ? html`<span class="pill acc">${t("edited")}</span>` : nothing}
               <span class="right row">
                 ${this.isEdited ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
@@ -82,26 +94,40 @@ export class QuestionCard extends PageElement {
         </div>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
         ${this.isOff ? html`<p class="problem">${t("offline")}</p>` : nothing}
-        <div class="actions">${this.#actions(request.options, diff !== undefined)}</div>
+        ${this.isTelling ? html`<isthmus-reason .taskId=${this.taskId} .callId=${this.call.tool_call_id} .tool=${this.call.tool_name}
+            ?isOff=${this.isOff} @closed=${() => { this.isTelling = false; this.querySelector<HTMLElement>("h2")?.focus(); }}></isthmus-reason>`
+          : html`<div class="actions">${this.#actions(request.options, diff !== undefined)}</div>`}
       </article>`;
   }
 
   #command(command: string) {
-    const lines = visible(command).split("\n"), isCut = this.#isCut;
-    const shown = isCut ? lines.slice(0, COMMAND_LINES) : lines;
-    return html`<pre class="command" tabindex="0" dir="ltr">${shown.join("\n")}</pre>
-      ${isCut ? html`<button class="b small" @click=${() => { this.isWhole = true; }}>${t("showWhole")} (${lines.length})</button>` : nothing}`;
+    return html`<pre class="command" tabindex="0" dir="ltr">${this.#cut(command)}</pre>${this.#rest(command)}`;
   }
 
+  /** Return a text whole, or its beginning until the user has asked for the rest. */
+  #cut(text: string): string {
+    if (this.isWhole) return visible(text);
+    return visible(text.slice(0, COMMAND_CHARACTERS)).split("\n").slice(0, COMMAND_LINES).join("\n");
+  }
+
+  #rest(text: string) {
+    if (!this.#isCut) return nothing;
+    return html`<button class="b small" @click=${() => { this.isWhole = true; }}>${t("showWhole")} (${lineCount(text).toLocaleString()})</button>`;
+  }
+
+  /** Whether a part of what would be run or called is not shown, so that it cannot be allowed. */
   get #isCut(): boolean {
-    const command = this.call.confirmation_request?.execute_details?.command ?? "";
-    return !this.isWhole && command.split("\n").length > COMMAND_LINES;
+    if (this.isWhole) return false;
+    const request = this.call.confirmation_request, command = request?.execute_details?.command;
+    if (request?.file_edit_details) return false;
+    const text = command ?? parametersOf(this.call);
+    return text.length > COMMAND_CHARACTERS || (command !== undefined && lineCount(text) > COMMAND_LINES);
   }
 
   #parameters(description: string | undefined) {
-    const parameters = JSON.stringify(this.call.input_parameters ?? {}, null, 2);
+    const parameters = parametersOf(this.call), isCut = this.#isCut;
     return html`${description ? html`<p class="prose" dir="auto">${visible(description)}</p>` : nothing}
-      ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${visible(parameters)}</pre>`}`;
+      ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${isCut ? visible(parameters.slice(0, COMMAND_CHARACTERS)) : visible(parameters)}</pre>${this.#rest(parameters)}`}`;
   }
 
   #actions(options: ConfirmationOption[], isEdit: boolean) {
@@ -117,6 +143,7 @@ export class QuestionCard extends PageElement {
       ${main.filter(isOnce).map((option) => button(option, "primary"))}
       ${isEdit ? html`<button class="b" ?disabled=${this.sending !== "" || this.isEditing} @click=${this.#edit}>${t("editFirst")} <kbd>e</kbd></button>` : nothing}
       ${main.filter(isRefusal).map((option) => button(option, ""))}
+      <button class="b" ?disabled=${this.isOff || this.sending !== ""} @click=${() => { this.isTelling = true; }}>${t("rejectTelling")} <kbd>t</kbd></button>
       <span class="right row wider">${wider.map((option) => button(option, "quiet"))}</span>`;
   }
 
@@ -139,16 +166,31 @@ export class QuestionCard extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (!this.takesKeys || !isForPage(event) || performance.now() - this.#shownAt < KEYS_AFTER_MS) return;
+    if (!this.takesKeys || this.isTelling || !isForPage(event) || performance.now() - this.#shownAt < KEYS_AFTER_MS) return;
     const options = this.call.confirmation_request?.options ?? [];
     const chosen = event.key === "y" ? options.find(isOnce) : event.key === "n" ? options.find(isRefusal)
       : /^[1-9]$/.test(event.key) ? options[Number(event.key) - 1] : undefined;
     if (event.key === "e" && this.call.confirmation_request?.file_edit_details) this.#edit();
     else if (event.key === "v") this.diff?.toggle();
+    else if (event.key === "t" && !this.isOff && !this.sending) this.isTelling = true;
     else if (chosen && !(this.#isCut && !isRefusal(chosen))) void this.#send(chosen.id);
     else return;
     event.preventDefault();
   };
+}
+
+const PARAMETERS = new WeakMap<ToolCall, string>();
+
+function parametersOf(call: ToolCall): string {
+  let found = PARAMETERS.get(call);
+  if (found === undefined) PARAMETERS.set(call, (found = JSON.stringify(call.input_parameters ?? {}, null, 2)));
+  return found;
+}
+
+function lineCount(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
 }
 
 function isOnce(option: ConfirmationOption): boolean {

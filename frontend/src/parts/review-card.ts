@@ -7,8 +7,9 @@ import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { PageElement, isForPage } from "./base.ts";
-import { type DiffElement, countsOf } from "./diff-view.ts";
+import { type DiffElement, shownCounts } from "./diff-view.ts";
 import "./diff-view.ts";
+import { countLines } from "../task-fold.ts";
 
 /** Clicks and keys count once the card was visible for this long, so that none decides what was not meant. */
 const READ_MS = 400;
@@ -131,7 +132,7 @@ export class ReviewCard extends PageElement {
       ${this.#notice()}
       <div class="card-body" tabindex="-1">
         ${detail ? html`
-          <div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${countsOf(old, detail.new)}
+          <div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${shownCounts(countLines(old ?? "", detail.new))}
             ${this.isEdited ? html`<span class="pill acc">${t("edited")}</span>` : nothing}
             <span class="right row">
               ${this.isEdited && !this.hasEnded ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}

@@ -1,0 +1,162 @@
+import { html } from "lit";
+import { customElement, property } from "lit/decorators.js";
+import { repeat } from "lit/directives/repeat.js";
+import { PageElement } from "./base.ts";
+import { Heights } from "./heights.ts";
+
+/** Pixels above and below what is seen that are drawn, too. */
+const AROUND = 800;
+/** Pixels from the end within which new content keeps the end in view. */
+const NEAR_END = 80;
+const ESTIMATE = 56;
+
+interface Keyed {
+  key: string;
+}
+
+/**
+ * A long list of which only what is seen is in the document. What is read stays where it is while items above it come,
+ * are measured or change; a reader at the end stays at the end.
+ */
+@customElement("isthmus-items")
+export class ItemList extends PageElement {
+  @property({ attribute: false }) items: readonly Keyed[] = [];
+  @property({ attribute: false }) draw: (item: never) => unknown = () => "";
+  /** Changes with the content of the items. */
+  @property({ attribute: false }) version: unknown = 0;
+  isAtEnd = true;
+  #heights = new Heights();
+  #measured = new Map<string, number>();
+  #first = "";
+  #last = "";
+  #from = 0;
+  #to = 0;
+  /** Item whose place on the screen stays, and its distance from the upper edge. */
+  #anchor = { index: 0, key: "", below: 0 };
+  #observed = new Set<HTMLElement>();
+  #sizes = new ResizeObserver((entries) => this.#measure(entries));
+  #sum = 0;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.classList.add("scroll");
+    this.addEventListener("scroll", this.#scrolled, { passive: true });
+    this.#sizes.observe(this);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.removeEventListener("scroll", this.#scrolled);
+    this.#sizes.disconnect();
+    this.#observed.clear();
+  }
+
+  /** Show the end, and follow it from now on. */
+  toEnd(): void {
+    this.isAtEnd = true;
+    this.requestUpdate();
+  }
+
+  /** Begin with other items. */
+  reset(): void {
+    this.#heights = new Heights();
+    this.#measured.clear();
+    this.#anchor = { index: 0, key: "", below: 0 };
+    this.isAtEnd = true;
+    this.#sum = 0;
+  }
+
+  override willUpdate(): void {
+    this.#count();
+    this.#choose();
+    this.#keepFocus();
+  }
+
+  override render() {
+    const shown = this.items.slice(this.#from, this.#to);
+    return html`<div class="space"></div>
+      <div class="col">${repeat(shown, (item) => item.key, (item) => html`<div class="it" .key=${item.key}>${this.draw(item as never)}</div>`)}</div>
+      <div class="space"></div>`;
+  }
+
+  override updated(): void {
+    const shown = new Set(this.querySelectorAll<HTMLElement>(":scope > .col > .it"));
+    for (const element of this.#observed) if (!shown.has(element)) { this.#sizes.unobserve(element); this.#observed.delete(element); }
+    for (const element of shown) if (!this.#observed.has(element)) { this.#sizes.observe(element); this.#observed.add(element); }
+    this.#place();
+  }
+
+  /** Take over what was added; begin anew if anything else changed. */
+  #count(): void {
+    const known = this.#heights.length, { items } = this;
+    const isLonger = known > 0 && items.length >= known && items[0]?.key === this.#first && items[known - 1]?.key === this.#last;
+    if (!isLonger) this.#heights = new Heights();
+    const estimate = this.#measured.size ? this.#sum / this.#measured.size : ESTIMATE;
+    for (let at = this.#heights.length; at < items.length; at += 1) this.#heights.push(this.#measured.get(items[at]?.key ?? "") ?? estimate);
+    this.#first = items[0]?.key ?? "";
+    this.#last = items.at(-1)?.key ?? "";
+    if (!isLonger && this.#anchor.key && items[this.#anchor.index]?.key !== this.#anchor.key) {
+      this.#anchor.index = Math.max(0, items.findIndex((item) => item.key === this.#anchor.key));
+    }
+  }
+
+  get #top(): number {
+    const end = Math.max(0, this.#heights.total - this.clientHeight);
+    return this.isAtEnd ? end : Math.min(end, Math.max(0, this.#heights.offset(this.#anchor.index) - this.#anchor.below));
+  }
+
+  #choose(): void {
+    const top = this.#top;
+    this.#from = this.#heights.at(top - AROUND);
+    this.#to = Math.min(this.items.length, this.#heights.at(top + (this.clientHeight || 800) + AROUND) + 1);
+  }
+
+  /** What has the focus must not leave the document unseen: the list takes the focus over. */
+  #keepFocus(): void {
+    const focused = document.activeElement;
+    const holder = focused instanceof HTMLElement && focused !== this && this.contains(focused) ? focused.closest<HTMLElement & Keyed>(".it") : null;
+    if (!holder) return;
+    for (let at = this.#from; at < this.#to; at += 1) if (this.items[at]?.key === holder.key) return;
+    this.focus({ preventScroll: true });
+  }
+
+  #measure(entries: ResizeObserverEntry[]): void {
+    const indexes = new Map<string, number>();
+    for (let at = this.#from; at < this.#to; at += 1) indexes.set(this.items[at]?.key ?? "", at);
+    for (const entry of entries) {
+      if (entry.target === this) continue;
+      const key = (entry.target as unknown as Keyed).key, height = entry.borderBoxSize[0]?.blockSize ?? 0;
+      const index = indexes.get(key);
+      if (index === undefined || !entry.target.isConnected) continue;
+      this.#sum += height - (this.#measured.get(key) ?? 0);
+      this.#measured.set(key, height);
+      this.#heights.set(index, height);
+    }
+    this.#place();
+    if (!this.#isCovered()) this.requestUpdate();
+  }
+
+  /** Give the spaces their heights, and put what is read where it was. */
+  #place(): void {
+    const [above, below] = this.querySelectorAll<HTMLElement>(":scope > .space");
+    if (!above || !below) return;
+    above.style.height = `${this.#heights.offset(this.#from)}px`;
+    below.style.height = `${Math.max(0, this.#heights.total - this.#heights.offset(this.#to))}px`;
+    const top = this.isAtEnd ? this.scrollHeight : this.#top;
+    if (Math.abs(this.scrollTop - top) > 0.5) this.scrollTop = top;
+  }
+
+  #isCovered(): boolean {
+    const top = this.scrollTop, end = top + this.clientHeight;
+    const isAbove = this.#from === 0 || this.#heights.offset(this.#from) <= top - AROUND / 4;
+    return isAbove && (this.#to >= this.items.length || this.#heights.offset(this.#to) >= end + AROUND / 4);
+  }
+
+  #scrolled = (): void => {
+    const { scrollTop, scrollHeight, clientHeight } = this;
+    this.isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    const index = this.#heights.at(scrollTop);
+    this.#anchor = { index, key: this.items[index]?.key ?? "", below: this.#heights.offset(index) - scrollTop };
+    if (!this.#isCovered()) this.requestUpdate();
+  };
+}
