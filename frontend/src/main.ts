@@ -23,7 +23,7 @@ const TICK_MS = 1000;
 /** A server that restarts between two requests is noticed after this time. */
 const COMPARE_MS = 60_000;
 /** Without a tick for this long the page slept. */
-const SLEPT_MS = 8000;
+const SLEPT_MS = 3000;
 
 @customElement("isthmus-workbench")
 export class Workbench extends PageElement {

@@ -200,6 +200,7 @@ const TABLE = {
   context: ["Conversation", "对话"],
   tokens: ["{0} tokens", "{0} 个令牌"],
   tokensOf: ["{0} of {1} tokens", "{0} / {1} 个令牌"],
+  question: ["Question", "问题"],
   details: ["Details", "详情"],
   nothingWaits: ["Nothing waits", "没有等待的事项"],
   fetched: ["{0} events fetched", "已获取 {0} 个事件"],

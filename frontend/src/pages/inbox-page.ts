@@ -68,7 +68,7 @@ export class InboxPage extends PageElement {
   override render() {
     const open = this.#shown.filter((item) => !item.isAnswered), answered = this.#shown.filter((item) => item.isAnswered);
     const chosen = this.#shown.find((item) => item.key === this.chosen);
-    return html`
+    return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
         <div class="head"><h1>${t("inbox")}</h1><span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span></div>
         <ul class="scroll">
@@ -78,7 +78,7 @@ export class InboxPage extends PageElement {
           ${!this.#shown.length && this.#isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
         </ul>
       </section>
-      <main class="pane surface ${this.isOpen ? "" : "behind"}">
+      <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
         ${chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && !chosen.isAnswered ? html`
           <div class="head">
             <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
@@ -89,7 +89,7 @@ export class InboxPage extends PageElement {
           <isthmus-question .call=${chosen.question.call} .taskId=${chosen.question.task.id} .workspace=${chosen.question.task.workspace}
             ?isOff=${!this.store.isReached} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>`
         : html`<div class="empty big"><p>${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}</p>${this.#agents()}</div>`}
-      </main>`;
+      </section></main>`;
   }
 
   get #isLoaded(): boolean {

@@ -60,6 +60,7 @@ export class TaskPage extends PageElement {
   #drawnIn = 0;
   /** Number of events before an interruption, until what came meanwhile was counted. */
   #missed: number | undefined;
+  #countAtTick = 0;
   #backTimer = 0;
 
   override connectedCallback(): void {
@@ -83,6 +84,7 @@ export class TaskPage extends PageElement {
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("taskId") && this.taskId) this.#begin();
+    if (changed.has("now")) this.#countAtTick = this.#fold.count;
   }
 
   #begin(): void {
@@ -351,9 +353,10 @@ export class TaskPage extends PageElement {
 
   /** The page slept: its connections may be dead although nothing says so. */
   #wake = (): void => {
-    this.#expectMissed();
+    this.#missed ??= this.#countAtTick;
     this.#follower?.renew();
     for (const { follower } of this.#earlier) follower.renew();
+    this.#tellMissed();
   };
 
   /** Count the events that come first after an interruption, and say how many they were. */

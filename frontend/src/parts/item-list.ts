@@ -36,6 +36,8 @@ export class ItemList extends PageElement {
   #observed = new Set<HTMLElement>();
   #sizes = new ResizeObserver((entries) => this.#measure(entries));
   #sum = 0;
+  /** Place of the list when it was last looked at. */
+  #known = 0;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -67,6 +69,7 @@ export class ItemList extends PageElement {
   }
 
   override willUpdate(): void {
+    this.#notice();
     this.#count();
     this.#choose();
     this.#keepFocus();
@@ -121,6 +124,7 @@ export class ItemList extends PageElement {
   }
 
   #measure(entries: ResizeObserverEntry[]): void {
+    this.#notice();
     const indexes = new Map<string, number>();
     for (let at = this.#from; at < this.#to; at += 1) indexes.set(this.items[at]?.key ?? "", at);
     for (const entry of entries) {
@@ -144,6 +148,20 @@ export class ItemList extends PageElement {
     below.style.height = `${Math.max(0, this.#heights.total - this.#heights.offset(this.#to))}px`;
     const top = this.isAtEnd ? this.scrollHeight : this.#top;
     if (Math.abs(this.scrollTop - top) > 0.5) this.scrollTop = top;
+    this.#known = this.scrollTop;
+  }
+
+  /** Take over a scroll whose event has not come yet, so that it is not undone. */
+  #notice(): void {
+    if (this.hasUpdated && Math.abs(this.scrollTop - this.#known) > 1) this.#remember();
+  }
+
+  #remember(): void {
+    const { scrollTop, scrollHeight, clientHeight } = this;
+    this.#known = scrollTop;
+    this.isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    const index = this.#heights.at(scrollTop);
+    this.#anchor = { index, key: this.items[index]?.key ?? "", below: this.#heights.offset(index) - scrollTop };
   }
 
   #isCovered(): boolean {
@@ -153,10 +171,7 @@ export class ItemList extends PageElement {
   }
 
   #scrolled = (): void => {
-    const { scrollTop, scrollHeight, clientHeight } = this;
-    this.isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
-    const index = this.#heights.at(scrollTop);
-    this.#anchor = { index, key: this.items[index]?.key ?? "", below: this.#heights.offset(index) - scrollTop };
+    this.#remember();
     if (!this.#isCovered()) this.requestUpdate();
   };
 }

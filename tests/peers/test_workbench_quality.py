@@ -1,0 +1,341 @@
+"""The quality of the workbench in a real browser: size, long tasks, accessibility, sleep, queue, and words of refusal."""
+
+import json
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
+
+from isthmus.a2a.token_file import TOKEN_FILE
+from isthmus.development_tool import EXTENSION_URI
+from support.long_tasks import huge_events, long_task, seed
+from support.workbench import DESKTOP, PHONE, Workbench, chromium, workbench
+
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+FIRST_PAINT_BYTES = 200 * 1024
+HEAP_BYTES = 60 * 1024 * 1024
+EVENTS = 16_000
+ASLEEP_SECONDS = 3.2
+WRITE = {"content": "A line.\n", "instruction": "Write it"}
+SLOW = [step for number in range(40) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": r"\Awrite (?P<name>\w+)",
+                "replies": [
+                    {"call": {"name": "write_file", "arguments": {"file_path": "{{name}}.txt", **WRITE}}},
+                    {"text": "It is over: {{result}}"},
+                ],
+            },
+            {"prompt": r"\AI rejected", "replies": [{"text": "I understood: {{prompt}}"}]},
+            {
+                "prompt": r"\Adelegate",
+                "replies": [
+                    {"call": {"name": "invoke_agent", "arguments": {"agent_name": "generalist", "prompt": "small part"}}},
+                    {"text": "The generalist is done."},
+                ],
+            },
+            {"prompt": r"\Aslow", "replies": [{"steps": SLOW}]},
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
+)  # a YAML document, too
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
+    folder, workspace = tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("workspace")
+    seed(folder / "data", workspace, "long", long_task(EVENTS), "work for hours")
+    seed(folder / "data", workspace, "huge", huge_events(10_000_000), "show huge things")
+    with workbench(folder, workspace, SCRIPT) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def token(browser: Browser, served: Workbench) -> str:
+    """Let one browser in; its token serves all tests."""
+    with browser.new_context() as context:
+        return str(served.enter(context).evaluate("localStorage.getItem('isthmus.token')"))
+
+
+@pytest.fixture
+def page(browser: Browser, served: Workbench, token: str) -> Generator[Page]:
+    with open_context(browser, served, token) as context:
+        yield served.watch(context.new_page())
+
+
+def open_context(browser: Browser, served: Workbench, token: str, **options: Any) -> BrowserContext:
+    stored = {"origin": served.url.rstrip("/"), "localStorage": [{"name": "isthmus.token", "value": token}]}
+    viewport = {"width": DESKTOP[0], "height": DESKTOP[1]}
+    return browser.new_context(**{"viewport": viewport, **options, "storage_state": {"cookies": [], "origins": [stored]}})
+
+
+def send(served: Workbench, page: Page, text: str) -> str:
+    """Begin a task from elsewhere; return its id."""
+    secret = (served.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
+    message = {
+        "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}],
+        "metadata": {EXTENSION_URI: {"workspace_path": str(served.workspace)}},
+    }  # fmt: skip
+    headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0", "A2A-Extensions": EXTENSION_URI}
+    body = {"configuration": {"returnImmediately": True}, "message": message}
+    sent = page.request.post(f"{served.url}message:send", data=body, headers=headers)
+    assert sent.status == 200, sent.text()
+    return str(sent.json()["task"]["id"])
+
+
+@contextmanager
+def stopped_renderers() -> Generator[None]:
+    """Stop all pages as the system does when it sleeps: nothing of them runs, and what is sent to them waits."""
+    found = [one for one in psutil.Process().children(recursive=True) if "--type=renderer" in " ".join(one.cmdline())]
+    for one in found:
+        one.suspend()
+    try:
+        yield
+    finally:
+        for one in found:
+            one.resume()
+
+
+def heap_of(session: CDPSession) -> float:
+    session.send("HeapProfiler.enable")
+    session.send("HeapProfiler.collectGarbage")
+    return float(session.send("Runtime.getHeapUsage")["usedSize"])
+
+
+def test_the_first_paint_needs_few_bytes_and_no_editor(page: Page, served: Workbench) -> None:
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    sizes: list[float] = []
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    page.goto(f"{served.url}ui/history")
+    page.wait_for_selector("isthmus-history .line")
+    page.goto(f"{served.url}ui/task/long")
+    page.wait_for_selector("isthmus-task .it")
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(entry => entry.name)")
+    assert not [name for name in loaded if "diff-editor" in name]
+    own = page.evaluate("performance.getEntriesByType('resource').filter(e => e.name.includes('/assets/')).length")
+    assert own >= 2
+    first = sum(size for size in sizes if size < FIRST_PAINT_BYTES)
+    assert 10_000 < first < FIRST_PAINT_BYTES
+
+
+def test_a_task_of_16000_events_is_light_and_scrolls(page: Page, served: Workbench) -> None:
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.goto(f"{served.url}ui/task/long")
+    page.wait_for_selector(f"text=Step {EVENTS // 16 - 1} is over.")
+    page.wait_for_selector("isthmus-task .head .st-done")
+    assert page.locator("isthmus-task .it").count() < 100
+    expect(page.locator("isthmus-aside")).to_contain_text("module_39.py")
+    heap = heap_of(session)
+    assert heap < HEAP_BYTES, heap
+
+    def work() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+
+    before = work()
+    page.evaluate("""async () => {
+      const list = document.querySelector('isthmus-items');
+      for (let step = 0; step < 60; step += 1) {
+        list.scrollTop = list.scrollHeight * (1 - step / 60);
+        await new Promise(requestAnimationFrame);
+      }
+      list.scrollTop = 0;
+    }""")
+    assert (work() - before) / 60 < 0.05  # seconds of work for a screen that was never seen
+    expect(page.locator("isthmus-task .said").first).to_have_text("work for hours")
+    assert heap_of(session) < HEAP_BYTES
+    assert page.locator("isthmus-task .it").count() < 100
+
+
+def test_what_is_read_stays_in_its_place(page: Page, served: Workbench) -> None:
+    page.goto(f"{served.url}ui/task/long")
+    page.wait_for_selector(f"text=Step {EVENTS // 16 - 1} is over.")
+    page.evaluate("document.querySelector('isthmus-items').scrollTop = 40000")
+    moved = page.evaluate("""async () => {
+      const list = document.querySelector('isthmus-items'), top = list.getBoundingClientRect().top;
+      const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+      await frame(); await frame();
+      let worst = 0;
+      for (let step = 0; step < 40; step += 1) {
+        const seen = [...list.querySelectorAll('.it')].find(item => item.getBoundingClientRect().bottom > top + 5);
+        const before = seen.getBoundingClientRect().top;
+        list.scrollTop -= 120;
+        await frame(); await frame();
+        worst = Math.max(worst, Math.abs(seen.getBoundingClientRect().top - before - 120));
+      }
+      return worst;
+    }""")
+    assert moved <= 2  # pixels
+    # A result that is not kept any more is fetched again when it is opened.
+    page.evaluate("document.querySelector('isthmus-items').scrollTop = 0")
+    page.locator("isthmus-task .call", has_text="make step-0").get_by_role("button").click()
+    expect(page.locator("isthmus-task .out").first).to_contain_text("line 49 of step 0")
+
+
+def test_huge_lines_do_not_hang_the_page(page: Page, served: Workbench) -> None:
+    page.goto(f"{served.url}ui/task/huge")
+    page.wait_for_selector("text=The huge part is over.")
+    page.wait_for_selector("isthmus-task .head .st-done")
+    assert page.evaluate("new Promise(done => { const at = performance.now(); setTimeout(() => done(performance.now() - at)); })") < 1000
+    page.locator("isthmus-task .call", has_text="echo").get_by_role("button").click()
+    expect(page.locator("isthmus-task .out")).to_contain_text("characters above are not shown")
+    page.evaluate("document.querySelector('isthmus-items').scrollTop = 0")
+    expect(page.locator("isthmus-task .said")).to_have_text("show huge things")
+
+
+def test_an_idle_page_asks_nothing_and_shows_changes_at_once(page: Page, served: Workbench) -> None:
+    page.goto(f"{served.url}ui/")
+    page.wait_for_selector("isthmus-inbox")
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(500)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.wait_for_timeout(2500)
+    assert requests == []
+    send(served, page, "write changes")
+    expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=1500)
+    expect(page.locator("#said")).to_contain_text("1 wait")
+    page.wait_for_timeout(500)
+    page.keyboard.press("n")
+    expect(page.locator(".item.done")).to_be_visible()
+
+
+def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> None:
+    page.goto(f"{served.url}ui/")
+    send(served, page, "write one")
+    expect(page.locator(".item")).to_have_count(1)
+    send(served, page, "write two")
+    expect(page.locator(".item")).to_have_count(2)
+    page.locator("isthmus-question .primary").focus()
+    page.wait_for_timeout(500)
+    page.keyboard.press("Enter")
+    expect(page.locator("isthmus-question h2")).to_contain_text("two.txt")
+    expect(page.locator("isthmus-question h2")).to_be_focused()
+    expect(page.locator(".item.done")).to_have_count(1)
+    page.wait_for_timeout(500)
+    page.keyboard.press("n")
+    expect(page.locator(".item.done")).to_have_count(2)
+
+
+def test_a_call_is_rejected_with_words(page: Page, served: Workbench) -> None:
+    task = send(served, page, "write refused")
+    page.goto(f"{served.url}ui/task/{task}")
+    page.wait_for_selector("isthmus-question .actions")
+    page.wait_for_timeout(500)
+    page.keyboard.press("t")
+    page.keyboard.type("use notes.md")
+    page.keyboard.press("Enter")
+    expect(page.locator("isthmus-task .said").last).to_have_text("I rejected the call of write_file. use notes.md")
+    expect(page.locator("isthmus-task .prose")).to_contain_text("I understood: I rejected the call")
+    expect(page.locator("isthmus-question")).to_have_count(0)
+    assert not (served.workspace / "refused.txt").exists()
+
+
+def test_a_message_waits_until_the_task_has_ended(page: Page, served: Workbench) -> None:
+    task = send(served, page, "slow")
+    page.goto(f"{served.url}ui/task/{task}")
+    page.wait_for_selector("text=word2 ")
+    for text in ("this one is removed", "this one is sent"):
+        page.fill("isthmus-prompt textarea", text)
+        page.press("isthmus-prompt textarea", "Enter")
+    expect(page.locator("isthmus-queued li")).to_have_count(2)
+    page.locator("isthmus-queued li", has_text="removed").get_by_role("button").click()
+    page.reload()
+    expect(page.locator("isthmus-queued li")).to_have_text(["this one is sent Remove"])
+    expect(page.locator("isthmus-task .prose").last).to_have_text("You said: this one is sent")
+    expect(page.locator("isthmus-task .said")).to_have_text(["slow", "this one is sent"])
+    expect(page.locator("isthmus-queued")).to_have_count(0)
+
+
+def test_subagents_and_the_model_are_beside_the_task(page: Page, served: Workbench) -> None:
+    task = send(served, page, "delegate")
+    page.goto(f"{served.url}ui/task/{task}")
+    page.wait_for_selector("text=The generalist is done.")
+    aside = page.locator("isthmus-aside")
+    expect(aside.locator("section", has_text="Subagents")).to_contain_text("small part")
+    expect(aside.locator("section", has_text="Subagents")).to_contain_text("Done")
+    expect(aside.locator("dt", has_text="Model")).to_be_visible()
+    expect(aside).to_contain_text("tokens")
+
+
+def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
+    task = send(served, page, "slow sleep")
+    page.goto(f"{served.url}ui/task/{task}")
+    page.wait_for_selector("text=word2 ")
+    with stopped_renderers():
+        time.sleep(ASLEEP_SECONDS)
+    expect(page.locator("isthmus-task .banner.back")).to_contain_text("events fetched")
+    page.wait_for_selector("isthmus-task .head .st-done")
+    words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
+    assert words == [f"word{number}" for number in range(40)]
+    expect(page.locator("isthmus-task .banner.back")).to_have_count(0)
+
+
+def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workbench) -> None:
+    task = send(served, page, "write accessible")
+    found: list[str] = []
+    source = AXE.read_text("utf-8")
+    for path in ("", f"task/{task}", "task/long", "history", "new", "devices"):
+        page.goto(f"{served.url}ui/{path}")
+        page.wait_for_selector("isthmus-question .actions" if path in ("", f"task/{task}") else "main h1, .said, textarea")
+        found += axe_problems(page, source, path)
+    with browser.new_context() as outside:
+        door = served.watch(outside.new_page())
+        door.goto(f"{served.url}ui/")
+        door.wait_for_selector("input.code")
+        found += axe_problems(door, source, "door")
+    assert found == []
+
+
+def axe_problems(page: Page, source: str, name: str) -> list[str]:
+    """Return what axe finds wrong in a page: all on a light desktop and a dark phone, colours in the other two."""
+    page.evaluate(source)
+    rules: dict[str, Any] = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+    colours: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+    found: list[str] = []
+    for size, scheme, options in (
+        (DESKTOP, "light", rules),
+        (DESKTOP, "dark", colours),
+        (PHONE, "light", colours),
+        (PHONE, "dark", rules),
+    ):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        result = page.evaluate("options => axe.run(document, options)", {"resultTypes": ["violations"], **options})
+        found += [
+            f"{name} {size[0]} {scheme}: {problem['id']} ({problem['impact']}): {node['html'][:200]}"
+            for problem in result["violations"]
+            for node in problem["nodes"][:2]
+        ]
+    return found
+
+
+def test_all_fits_at_four_times_the_size(page: Page, served: Workbench) -> None:
+    task = send(served, page, "write zoomed")
+    page.set_viewport_size({"width": 320, "height": 256})  # 1280x1024 at 400 %
+    for path in ("", f"task/{task}", "task/long", "history", "new", "devices"):
+        page.goto(f"{served.url}ui/{path}")
+        page.wait_for_selector("nav")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+    page.goto(f"{served.url}ui/task/{task}")
+    page.wait_for_selector("isthmus-question .primary")
+    page.locator("isthmus-question .primary").scroll_into_view_if_needed()
+    page.locator("isthmus-question .primary").click()
+    expect(page.locator("isthmus-task .prose")).to_contain_text("It is over")
