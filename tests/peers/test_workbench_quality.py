@@ -336,6 +336,8 @@ def test_all_fits_at_four_times_the_size(page: Page, served: Workbench) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("isthmus-question .primary")
-    page.locator("isthmus-question .primary").scroll_into_view_if_needed()
+    page.locator("isthmus-question .primary").click(trial=True)
+    page.locator("nav a").first.click(trial=True)
+    page.locator("isthmus-prompt textarea").click(trial=True)
     page.locator("isthmus-question .primary").click()
     expect(page.locator("isthmus-task .prose")).to_contain_text("It is over")

@@ -378,6 +378,7 @@ export class TaskPage extends PageElement {
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
+    else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();
       this.#escapedAt = performance.now();
