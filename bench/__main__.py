@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.figures import Figure, table
 
-BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host", "acp", "session", "edits")
+BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host", "acp", "session", "edits", "web")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

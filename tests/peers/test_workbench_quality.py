@@ -1,4 +1,4 @@
-"""The quality of the workbench in a real browser: size, long tasks, accessibility, sleep, queue, and words of refusal."""
+"""The quality of the workbench in a real browser: size, long tasks, accessibility, sleep, queue, words of refusal."""
 
 import json
 import time
@@ -38,7 +38,12 @@ SCRIPT = json.dumps(
             {
                 "prompt": r"\Adelegate",
                 "replies": [
-                    {"call": {"name": "invoke_agent", "arguments": {"agent_name": "generalist", "prompt": "small part"}}},
+                    {
+                        "call": {
+                            "name": "invoke_agent",
+                            "arguments": {"agent_name": "generalist", "prompt": "small part"},
+                        }
+                    },
                     {"text": "The generalist is done."},
                 ],
             },
@@ -80,7 +85,9 @@ def page(browser: Browser, served: Workbench, token: str) -> Generator[Page]:
 def open_context(browser: Browser, served: Workbench, token: str, **options: Any) -> BrowserContext:
     stored = {"origin": served.url.rstrip("/"), "localStorage": [{"name": "isthmus.token", "value": token}]}
     viewport = {"width": DESKTOP[0], "height": DESKTOP[1]}
-    return browser.new_context(**{"viewport": viewport, **options, "storage_state": {"cookies": [], "origins": [stored]}})
+    return browser.new_context(
+        **{"viewport": viewport, **options, "storage_state": {"cookies": [], "origins": [stored]}}
+    )
 
 
 def send(served: Workbench, page: Page, text: str) -> str:
@@ -193,7 +200,12 @@ def test_huge_lines_do_not_hang_the_page(page: Page, served: Workbench) -> None:
     page.goto(f"{served.url}ui/task/huge")
     page.wait_for_selector("text=The huge part is over.")
     page.wait_for_selector("isthmus-task .head .st-done")
-    assert page.evaluate("new Promise(done => { const at = performance.now(); setTimeout(() => done(performance.now() - at)); })") < 1000
+    assert (
+        page.evaluate(
+            "new Promise(done => { const at = performance.now(); setTimeout(() => done(performance.now() - at)); })"
+        )
+        < 1000
+    )
     page.locator("isthmus-task .call", has_text="echo").get_by_role("button").click()
     expect(page.locator("isthmus-task .out")).to_contain_text("characters above are not shown")
     page.evaluate("document.querySelector('isthmus-items').scrollTop = 0")
@@ -294,7 +306,9 @@ def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workb
     source = AXE.read_text("utf-8")
     for path in ("", f"task/{task}", "task/long", "history", "new", "devices"):
         page.goto(f"{served.url}ui/{path}")
-        page.wait_for_selector("isthmus-question .actions" if path in ("", f"task/{task}") else "main h1, .said, textarea")
+        page.wait_for_selector(
+            "isthmus-question .actions" if path in ("", f"task/{task}") else "main h1, .said, textarea"
+        )
         found += axe_problems(page, source, path)
     with browser.new_context() as outside:
         door = served.watch(outside.new_page())

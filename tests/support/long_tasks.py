@@ -28,9 +28,7 @@ def long_task(count: int) -> Iterator[AgentEvent]:
         yield TextContent(f"last-{number}", f"Step {number} is over.")
 
 
-def _call(
-    call_id: str, tool: str, parameters: dict[str, object], output: ToolOutput
-) -> Iterator[ToolCallUpdate]:
+def _call(call_id: str, tool: str, parameters: dict[str, object], output: ToolOutput) -> Iterator[ToolCallUpdate]:
     for status in (ToolCallStatus.PENDING, ToolCallStatus.EXECUTING):
         yield ToolCallUpdate(ToolCall(call_id, status, tool, parameters))
     yield ToolCallUpdate(ToolCall(call_id, ToolCallStatus.SUCCEEDED, tool, parameters, output=output))
@@ -59,9 +57,7 @@ def huge_events(size: int) -> Sequence[AgentEvent]:
     ]
 
 
-def seed(
-    data_dir: Path, workspace: Path, task_id: str, events: Iterable[AgentEvent], prompt: str
-) -> None:
+def seed(data_dir: Path, workspace: Path, task_id: str, events: Iterable[AgentEvent], prompt: str) -> None:
     """Write a completed task of the local user into the journal in a data folder."""
 
     async def write() -> None:
