@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 ROUNDS = 3
-PAGES = 5
-"""Number of pages that are connected at a time."""
+PAGES = 4
+"""Number of pages of one browser that are connected at a time; a browser opens six connections to one host."""
 IDLE_SECONDS = 15.0
 STREAM_SECONDS = 15.0
 EVENTS_PER_SECOND = 100

@@ -14,7 +14,15 @@ export interface ChangeListener {
   refused(): void;
 }
 
-/** Follows the changes of all tasks of the user while the page is shown. */
+/** Name of the lock of the one page that has the stream, and of the channel on which it tells the others. */
+const SHARED = "isthmus-changes";
+
+type Told = "ask" | "open" | "opened" | "changed" | "lost";
+
+/**
+ * Follows the changes of all tasks of the user while the page is shown. Of several pages of one browser one has the
+ * stream and tells the others: browsers open only six connections to one host, for all pages together.
+ */
 export class ChangeStream {
   isOpen = false;
   #last = "";
@@ -22,19 +30,55 @@ export class ChangeStream {
   #wake: (() => void) | undefined;
   #isWanted = false;
   #isRunning = false;
+  #waiting: AbortController | undefined;
+  #channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(SHARED);
 
-  constructor(private readonly listener: ChangeListener) {}
+  constructor(private readonly listener: ChangeListener) {
+    this.#channel?.addEventListener("message", (event: MessageEvent<Told>) => this.#hear(event.data));
+    this.#tell("ask");
+  }
 
   start(): void {
     this.#isWanted = true;
     if (this.#isRunning) this.#wake?.();
-    else void this.#run();
+    else void this.#wait();
   }
 
   stop(): void {
     this.#isWanted = false;
+    this.#waiting?.abort();
     this.#now?.abort();
     this.#wake?.();
+  }
+
+  #tell(what: Told): void {
+    this.#channel?.postMessage(what);
+  }
+
+  #hear(what: Told): void {
+    if (what === "ask") {
+      if (this.#now && this.isOpen) this.#tell("open");
+      return;
+    }
+    if (this.#now) return;
+    this.isOpen = what !== "lost";
+    if (what === "opened") this.listener.opened();
+    else if (what === "changed") this.listener.changed();
+    else if (what === "lost") this.listener.lost();
+  }
+
+  /** Have the stream as soon as no other page has it. Locks exist only in secure contexts; elsewhere each page has one. */
+  async #wait(): Promise<void> {
+    this.#isRunning = true;
+    const waiting = (this.#waiting = new AbortController());
+    try {
+      if (navigator.locks) await navigator.locks.request(SHARED, { signal: waiting.signal }, () => this.#run());
+      else await this.#run();
+    } catch {
+      // Nobody waits any more: the page was hidden.
+    }
+    this.#isRunning = false;
+    if (this.#isWanted && waiting.signal.aborted) void this.#wait();
   }
 
   /** Connect anew: the connection may be dead although nothing says so. */
@@ -45,12 +89,12 @@ export class ChangeStream {
   }
 
   async #run(): Promise<void> {
-    this.#isRunning = true;
     let attempt = 0;
     while (this.#isWanted) {
       const status = await this.#follow(() => { attempt = 0; });
       if (this.isOpen) {
         this.isOpen = false;
+        this.#tell("lost");
         if (this.#isWanted) this.listener.lost();
       }
       if (status === 401) { this.#isWanted = false; this.listener.refused(); }
@@ -64,7 +108,6 @@ export class ChangeStream {
       });
       this.#wake = undefined;
     }
-    this.#isRunning = false;
   }
 
   /** Read the stream once; return the status of a refusal, otherwise 0. */
@@ -79,9 +122,12 @@ export class ChangeStream {
       onOpen();
       this.isOpen = true;
       this.listener.opened();
+      this.#tell("opened");
       for await (const frames of readFrames(response.body, now)) {
         for (const { id } of frames) if (id !== undefined) this.#last = String(id);
-        if (frames.length) this.listener.changed();
+        if (!frames.length) continue;
+        this.listener.changed();
+        this.#tell("changed");
       }
     } catch {
       // It is opened again.

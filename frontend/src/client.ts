@@ -158,6 +158,7 @@ export class TaskFollower {
   #now: AbortController | undefined;
   #wake: (() => void) | undefined;
   #isRenewed = false;
+  #isPaused = false;
 
   constructor(
     private readonly taskId: string,
@@ -175,12 +176,20 @@ export class TaskFollower {
 
   /** Try again now, e.g. because the page is shown again or the network is back. */
   retry(): void {
+    this.#isPaused = false;
     this.#wake?.();
+  }
+
+  /** Give the connection up until `renew`: a page that is not seen needs none. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#now?.abort();
   }
 
   /** Connect anew from the last event: after a sleep the connection may be dead although nothing says so. */
   renew(): void {
     this.#isRenewed = true;
+    this.#isPaused = false;
     this.#now?.abort();
     this.#wake?.();
   }
@@ -205,6 +214,11 @@ export class TaskFollower {
         }
       }
       if (this.#stopped.signal.aborted) return;
+      if (this.#isPaused) {
+        await new Promise<void>((resolve) => { this.#wake = resolve; });
+        this.#wake = undefined;
+        continue;
+      }
       if (this.#isRenewed) {
         this.#isRenewed = false;
         attempt = 0;

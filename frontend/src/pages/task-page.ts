@@ -29,6 +29,8 @@ const SLOW_MS = 12;
 /** Events that come within this time after an interruption were missed; the note of them stays for a while. */
 const GATHER_MS = 700;
 const BACK_MS = 4_000;
+/** A page that is hidden for this long gives its connection up. */
+const HIDDEN_MS = 30_000;
 
 /** A task: its conversation in order, live, with its questions and a box for the next message. */
 @customElement("isthmus-task")
@@ -62,6 +64,7 @@ export class TaskPage extends PageElement {
   #missed: number | undefined;
   #countAtTick = 0;
   #backTimer = 0;
+  #hiddenTimer = 0;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -104,6 +107,7 @@ export class TaskPage extends PageElement {
   }
 
   #leave(): void {
+    clearTimeout(this.#hiddenTimer);
     this.#leaving?.abort();
     this.#follower?.stop();
     for (const { follower } of this.#earlier) follower.stop();
@@ -348,7 +352,17 @@ export class TaskPage extends PageElement {
   }
 
   #again = (): void => {
-    if (!document.hidden) this.#follower?.retry();
+    clearTimeout(this.#hiddenTimer);
+    if (!document.hidden) {
+      this.#follower?.retry();
+      return;
+    }
+    // Browsers open few connections to one host. With messages that wait the end of the task must be seen.
+    this.#hiddenTimer = window.setTimeout(() => {
+      if (this.#queue?.messages.length || ENDED.has(this.#fold.state)) return;
+      this.#expectMissed();
+      this.#follower?.pause();
+    }, HIDDEN_MS);
   };
 
   /** The page slept: its connections may be dead although nothing says so. */
