@@ -110,12 +110,11 @@ def _beside(name: str, value: float, unit: str, peer: str, peer_value: float | N
 
 def _first_paint(browser: "Browser", url: str, stored: Any = None) -> FirstPaint:
     """Visit a page with an empty cache until the network is quiet."""
+    from support.page_measures import received_bytes
+
     with browser.new_context(storage_state=stored) as context:
         page = context.new_page()
-        session = context.new_cdp_session(page)
-        session.send("Network.enable")
-        sizes: list[float] = []
-        session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+        sizes = received_bytes(page)
         begin = time.perf_counter()
         page.goto(url, wait_until="commit")
         page.wait_for_selector(ANYTHING)
@@ -152,15 +151,14 @@ def _cpu(pid: int, seconds: float) -> float:
 
 def _long_task(context: "BrowserContext", url: str) -> tuple[float, float, float]:
     """Return the heap in MiB after garbage collection, the number of elements, and the time to the last event."""
+    from support.page_measures import heap_bytes
+
     page = context.new_page()
-    session = context.new_cdp_session(page)
     begin = time.perf_counter()
     page.goto(url)
     page.wait_for_selector(f"text=Step {EVENTS // 16 - 1} is over.")
     seconds = time.perf_counter() - begin
-    session.send("HeapProfiler.enable")
-    session.send("HeapProfiler.collectGarbage")
-    heap = session.send("Runtime.getHeapUsage")["usedSize"] / 2**20
+    heap = heap_bytes(page) / 2**20
     elements = page.evaluate("document.getElementsByTagName('*').length")
     page.close()
     return heap, float(elements), seconds

@@ -199,7 +199,7 @@ export class TaskPage extends PageElement {
             .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
         </div></div>
       </main>
-      <aside id="aside" class="aside ${this.hasAside ? "open" : ""}" aria-label=${t("details")}>
+      <aside id="aside" tabindex="0" class="aside ${this.hasAside ? "open" : ""}" aria-label=${t("details")}>
         <isthmus-aside .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
       </aside>`;
   }
