@@ -38,11 +38,14 @@ IDLE_CPU = 0.2
 START_SECONDS = 60.0
 ANYTHING = "button:visible, a[href]:visible, textarea:visible"
 """Whatever a user can act on."""
+_PIECES = int(EVENTS_PER_SECOND * (2 * STREAM_SECONDS + 30))
+# Each word is another one, since the agent ends answers that repeat themselves.
+_STEPS = [step for number in range(_PIECES) for step in ({"text": f"word{number} "}, {"delay": 1 / EVENTS_PER_SECOND})]
 SCRIPT: Mapping[str, Any] = {
     "name": "practice",
-    "chunk_characters": 8,
-    "chunk_delay": 1 / EVENTS_PER_SECOND,
-    "scenarios": [{"prompt": ".", "replies": [{"text": "a word. " * int(EVENTS_PER_SECOND * (STREAM_SECONDS + 30))}]}],
+    "scenarios": [
+        {"prompt": ".", "replies": [{"steps": _STEPS}]},
+    ],
 }
 
 
@@ -71,7 +74,7 @@ def run(rounds: int | None) -> list[Figure]:
             ours = [_first_paint(browser, f"{served.url}ui/", stored) for _ in range(count)]
             idle = _idle_cpu(context, served.process.pid, f"{served.url}ui/")
             served.prompt(page, "write at length")
-            page.wait_for_selector("text=a word.")
+            page.wait_for_selector("text=word9")
             task = page.url
             page.close()
             streaming = _page_cpu(context, served.process.pid, task, STREAM_SECONDS)
