@@ -4,6 +4,8 @@ import { ApiError, api } from "./session.ts";
 
 const SHOWN_MS = 1_000;
 const HIDDEN_MS = 10_000;
+/** While no companion runs, there is nothing to miss but its start. */
+const ALONE_MS = 10_000;
 
 /** How a review or question ended, and by whom. `at` is in milliseconds. */
 export interface Outcome {
@@ -60,6 +62,7 @@ export class ReviewStore extends EventTarget {
   #last = "";
   #asking: Promise<void> | undefined;
   #isStopped = true;
+  #isAlone = false;
 
   start(): void {
     if (!this.#isStopped) return;
@@ -93,13 +96,14 @@ export class ReviewStore extends EventTarget {
     if (this.#isStopped) return;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
-      if (!this.#isStopped) this.#timer = window.setTimeout(this.refresh, document.hidden ? HIDDEN_MS : SHOWN_MS);
+      if (!this.#isStopped) this.#timer = window.setTimeout(this.refresh, document.hidden ? HIDDEN_MS : this.#isAlone ? ALONE_MS : SHOWN_MS);
     });
   };
 
   async #ask(): Promise<void> {
     try {
       const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
+      this.#isAlone = companions.length === 0;
       const said = JSON.stringify(companions), hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
       this.isReached = this.isLoaded = true;
       if (!hasChanged) return;
