@@ -55,5 +55,7 @@ scenarios:
 def test_the_present_thought_is_seen_and_the_ones_before_stay(tmp_path: Path, workspace: Path) -> None:
     with Sessions(tmp_path, THINKING, workspace).terminal() as terminal:
         terminal.wait_for(PROMPT).press("decide\r").wait_for(r"(?m)^\S Deciding.* · Esc cancels$")
+        # The line above the live region is written by another task than the region itself.
+        terminal.wait_for(r"(?m)^∙ Weighing the options$")
         assert len(re.findall(r"(?m)^∙ Weighing the options$", terminal.screen)) == 1
         terminal.press("\x1b").wait_for("cancelled").wait_for(PROMPT)

@@ -76,7 +76,8 @@ class Bundle:
     @property
     def entry(self) -> str:
         """URL path of the script that the page begins with, which changes with the bundle; empty if there is none."""
-        found = _ENTRY.search(self.files[f"{ROOT}index.html"].content)
+        page = self.files.get(f"{ROOT}index.html")
+        found = _ENTRY.search(page.content) if page is not None else None
         return found[1].decode() if found is not None else ""
 
     def find(self, path: str) -> PageFile | None:
