@@ -15,7 +15,7 @@ from isthmus.saved_chats import ChatPlace, SavedChat
 
 pytestmark = pytest.mark.anyio
 
-HERE = ChatPlace("", "/work")
+HERE = ChatPlace("", "/repository")
 CHAT = SavedChat("plan", "Make a plan", 2, "t1")
 MESSAGES = ({"role": "user", "text": "Grüße \u2028 \U0001f600 \x00"}, {"role": "assistant", "number": 2**53 + 1})
 
@@ -44,7 +44,7 @@ async def test_the_chat_that_was_saved_first_under_a_name_stays(journal: Journal
 
 
 async def test_chats_of_other_users_and_folders_are_apart(journal: Journal) -> None:
-    places = (HERE, ChatPlace("alice", "/work"), ChatPlace("", "/work/below"))
+    places = (HERE, ChatPlace("alice", "/repository"), ChatPlace("", "/repository/below"))
     for number, place in enumerate(places):
         await journal.chats.save(place, CHAT, [{"number": number}])
     for number, place in enumerate(places):
@@ -65,13 +65,13 @@ async def test_the_number_and_the_size_of_a_users_chats_are_limited(
     await journal.chats.save(ChatPlace("", "/elsewhere"), CHAT, [])
     with pytest.raises(LimitReached, match="2 saved chats"):
         await journal.chats.save(HERE, replace(CHAT, name="third"), [])
-    assert await journal.chats.save(ChatPlace("alice", "/work"), CHAT, [{"text": "x" * 300}]) is None
+    assert await journal.chats.save(ChatPlace("alice", "/repository"), CHAT, [{"text": "x" * 300}]) is None
 
 
 async def test_a_journal_of_version_6_gets_a_place_for_chats(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     journal = await SqliteJournal.open(path)
-    await journal.create(NewTask("t1", "c1", "/work", "Fix it"), [], "owner", 20.0)
+    await journal.create(NewTask("t1", "c1", "/repository", "Fix it"), [], "owner", 20.0)
     await journal.aclose()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("DROP TABLE chats")

@@ -2,11 +2,17 @@
 
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from isthmus.cli import main
 from support.isthmus_program import InProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -32,3 +38,12 @@ def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         return status, out, err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Generator[Browser]":
+    """Return a real Chromium, one for all tests of a file."""
+    from support.workbench import chromium  # here, because most files need no browser
+
+    with chromium() as found:
+        yield found

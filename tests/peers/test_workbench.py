@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
 from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, chromium, desktop, phone, workbench
+from support.workbench import Workbench, desktop, phone, workbench
 
 HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>"
 HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
@@ -49,12 +49,6 @@ SCRIPT = json.dumps(
         ],
     }
 )  # a YAML document, too
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

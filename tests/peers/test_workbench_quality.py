@@ -15,7 +15,7 @@ from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
 from support.long_tasks import huge_events, long_task, seed
 from support.page_measures import Work, heap_bytes, received_bytes
-from support.workbench import DESKTOP, PHONE, Workbench, chromium, workbench
+from support.workbench import DESKTOP, PHONE, Workbench, workbench
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FIRST_PAINT_BYTES = 200 * 1024
@@ -56,12 +56,6 @@ SCRIPT = json.dumps(
         ],
     }
 )  # a YAML document, too
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,8 @@
 import { LitElement } from "lit";
 
+/** Answers count once a card was visible for this long, so that none is given by mistake. */
+export const READ_MS = 400;
+
 /** An element of the page that draws into the document, whose styles are those of the page. */
 export class PageElement extends LitElement {
   protected override createRenderRoot(): HTMLElement {

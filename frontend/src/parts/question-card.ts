@@ -7,13 +7,11 @@ import { factsOf } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, isForPage } from "./base.ts";
+import { PageElement, READ_MS, isForPage } from "./base.ts";
 import { type DiffElement, countsOf } from "./diff-view.ts";
 import "./diff-view.ts";
 import "./reject-reason.ts";
 
-/** Keys count once the card was visible for this long, so that none is pressed by mistake. */
-const KEYS_AFTER_MS = 400;
 const COMMAND_LINES = 14;
 const COMMAND_CHARACTERS = 8_000;
 
@@ -166,7 +164,7 @@ export class QuestionCard extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (!this.takesKeys || this.isTelling || !isForPage(event) || performance.now() - this.#shownAt < KEYS_AFTER_MS) return;
+    if (!this.takesKeys || this.isTelling || !isForPage(event) || performance.now() - this.#shownAt < READ_MS) return;
     const options = this.call.confirmation_request?.options ?? [];
     const chosen = event.key === "y" ? options.find(isOnce) : event.key === "n" ? options.find(isRefusal)
       : /^[1-9]$/.test(event.key) ? options[Number(event.key) - 1] : undefined;

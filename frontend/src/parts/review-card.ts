@@ -6,13 +6,11 @@ import { type Decided, type Detail, type Outcome, type Waiting, answerQuestion, 
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, isForPage } from "./base.ts";
+import { PageElement, READ_MS, isForPage } from "./base.ts";
 import { type DiffElement, shownCounts } from "./diff-view.ts";
 import "./diff-view.ts";
 import { countLines } from "../task-fold.ts";
 
-/** Clicks and keys count once the card was visible for this long, so that none decides what was not meant. */
-const READ_MS = 400;
 /** What the user has typed into reviews that are not in view. */
 const DRAFTS = new Map<string, { detail: Detail; text: string }>();
 
