@@ -5,7 +5,7 @@ the events alone.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from isthmus.development_tool import (
@@ -18,6 +18,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
+from isthmus.record import record
 from isthmus.slash_commands.tree import Completion
 
 ELICITATION = "elicitation"
@@ -53,7 +54,7 @@ def offered_option(call: ToolCall, wanted: Sequence[str], kind: str) -> str:
     return stated or next((option_id for option_id in wanted if option_id in offered), wanted[0])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     """An event as a subscriber receives it.
 
@@ -66,7 +67,7 @@ class Delivery:
     event: AgentEvent
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HistoryMessage:
     """A message in the history of a task; ``role`` is ``user`` or ``agent``."""
 
@@ -75,7 +76,7 @@ class HistoryMessage:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskSnapshot:
     """The state of a task after its event ``seq``.
 
@@ -106,7 +107,7 @@ NO_TEXT = "See the attached file."
 """Text of a message of files alone, since every message to an agent has one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptMessage:
     """A user's message to the agent.
 
@@ -138,7 +139,7 @@ class PromptMessage:
     is_steering: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Turn:
     """A part of a task's progress: its state at the start, and the events that follow.
 
@@ -161,7 +162,7 @@ class Turn:
         return self.snapshot.context_id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandScope:
     """Scope in which slash commands are found and run: a task's session, a session, a workspace, or the default.
 
@@ -173,7 +174,7 @@ class CommandScope:
     settings: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandMessage:
     """A user's slash command: e.g. ``("memory", "add")`` and its arguments as typed."""
 
@@ -183,7 +184,7 @@ class CommandMessage:
     message_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Execution:
     """The start of a slash command. ``turn`` has all events of its task; None if it did not start.
 
@@ -195,7 +196,7 @@ class Execution:
     turn: Turn | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushTarget:
     """Destination of push notifications about a task: a PushNotificationConfig of A2A.
 
@@ -209,7 +210,7 @@ class PushTarget:
     credentials: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskQuery:
     """Filter for a list of tasks, last changed first: at most ``limit`` that match every field that is not None.
 
@@ -231,7 +232,7 @@ class TaskPlace(NamedTuple):
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskList:
     """A page of tasks, and the number of tasks on all pages."""
 
@@ -256,7 +257,7 @@ def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
     return TaskList(following[: query.limit], len(fitting))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserLimits:
     """Limits of one user; None means no limit.
 
@@ -305,7 +306,7 @@ class LineCompleter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionStatus:
     """State of a session that no event tells; None: not known.
 

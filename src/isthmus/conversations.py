@@ -4,10 +4,10 @@ All data comes from ``AgentClient.tasks``, most recently changed first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
 from isthmus.events import TaskState
+from isthmus.record import record
 
 SHORT_ID = 8
 """Minimum length of ids in lists; any unambiguous prefix of at least MIN_PREFIX characters is accepted."""
@@ -15,7 +15,7 @@ MIN_PREFIX = 4
 LATEST = "latest"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conversation:
     """One conversation; ``tasks`` are oldest first and not empty."""
 

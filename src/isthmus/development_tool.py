@@ -4,11 +4,12 @@ The numbers in the annotations are the document's protobuf field numbers. ``deve
 messages for other languages, and a test compares both. ``isthmus.a2a`` encodes them for the wire.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import Enum
 from typing import Annotated, TypeAlias, cast
 
 from isthmus.encoding.codec import JsonObject, camel, from_json, require_at_most_one
+from isthmus.record import record
 
 EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md"
 """The extension's URI as in the sample agent card of its document; the key of our objects in metadata."""
@@ -17,7 +18,7 @@ EXTENSION_URI = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/
 # --- Initialization and configuration -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpServerSettings:
     """An MCP server for a session: one of the agent's own configuration by ``name``, or the client's own.
 
@@ -38,7 +39,7 @@ class McpServerSettings:
         return self.url is not None or self.command is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentSettings:
     """Configuration of a session, sent with its first message. ``workspace_path`` is absolute.
 
@@ -108,7 +109,7 @@ class ToolCallStatus(Enum):
         return self in (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileDiff:
     """A change of one file. ``file_path`` is absolute; ``old_content`` is None if the file does not exist yet."""
 
@@ -119,7 +120,7 @@ class FileDiff:
     formatted_diff: Annotated[str | None, 5] = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolOutput:
     """The output of a successful tool; one of the three fields is set."""
 
@@ -131,7 +132,7 @@ class ToolOutput:
         require_at_most_one(self, "result", "text", "diff", "structured_data")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorDetails:
     """The failure of a tool: ``message`` for the user, ``type`` a category such as ``read_content_failure``."""
 
@@ -140,7 +141,7 @@ class ErrorDetails:
     status_code: Annotated[int | None, 3] = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfirmationOption:
     """A choice of the user, e.g. ``proceed_once`` "Allow once".
 
@@ -153,7 +154,7 @@ class ConfirmationOption:
     kind: Annotated[str | None, 101] = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecuteDetails:
     """A shell command that wants to run."""
 
@@ -161,7 +162,7 @@ class ExecuteDetails:
     working_directory: Annotated[str | None, 2] = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpDetails:
     """A tool of an MCP server that wants to run."""
 
@@ -169,7 +170,7 @@ class McpDetails:
     tool_name: Annotated[str, 2]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GenericDetails:
     """Any other action that needs permission."""
 
@@ -179,7 +180,7 @@ class GenericDetails:
 ConfirmationDetails: TypeAlias = ExecuteDetails | FileDiff | McpDetails | GenericDetails
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfirmationRequest:
     """A question to the user for permission; one kind of details is set."""
 
@@ -211,7 +212,7 @@ class ConfirmationRequest:
                 return cls(options, generic_details=details)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """One tool call, sent whole on every update.
 
@@ -236,7 +237,7 @@ class ToolCall:
 # --- Thoughts and event metadata ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentThought:
     """A thought of the model: a short subject and its elaboration."""
 
@@ -255,7 +256,7 @@ class DevelopmentToolEventKind(Enum):
     THOUGHT = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DevelopmentToolEvent:
     """The metadata of a TaskStatusUpdateEvent, under the extension's URI."""
 
@@ -268,14 +269,14 @@ class DevelopmentToolEvent:
 # --- Client to agent ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModifiedFileDetails:
     """The content of a file after the user's own edits of a proposal."""
 
     new_content: Annotated[str, 1]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallConfirmation:
     """The user's answer to a ConfirmationRequest; ``file_details`` is the oneof ``modified_details``."""
 
@@ -287,7 +288,7 @@ class ToolCallConfirmation:
 # --- Slash commands (section 3.3) -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlashCommandArgument:
     """An argument of a slash command."""
 
@@ -296,7 +297,7 @@ class SlashCommandArgument:
     is_required: Annotated[bool, 3] = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlashCommand:
     """A slash command, which can contain subcommands."""
 
@@ -306,14 +307,14 @@ class SlashCommand:
     sub_commands: Annotated["tuple[SlashCommand, ...]", 4] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GetAllSlashCommandsResponse:
     """The answer of ``commands/get``."""
 
     commands: Annotated[tuple[SlashCommand, ...], 1] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecuteSlashCommandRequest:
     """The parameters of ``command/execute``: e.g. ``["memory", "add"]`` and its arguments as one string."""
 
@@ -331,7 +332,7 @@ class CommandExecutionStatus(Enum):
     AWAITING_ACTION_CONFIRMATION = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecuteSlashCommandResponse:
     """The immediate answer of ``command/execute``; ``execution_id`` is a task id."""
 

@@ -4,7 +4,6 @@ The messages in them are those of :mod:`isthmus.development_tool`; ``isthmus.a2a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias, get_args
 
@@ -12,6 +11,7 @@ from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmatio
 from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.media import Media
+from isthmus.record import record
 
 
 class TaskState(StrEnum):
@@ -52,7 +52,7 @@ class InternalEvent:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prompt:
     """A user's message that starts or continues a task.
 
@@ -76,7 +76,7 @@ class Prompt:
         return self.parts or (MessagePart(text=self.text),)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Command:
     """A slash command that starts a task of its own; ``path`` is e.g. ``("memory", "add")``, ``args`` as typed.
 
@@ -90,7 +90,7 @@ class Command:
     settings: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandPrompt(InternalEvent):
     """A message to the model that a command writes for the user, e.g. the text of a custom command. Not shown.
 
@@ -103,7 +103,7 @@ class CommandPrompt(InternalEvent):
     requested_file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnsweredCall:
     """A call about which a user was asked, and the option that the user chose."""
 
@@ -111,7 +111,7 @@ class AnsweredCall:
     option_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SubagentBegun(InternalEvent):
     """The task is the work of a subagent: a call of another task has begun it. Follows the prompt. Not shown.
 
@@ -130,28 +130,28 @@ class SubagentBegun(InternalEvent):
     answered: tuple[AnsweredCall, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderIncluded(InternalEvent):
     """The agent works in this further folder for the rest of the session; ``path`` is absolute. Not shown by itself."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditorContext(InternalEvent):
     """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EnvironmentContext(InternalEvent):
     """The environment of the conversation as text for the model: date, system, git, files at the top. Not shown."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReferredContent(InternalEvent):
     """The content to which a prompt refers, files or resources, as read when its turn began. Not shown.
 
@@ -162,7 +162,7 @@ class ReferredContent(InternalEvent):
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateChange:
     """The task entered ``state``. ``error`` says why it failed; ``reason`` is a machine-readable word for it."""
 
@@ -171,7 +171,7 @@ class StateChange:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallUpdate:
     """A tool call changed; ``tool_call`` is the whole call. Its other fields are not shown to clients.
 
@@ -190,7 +190,7 @@ class ToolCallUpdate:
         return self.tool_call.status is ToolCallStatus.EXECUTING and self.tool_call.live_content is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextContent:
     """More of the text ``message_id``: an increment, never a repetition.
 
@@ -204,7 +204,7 @@ class TextContent:
     replaces: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentMessage:
     """A whole message of the agent, for the task's history.
 
@@ -221,7 +221,7 @@ class AgentMessage:
     replaces: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArtifactPart:
     """A piece of an artifact or message: one of ``text``, ``data`` (JSON), ``raw`` (base64) and ``url`` is set."""
 
@@ -237,7 +237,7 @@ MessagePart: TypeAlias = ArtifactPart
 """A piece of a message."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArtifactUpdate:
     """An artifact of the task, or more of it (``append``); ``last_chunk``: it is complete now."""
 
@@ -249,21 +249,21 @@ class ArtifactUpdate:
     last_chunk: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thought:
     """A whole thought."""
 
     thought: AgentThought
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ThoughtProgress(InternalEvent):
     """Subject of a thought that is not over: sent inside the process that runs the task, and not stored."""
 
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfirmationAccepted:
     """An answer was accepted; ``answered_by`` names the surface or user that gave it."""
 
@@ -272,7 +272,7 @@ class ConfirmationAccepted:
     message_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RetryNotice:
     """A model request is tried again after ``delay`` seconds."""
 
@@ -282,7 +282,7 @@ class RetryNotice:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelReply(InternalEvent):
     """A complete message of the model, as the provider must receive it again. Not shown to clients.
 
@@ -298,7 +298,7 @@ class ModelReply(InternalEvent):
     thought_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelUsed(InternalEvent):
     """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens."""
 
@@ -310,7 +310,7 @@ class ModelUsed(InternalEvent):
     requests: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResultRecorded(InternalEvent):
     """The result of a call as the model receives it; the user sees that of the ToolCall. Not shown to clients.
 
@@ -323,7 +323,7 @@ class ToolResultRecorded(InternalEvent):
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compacted(InternalEvent):
     """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
 
@@ -339,7 +339,7 @@ class Compacted(InternalEvent):
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultsPruned(InternalEvent):
     """The long tool results in the first ``messages`` messages were replaced by notes. Not shown by itself.
 
@@ -350,7 +350,7 @@ class ResultsPruned(InternalEvent):
     freed_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checkpoint(InternalEvent):
     """The files that the call ``tool_call_id`` is about to edit were saved as ``checkpoint_id``. Not shown."""
 
@@ -358,14 +358,14 @@ class Checkpoint(InternalEvent):
     tool_call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Restored(InternalEvent):
     """The conversation was reset to this checkpoint, before the call. Not shown by itself."""
 
     checkpoint_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChatResumed(InternalEvent):
     """The conversation was replaced by the one saved as ``name``. Not shown by itself.
 
@@ -376,21 +376,21 @@ class ChatResumed(InternalEvent):
     messages: tuple[JsonObject, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelChosen(InternalEvent):
     """The session continues with this model (as in ``--model``); None: the agent's default. Not shown by itself."""
 
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EffortChosen(InternalEvent):
     """The session continues with this effort: low, medium or high; None: the agent's. Not shown by itself."""
 
     effort: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolsLoaded(InternalEvent):
     """The model receives the schemas of these tools of MCP servers, and of no others, from now on. Not shown.
 
@@ -400,14 +400,14 @@ class ToolsLoaded(InternalEvent):
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopNotice(InternalEvent):
     """The model repeats itself, and ``text`` tells it so, in a message of the user's side. Not shown by itself."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentRecord(InternalEvent):
     """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown."""
 

@@ -4,8 +4,9 @@ The bytes are in the file alone: no event, message or journal holds them. Delibe
 (:mod:`isthmus.models.attachments`), and writing them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from isthmus.record import record
 
 PNG, JPEG, GIF, WEBP, HEIC, HEIF = (f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "heic", "heif"))
 PDF = "application/pdf"
@@ -15,7 +16,7 @@ MAXIMUM_MESSAGE_BYTES = 30_000_000
 """Maximum size of all files of a message, which a journal keeps as text for agents that read no files."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Media:
     """Content other than text, kept in a file for models that accept its kind.
 

@@ -5,10 +5,10 @@ deletes it. The journal stores them, and the command ``/chat`` uses them.
 """
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 
 MAXIMUM_CHATS = 200
 """Maximum number of saved chats of one user."""
@@ -16,7 +16,7 @@ MAXIMUM_CHARACTERS = 32 * 1024 * 1024
 """Maximum size of all saved chats of one user together as JSON, in characters."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChatPlace:
     """The place of a user's chats: the workspace (an absolute path) in which they were saved.
 
@@ -27,7 +27,7 @@ class ChatPlace:
     workspace: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SavedChat:
     """A saved chat without its messages. ``title`` is its first prompt; ``saved_at`` is in Unix seconds.
 

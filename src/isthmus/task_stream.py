@@ -6,11 +6,12 @@ so that fronts see one stream per task. It applies every event to a TaskView bef
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, TaskState
+from isthmus.record import record
 from isthmus.task_view import TaskView
 
 RETRIES = 5
@@ -19,7 +20,7 @@ WATCH_SECONDS = 0.5
 """Maximum delay between checks for an answer given elsewhere, which are needed because a stream ends at a question."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrontTimeouts:
     """Timeouts, in seconds, of a front that waits for its agent."""
 

@@ -5,11 +5,11 @@ client which does not know about plans shows a tool call, and a stored task has 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
 from isthmus.development_tool import ToolCall
+from isthmus.record import record
 
 WRITE_TODOS = "write_todos"
 """Name of the tool."""
@@ -37,7 +37,7 @@ class TodoStatus(StrEnum):
 _MARKS = {TodoStatus.COMPLETED: "x", TodoStatus.IN_PROGRESS: "~", TodoStatus.CANCELLED: "-", TodoStatus.BLOCKED: "!"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Todo:
     """An entry of the list."""
 

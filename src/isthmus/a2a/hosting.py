@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +20,7 @@ from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
 from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import data_directory, make_private_directory
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from isthmus.engine.task_run import Agent
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hosting:
     """Options of a served agent.
 

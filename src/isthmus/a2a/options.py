@@ -1,14 +1,15 @@
 """Options of an A2A server, which its owner chooses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from isthmus import __version__
 from isthmus.a2a.server.users import Caps
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skill:
     """A capability of an agent, as its card describes it."""
 
@@ -31,7 +32,7 @@ CODE_GENERATION = Skill(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Identity:
     """The served agent as its card describes it. ``extension_required`` is the flag of the extension there.
 
@@ -53,7 +54,7 @@ class Identity:
     default_workspace: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerOptions:
     """Options of one server."""
 

@@ -5,7 +5,7 @@ They work on any :class:`~isthmus.client.AgentClient` and know neither JSON nor 
 
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
@@ -25,12 +25,13 @@ from isthmus.client import (
 )
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import Command
+from isthmus.record import record
 
 ANSWERED_BY = "A2A client"
 """Name of the client that answered a question, when the client does not send its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SendResult:
     """The turn that a message started, and the ids of the tool calls that the message answered."""
 

@@ -5,7 +5,6 @@ A wire reads a request into an Operation and writes its result. :mod:`isthmus.a2
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.protocol.extension import NOT_ACTIVE, Activation
@@ -14,12 +13,13 @@ from isthmus.client import AgentClient, Delivery, PushTarget, TaskSnapshot
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
+from isthmus.record import record
 from isthmus.rpc.messages import RpcError
 
 JsonDict: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """A request before its wire reads it."""
 
@@ -40,7 +40,7 @@ class Call:
     """Whether the first message of a session that uses the extension must name a folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caller:
     """The user behind a request: the agent as this user sees it, and the user's push notifications.
 
@@ -53,7 +53,7 @@ class Caller:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskPage:
     """A page of at most ``size`` of ``total`` tasks. ``next_token`` requests the next page; the last page has none."""
 

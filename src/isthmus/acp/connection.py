@@ -7,12 +7,12 @@ standard streams, is not its business. :mod:`isthmus.rpc.peer` reads the message
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, assert_never
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import encode
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.json_lines import MAXIMUM_LINE_BYTES, LineFraming
 from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
@@ -25,7 +25,7 @@ CANCELLED = -32800
 """Error code of a request that was cancelled."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ConnectionLimits:
     """Limits of a connection."""
 

@@ -8,7 +8,7 @@ as archives are named alone, and the user installs them.
 import difflib
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,12 +16,13 @@ from typing import Any
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_text import decode
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 NEAREST_NAMES = 3
 """Maximum number of similar names in a message about an unknown one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegistryPackage:
     """A package of npm or PyPI with its version, the arguments of its program, and variables of its environment."""
 
@@ -30,7 +31,7 @@ class RegistryPackage:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegistryBinary:
     """A program that the registry offers as archives, one for each platform; ``cmd`` is its name without a folder."""
 
@@ -39,7 +40,7 @@ class RegistryBinary:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Distribution:
     """Ways in which an agent is published; an entry has at least one."""
 
@@ -48,7 +49,7 @@ class Distribution:
     binary: RegistryBinary | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegistryEntry:
     """An agent in the registry."""
 
@@ -59,7 +60,7 @@ class RegistryEntry:
     distribution: Distribution
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Registry:
     """A copy of the registry; ``date`` is its day in the form of ISO 8601, ``source`` the registry's address."""
 
@@ -68,7 +69,7 @@ class Registry:
     agents: tuple[RegistryEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentCommand:
     """The command that starts an agent, and variables for its environment."""
 

@@ -5,10 +5,10 @@ It is part of the first message, not of the system prompt, so that the latter st
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from isthmus.models.base import Message, Text
+from isthmus.record import record
 
 OPENING = "<environment>"
 CLOSING = "</environment>"
@@ -20,7 +20,7 @@ MAXIMUM_NAME_CHARACTERS = 120
 """Maximum length of a name or path; the end of a longer one is left out."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GitState:
     """The state of a git repository: ``changes`` are lines of ``git status --short``, or None if it is not known."""
 
@@ -28,7 +28,7 @@ class GitState:
     changes: tuple[str, ...] | None = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Environment:
     """The facts about a session's surroundings.
 

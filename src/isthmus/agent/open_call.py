@@ -1,12 +1,11 @@
 """A tool call of the last model message, from the request to its result, as a session keeps it."""
 
-from dataclasses import dataclass
-
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.models.base import ModelToolResult, ToolRequest
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenCall:
     """A tool call of the last model message: the model's request and its progress.
 

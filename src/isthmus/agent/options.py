@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from isthmus.agent.approval.policy import Policy
@@ -10,12 +10,13 @@ from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.files.path_rules import PathAccess
 from isthmus.models.base import Effort
+from isthmus.record import record
 from isthmus.tools.workspace import Workspace
 
 COMPACTION_SHARE = 0.7
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentOptions:
     """Options of a coding agent.
 

@@ -5,7 +5,6 @@ Contains only ports and types of functions, which ``isthmus.cli`` implements.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +17,7 @@ from isthmus.agent.subagents.finding import SubagentSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
+from isthmus.record import record
 from isthmus.saved_chats import ChatStore
 from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
@@ -40,7 +40,7 @@ TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
 """Lists the tasks of the user whose task has this id, most recently changed first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentResources:
     """The resources of an agent; a resource that is None is not available.
 

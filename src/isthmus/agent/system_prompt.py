@@ -7,11 +7,11 @@ of a conversation.
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from isthmus.agent.approval.policy import ApprovalMode
+from isthmus.record import record
 from isthmus.todo_list import WRITE_TODOS
 
 _TEXTS = Path(__file__).with_name("prompt")
@@ -31,7 +31,7 @@ nothing else on their account that the user has not asked for.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptVariant:
     """The circumstances on which the texts of the system prompt depend.
 

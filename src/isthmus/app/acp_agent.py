@@ -6,7 +6,7 @@ process ends meanwhile the question is lost: its call fails, and the task with i
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -35,6 +35,7 @@ from isthmus.development_tool import AgentSettings, ErrorDetails, McpServerSetti
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.record import record
 
 INTERRUPTED = "The agent's process ended while this call ran; whether it had an effect is not known."
 LOST = (
@@ -48,7 +49,7 @@ ContextOfEditor: TypeAlias = Callable[[Path], Awaitable[str | None]]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     """The agent's session of a conversation, as it is kept in an AgentRecord.
 

@@ -4,7 +4,6 @@ Not here: beginning turns, see :mod:`isthmus.app.acp_agent`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from typing_extensions import override
@@ -26,6 +25,7 @@ from isthmus.development_tool import FileDiff, GenericDetails, ToolCall, ToolCal
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.forms.form import FormError
+from isthmus.record import record
 from isthmus.tools.user_question import UserQuestion
 
 AGENT_LOST = "agent_lost"
@@ -46,7 +46,7 @@ class HeldTurn(RunningCall):
         self._work.end()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Work:
     """A turn of an agent, and the session in which it works."""
 

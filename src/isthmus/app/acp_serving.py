@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, cast
@@ -32,6 +32,7 @@ from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.record import record
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
 from isthmus.text.visible import visible_line
 
@@ -41,7 +42,7 @@ REGISTRY_PREFIX = "acp:"
 """Beginning of an agent's id in the public registry, in place of a command."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostedCommand:
     """The command of an agent.
 

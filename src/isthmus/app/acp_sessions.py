@@ -20,6 +20,7 @@ from isthmus.acp.v1.updates import AvailableCommand
 from isthmus.app.acp_files import WorkspaceFiles
 from isthmus.development_tool import McpServerSettings
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 SessionKey: TypeAlias = tuple[str, str]
 """User and contextId of a conversation."""
@@ -34,7 +35,7 @@ class AgentsBusyError(IsthmusError):
     """No further process of the agent may be started."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenedSession:
     """A session that can take a prompt; ``loss`` says why it does not know the earlier conversation, or is empty."""
 

@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.ide.clients.asked_review import Outcome
@@ -20,7 +20,7 @@ MENTIONS = 20
 """Maximum number of mentions sent from the editor that are kept for the next turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditorTimeouts:
     """Timeouts, in seconds, of an agent that waits for its user's editor."""
 
@@ -36,7 +36,7 @@ class EditorTimeouts:
     """Delay between two readings of the diagnostics."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdeEditor:
     """A connected IDE as :class:`~isthmus.engine.editor_surface.EditorPeer`."""
 

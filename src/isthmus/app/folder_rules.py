@@ -6,11 +6,12 @@ A project's restrictions count in a trusted folder; its editor is asked about tr
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
 from isthmus.mcp_host.config.folder_trust import FolderTrust
+from isthmus.record import record
 from isthmus.settings import FolderRules, SettingsError, load_folder_rules
 
 log = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ LOGGED_RULES = 256
 """Maximum number of rules remembered as logged; beyond it they are forgotten and logged again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RulesOfFolders:
     """Reader of the rules of folders, which reads the settings files for each request.
 

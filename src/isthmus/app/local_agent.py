@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -50,6 +49,7 @@ from isthmus.mcp_host.workspace_servers import OnWait
 from isthmus.models.base import Effort
 from isthmus.models.choose import open_model, open_patient_model
 from isthmus.models.providers import secret_variables
+from isthmus.record import record
 from isthmus.settings import Settings, SettingsError
 from isthmus.settings.extensions import find_extensions
 from isthmus.tools.background_commands import BackgroundCommands
@@ -78,7 +78,7 @@ class ClientPrograms(StrEnum):
     """Client of the engine itself: a program of the user's that has started it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpUse:
     """Options for the use of MCP servers.
 

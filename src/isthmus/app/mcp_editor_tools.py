@@ -8,7 +8,7 @@ hidden whatever the editor sends.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -24,6 +24,7 @@ from isthmus.ide.editor import Position, Range
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_content import MAXIMUM_CHARACTERS, ToolContent
 from isthmus.ide.privacy import HiddenFiles
+from isthmus.record import record
 from isthmus.text.text_file import with_newlines_of
 from isthmus.text.visible import visible, visible_line, with_ellipsis
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
@@ -94,7 +95,7 @@ EDITOR_TOOLS: Final = (GET_EDITOR_CONTEXT, GET_DIAGNOSTICS, OPEN_FILE, REVIEW_ED
 _ALIASES = {"path": "file_path"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditorToolTimeouts:
     """Timeouts in seconds.
 
@@ -115,13 +116,13 @@ class EditorTools:
         editors: EditorDirectory,
         folder: Path,
         included: Sequence[Path] = (),
-        timeouts: EditorToolTimeouts = EditorToolTimeouts(),
+        timeouts: EditorToolTimeouts | None = None,
     ) -> None:
         self._editors = editors
         self._folder = folder
         self._workspace = Workspace(folder, included)
         self._folders = (str(folder), *map(str, included))
-        self._timeouts = timeouts
+        self._timeouts = timeouts or EditorToolTimeouts()
         self._reviews = 0
 
     async def call(self, name: str, arguments: JsonObject, report: Report) -> CallToolResult:

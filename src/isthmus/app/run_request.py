@@ -1,14 +1,14 @@
 """The request of one start of the program: a conversation, one prompt without a user, or a list of sessions. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.app.setup import BadInputError
 from isthmus.conversations import LATEST
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenRequest:
     """The request as it was given on the command line; None, empty or False where nothing was.
 
@@ -26,7 +26,7 @@ class GivenRequest:
     input_format: str = "text"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunRequest:
     """A request whose parts fit together.
 

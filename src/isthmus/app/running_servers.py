@@ -7,7 +7,6 @@ import contextlib
 import os
 import re
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,12 +15,13 @@ from isthmus.errors import DecodeError
 from isthmus.files.locations import make_private_directory, require_own_directory, runtime_directory, write_private
 from isthmus.ide.discovery_file import UnusableFileError, named_files, read_object
 from isthmus.network.loopback import another_user_at
+from isthmus.record import record
 
 FOLDER = "servers"
 _NAME = re.compile(r"server-[0-9]+\.json")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunningServer:
     """A server. ``folders``: its sessions work in and below them; empty for everywhere. ``url`` is http on loopback."""
 

@@ -6,11 +6,12 @@ The user is warned before anything runs, because a requested but missing sandbox
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.sandbox.finding import SandboxFinder
@@ -36,7 +37,7 @@ class SandboxRequiredError(click.ClickException):
     kind = "FatalSandboxError"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SandboxSetup:
     """Sandbox of this machine. ``commands`` is None if shell commands run without one.
 

@@ -6,13 +6,13 @@ import logging
 import os
 import re
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
+from isthmus.record import record
 
 if TYPE_CHECKING:
     import socket
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServeSettings:
     """Options of ``serve`` other than those of the agent; each is valid by itself.
 

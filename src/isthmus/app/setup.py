@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +12,7 @@ import click
 from isthmus.app.sandbox_choice import CHOICES, SandboxSetup, decide_sandbox
 from isthmus.errors import IsthmusError
 from isthmus.models.providers import PREFIXED_NAMES
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.agent.approval.policy import Policy
@@ -30,7 +31,7 @@ class BadInputError(click.UsageError):
     """Arguments or settings are invalid; the command exits with status 42."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GivenOptions:
     """Options as given on the command line; None or empty if not given."""
 
@@ -129,7 +130,7 @@ def agent_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setup:
     """Configuration of an agent, decided from options, settings and environment."""
 

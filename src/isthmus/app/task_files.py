@@ -3,17 +3,17 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 
 class TaskFilesError(IsthmusError):
     """Files of a deleted task could not be removed; the next removal tries again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskFiles:
     """The files of tasks below a data folder."""
 

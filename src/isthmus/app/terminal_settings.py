@@ -2,12 +2,13 @@
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.app.logs import Redaction, secrets_of
 from isthmus.app.setup import Setup, settings_notices, unused_settings
 from isthmus.encoding.jsonc_edit import set_member
+from isthmus.record import record
 from isthmus.settings import Settings, SettingsError, load_settings, values
 from isthmus.settings.edit_file import change_file
 from isthmus.settings.in_force import SettingInForce
@@ -51,7 +52,7 @@ def keep_theme(theme: ColourTheme) -> str:
     return f"Kept in {path}."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownSettings:
     """The settings files, the settings in force, and notes: what has changed since the start, and what is not used."""
 

@@ -6,19 +6,19 @@ session's events, see ``isthmus.agent.session``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 
 class CheckpointError(IsthmusError):
     """Failure to take, find or restore a checkpoint; the text contains the reason and advice."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckpointFor:
     """The call for which a checkpoint is taken. ``about`` is a line for lists, such as the prompt's first line."""
 
@@ -29,7 +29,7 @@ class CheckpointFor:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckpointInfo:
     """A checkpoint in the list. ``taken_at`` is Unix time in seconds; ``files`` are absolute paths."""
 
@@ -48,7 +48,7 @@ class RestoreAction(StrEnum):
     IMPOSSIBLE = "not restored"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileRestore:
     """Restore of one file; ``path`` is absolute.
 
@@ -62,7 +62,7 @@ class FileRestore:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RestorePlan:
     """Effects of restoring a checkpoint; unchanged files are not listed."""
 
@@ -70,7 +70,7 @@ class RestorePlan:
     files: tuple[FileRestore, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RestoreReport:
     """Outcome of a restore. ``undo_id`` is a checkpoint of the files before the restore, so that nothing is lost.
 

@@ -9,12 +9,12 @@ import errno
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import FileChangedError, read_regular, write_if_unchanged
 from isthmus.files.nofollow import folder_of, make_folders, open_file
+from isthmus.record import record
 
 MAXIMUM_FILE_BYTES = 20 * 1024 * 1024
 """Maximum size in bytes of a file that is kept; the tools do not edit larger ones either."""
@@ -24,7 +24,7 @@ class UnkeptError(IsthmusError):
     """Failure to restore a file because its earlier or present content is not kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileState:
     """State of a file. ``hash`` is the SHA-256 of its content; None if it does not exist or its content is not kept.
 

@@ -1,13 +1,13 @@
 """Plans a restore by file, from the states before the edits, after them, and at present. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from isthmus.checkpoints.base import FileRestore, RestoreAction, RestorePlan
 from isthmus.checkpoints.file_state import FileState
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnownFile:
     """A file that was edited since a checkpoint.
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from isthmus.app.event_loop import run_loop
 from isthmus.app.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 from isthmus.ide.discovery.protocols import BY_PREFERENCE
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.ide.discovery.connecting import Candidates
@@ -23,7 +24,7 @@ KINDS = {protocol.name: f"{protocol.clis[0].name}'s" for protocol in BY_PREFEREN
 """Names of the protocols in messages to the user, by their names on the command line."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnnouncedIde:
     """An IDE that announced itself in one of the protocols."""
 

@@ -2,14 +2,15 @@
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import click
 from typing_extensions import override
 
+from isthmus.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class LazyCommand:
     """A command by its module and its name there, with its line in the help of the group."""
 

@@ -1,15 +1,15 @@
 """``isthmus plugin``: the paths of the plugins for editors that come with Isthmus, and how to install each."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 import isthmus
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plugin:
     """An editor plugin: its path below the folder of plugins, and how to install it."""
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from typing_extensions import override
@@ -28,6 +27,7 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.models.scripted import DEMO_PROMPT
+from isthmus.record import record
 from isthmus.rpc.wire_log import WIRE_LOG, WireMessage, read_line
 
 GREETING = '''\
@@ -46,7 +46,7 @@ _HIDDEN_VARIABLES = ("NVIM", "GEMINI_CLI_IDE_SERVER_PORT", "GEMINI_CLI_IDE_WORKS
 _FOLDER_VARIABLES = ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Demonstration:
     """The demonstration in an empty ``folder``.
 

@@ -13,13 +13,14 @@ the tag None takes the objects of any other type. A field annotated with :class:
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from isthmus.errors import DecodeError
+from isthmus.record import record
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """Any JSON value; whole numbers stay whole."""
@@ -49,7 +50,7 @@ def to_json(value: object) -> dict[str, Any]:
     return encoded
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WireName:
     """Name of a field in JSON, where it is not the field's own in another case."""
 
@@ -209,7 +210,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Field:
     name: str
     alias: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.record import record
 
 _TOKEN = re.compile(
     r"""
@@ -29,7 +30,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 _BLANKS = " \t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Token:
     kind: str
     start: int
@@ -47,7 +48,7 @@ class _Member:
     comma: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Object:
     """An object: ``start`` is the offset of its ``{``, ``end`` the offset of its ``}``."""
 
@@ -59,7 +60,7 @@ class _Object:
         return next((member for member in reversed(self.members) if member.key == key), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Edit:
     start: int
     end: int

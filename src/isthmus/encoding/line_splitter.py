@@ -4,14 +4,15 @@ Pure. The parts of a line are joined only once, when it is complete, so that the
 its size. Of a line that is too long, only the two ends are kept.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from isthmus.record import record
 
 END_BYTES = 4096
 """Number of bytes kept at each end of an oversized line: the id of a JSON-RPC message is usually at one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LongLine:
     """A line of more bytes than the maximum."""
 

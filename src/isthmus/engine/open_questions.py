@@ -5,13 +5,14 @@ A surface reads :meth:`OpenQuestions.changes` and answers like any other client.
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from isthmus.development_tool import AgentSettings, ToolCall
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionOpened:
     """A tool call that has begun to wait for a user."""
 
@@ -25,7 +26,7 @@ class QuestionOpened:
     """The settings of the session; None when they were not looked up."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionClosed:
     """A tool call that is no longer waiting: it was answered, or the task continued without it."""
 

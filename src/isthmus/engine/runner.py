@@ -8,7 +8,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, Journal, JournalError, NewTask, StaleLease, TaskRow
 from isthmus.media import Media
+from isthmus.record import record
 
 BREAKS = 3
 """Maximum number of times that a task whose write failed is resumed at once."""
@@ -55,7 +56,7 @@ KeepFiles: TypeAlias = Callable[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EngineOptions:
     """Options of an engine.
 

@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 
 KEY = "workspace_path"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkspaceRule:
     """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none."""
 

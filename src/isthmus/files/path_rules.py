@@ -6,13 +6,13 @@ A rule is about a path if it matches the path or a folder above it. Pure, but fo
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
 from isthmus.files.ignore.git_pattern import TooComplexPattern, as_bytes, compile_line
 from isthmus.files.ignore.ignore_file import IgnoreFile
+from isthmus.record import record
 
 KEPT_RULES = 512
 """Maximum number of sets of compiled rules that are cached."""
@@ -24,7 +24,7 @@ class PathPatternError(IsthmusError):
     """A pattern of paths cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathRule:
     """A rule: ``places`` are pairs of an absolute folder and a line of an ignore file for what is below it.
 
@@ -35,7 +35,7 @@ class PathRule:
     places: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathAccess:
     """Rules on the paths that tools may use.
 

@@ -6,7 +6,6 @@ the call's question; a text, and several choices, by a form with one field (:mod
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.forms.form import Form, FormError
 from isthmus.forms.requested_schema import form_of
+from isthmus.record import record
 
 ASK_USER = "ask_user"
 """Name of the tool by which the model asks the user."""
@@ -30,7 +30,7 @@ class QuestionKind(StrEnum):
     YES_NO = "yesno"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionOption:
     """An answer to choose; ``description`` may be empty."""
 
@@ -38,7 +38,7 @@ class QuestionOption:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedQuestion:
     """A question to the user. ``header`` is its short name, and ``placeholder`` a hint at the text to type.
 

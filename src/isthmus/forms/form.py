@@ -6,7 +6,6 @@ Not here: the conversion from the server's schema, see :mod:`isthmus.forms.reque
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, TypeAlias, cast
@@ -16,6 +15,7 @@ from isthmus.development_tool import ConfirmationOption
 from isthmus.encoding.json_schema import draft_2020_12
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 DIRECT_CHOICES = 12
 """Maximum number of choices of a field that can be asked without a document."""
@@ -51,7 +51,7 @@ class FieldKind(Enum):
     CHOICES = "choices"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FormChoice:
     """A value that can be chosen, with the server's title for it."""
 
@@ -59,7 +59,7 @@ class FormChoice:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FormField:
     """A value that the server asks for. ``schema`` is the JSON Schema that the value must match."""
 
@@ -83,7 +83,7 @@ class FormField:
         return f"{found}; expected {_expected(self)}" if found is not None else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """The fields that a server asks for in one request."""
 

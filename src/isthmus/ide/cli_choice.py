@@ -4,14 +4,14 @@ No I/O. The rules of each CLI are in the folder of its protocol; they were read 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from isthmus.ide.discovery_file import mismatch
+from isthmus.record import record
 
 START_ADVICE = "start `isthmus companion` here, or run the CLI by `isthmus companion exec -- COMMAND`"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Announcement:
     """Contents of one discovery file. ``cli`` is the agent CLI that reads it, by the name that users know.
 
@@ -33,7 +33,7 @@ class Announcement:
     modified_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Here:
     """Place in which the CLI would be started. ``folder`` is resolved.
 
@@ -58,7 +58,7 @@ class Here:
         return announcement.pid in self.living
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CliChoice:
     """Prediction for one CLI. ``source`` is the file or variable that it uses; None if it finds none.
 

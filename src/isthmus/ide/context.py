@@ -6,7 +6,7 @@ context is sent.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from isthmus.encoding.codec import JsonObject, from_json
@@ -14,6 +14,7 @@ from isthmus.errors import DecodeError
 from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import OpenFile, Position, Range, Selection
 from isthmus.ide.positions import one_based
+from isthmus.record import record
 
 MAXIMUM_FILES = 10
 MAXIMUM_SELECTION_UNITS = 16384
@@ -21,7 +22,7 @@ MAXIMUM_SELECTION_UNITS = 16384
 CUT_MARK = "... [TRUNCATED]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cursor:
     """Cursor position: 1-based line and character."""
 
@@ -29,7 +30,7 @@ class Cursor:
     character: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContextFile:
     """An open file. ``timestamp`` is the Unix time of the last focus; ours is in ms, and used only for ordering."""
 
@@ -40,7 +41,7 @@ class ContextFile:
     selected_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkspaceState:
     """Open files and trust of the workspace; ``is_trusted`` is None if the editor does not report it."""
 
@@ -48,7 +49,7 @@ class WorkspaceState:
     is_trusted: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdeContext:
     """Params of ``ide/contextUpdate``."""
 

@@ -6,17 +6,18 @@ form within its own limits: Gemini CLI's in :mod:`context`, Claude Code's in :mo
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 from isthmus.ide.editor import OpenFile
+from isthmus.record import record
 
 DEBOUNCE_SECONDS = 0.050
 LONGEST_WAIT_SECONDS = 0.250
 """Maximum delay before a change is sent while changes keep coming."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserFocus:
     """The user's focus. ``files`` are those that agents may know of: the active one first, the others by last focus.
 

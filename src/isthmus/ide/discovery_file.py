@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import reader_of
 from isthmus.ide.file_uri import is_file_name
+from isthmus.record import record
 
 MAXIMUM_FILE_BYTES = 64 * 1024
 MAXIMUM_FILES = 200
@@ -27,7 +27,7 @@ class UnusableFileError(IsthmusError):
     """A discovery file that no client can use; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RejectedFile:
     """A rejected discovery file with the reason; ``source`` is its path, or the environment variable that named it."""
 

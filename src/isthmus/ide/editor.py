@@ -9,12 +9,12 @@ columns. Paths are absolute strings as the editor or the client wrote them; the 
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from isthmus.errors import IsthmusError
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.record import record
 
 
 class EditorError(IsthmusError):
@@ -32,7 +32,7 @@ class EditorGoneError(EditorError):
     """The editor has quit, or the connection to it is lost; no further call can succeed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Position:
     """A place between two characters. ``line`` and ``character`` are 0-based; ``character`` is in UTF-16 units."""
 
@@ -40,7 +40,7 @@ class Position:
     character: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """Half-open range from ``start`` to ``end`` (not included); ``start`` is never after ``end``."""
 
@@ -48,7 +48,7 @@ class Range:
     end: Position
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """Text that the user has selected; never empty. ``text`` is complete: each wire applies its own limit."""
 
@@ -56,7 +56,7 @@ class Selection:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenFile:
     """A file that is open in the editor. Buffers without a file are not reported.
 
@@ -86,7 +86,7 @@ class Severity(StrEnum):
     HINT = "hint"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One finding of a linter, compiler or language server in an open file."""
 
@@ -98,7 +98,7 @@ class Diagnostic:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditorIdentity:
     """Identity of an editor. ``name`` is short and lowercase ("neovim"); the user sees ``display_name`` ("Neovim").
 
@@ -137,14 +137,14 @@ class Capability(StrEnum):
     """set_terminal_environment"""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecutionText:
     """Text that the code printed, or the text form of a value; without terminal colours."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecutionImage:
     """An image that the code displayed. ``data`` is the file's bytes, ``mime_type`` is image/png or image/jpeg."""
 
@@ -155,7 +155,7 @@ class ExecutionImage:
 ExecutionOutput: TypeAlias = ExecutionText | ExecutionImage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeExecution:
     """Result of code in a kernel: its outputs in order. If ``is_error``, the code raised; the traceback comes last."""
 
@@ -166,7 +166,7 @@ class CodeExecution:
 # Events of an editor. A closed union: match with assert_never.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContextChanged:
     """Open files, focus, cursor, selection or dirty state changed; :meth:`Editor.open_files` returns the new state.
 
@@ -174,19 +174,19 @@ class ContextChanged:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkspaceChanged:
     """The workspace folders or their trust changed: call :meth:`Editor.workspace_folders` again."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiagnosticsChanged:
     """The diagnostics of ``paths`` changed."""
 
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileMentioned:
     """The user wants the agent to look at a file. Lines are 0-based, both ends included; None means the whole file."""
 
@@ -195,7 +195,7 @@ class FileMentioned:
     end_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffAccepted:
     """The user accepted the review; ``content`` is the whole text in the view, edits included. No file was written."""
 
@@ -203,7 +203,7 @@ class DiffAccepted:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffRejected:
     """The user rejected the review, or closed its view without accepting.
 
@@ -215,7 +215,7 @@ class DiffRejected:
     content: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffEdited:
     """The user changed the text in the view of a review; ``content`` is a copy in case the editor crashes.
 

@@ -9,7 +9,6 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
@@ -26,6 +25,7 @@ from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.restart_state import RestartStateFile
 from isthmus.network.loopback import terminal_environment
+from isthmus.record import record
 
 WATCH_SECONDS = 0.5
 UNSET_ATTEMPTS = 2
@@ -37,7 +37,7 @@ class CompanionError(IsthmusError):
     """A failure that keeps the companion from starting or running."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListeningServer:
     """Address of one protocol's server. ``name`` is the protocol's."""
 
@@ -46,7 +46,7 @@ class ListeningServer:
     discovery_files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ready:
     """State of a companion that is ready for clients.
 

@@ -1,13 +1,14 @@
 """A companion protocol as one object, and the results of a search for IDEs. Each protocol's folder defines its own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.ide.cli_choice import Announcement, CliChoice, Here
 from isthmus.ide.discovery_file import RejectedFile, mismatch
 from isthmus.network.loopback import another_user_at
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.ide.agent_server import AgentServer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoteEndpoint:
     """An endpoint that a client gave as a URL. ``headers`` are sent with each request and never shown.
 
@@ -28,7 +29,7 @@ class RemoteEndpoint:
     address_policy: "AddressPolicy | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundIde:
     """An IDE that serves the workspace. ``token`` is None if the IDE does not require one.
 
@@ -50,7 +51,7 @@ class FoundIde:
     """Unix time in seconds of the discovery file's last change; 0 if the protocol does not rank by it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundIdes:
     """The usable IDEs, best first, and the discovery files that were rejected."""
 
@@ -62,7 +63,7 @@ def _current_form(_path: Path) -> int | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentCli:
     """An agent CLI that speaks a protocol: its discovery files, and how it chooses among them.
 
@@ -83,7 +84,7 @@ class AgentCli:
     removes_dead: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdeProtocol:
     """A protocol between agent CLIs and IDEs, for both ends. ``name`` is its name on the command line.
 

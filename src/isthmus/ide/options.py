@@ -1,11 +1,10 @@
 """Options of a companion, which the user sets at its start, and its limits and timeouts, which tests replace."""
 
-from dataclasses import dataclass
-
 from isthmus.listeners.limits import ListenerLimits, ServerLimits
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompanionOptions:
     """Options of a companion. ``folders`` replace the editor's workspace folders.
 
@@ -31,7 +30,7 @@ class CompanionOptions:
     tool_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReviewLimits:
     """Limits of the reviews of a companion."""
 
@@ -49,7 +48,7 @@ class ReviewLimits:
     """Maximum time in seconds to close all views when the companion ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class HttpServerLimits(ServerLimits):
     """Limits of an HTTP server of a companion."""
 
@@ -60,7 +59,7 @@ class HttpServerLimits(ServerLimits):
     """Maximum number of connections: 256 with a token plus 1024 without."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class GeminiServerLimits(HttpServerLimits):
     """Limits of the companion's server for Gemini CLI."""
 
@@ -73,7 +72,7 @@ class GeminiServerLimits(HttpServerLimits):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ClaudeServerLimits(ListenerLimits):
     """Limits of the companion's WebSocket server. ``head_seconds`` applies to the whole handshake."""
 
@@ -89,7 +88,7 @@ class ClaudeServerLimits(ListenerLimits):
     """Maximum wait in seconds for the client's close frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompanionLimits:
     """Limits of a companion."""
 

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,11 +18,12 @@ from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.discovery_file import announces
 from isthmus.ide.processes import process_is_alive
+from isthmus.record import record
 
 HEAL_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RestartState:
     """State of one run of a companion; ``servers`` maps the name of each protocol to the state of its server."""
 

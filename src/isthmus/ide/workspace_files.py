@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.files.atomic import require_regular
 from isthmus.ide.editor import Editor, EditorError
+from isthmus.record import record
 from isthmus.text.visible import printable
 
 POLL_SECONDS = 0.02
@@ -52,7 +52,7 @@ async def require_within_reach(path: str, folders: Sequence[str], editor: Editor
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileStamp:
     """Status of a file that changes when the file is written or replaced; equal stamps most likely mean no change."""
 

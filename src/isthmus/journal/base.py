@@ -6,7 +6,6 @@ that a paused process cannot write later. Does not interpret events (see ``isthm
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from isthmus.client import Delivery, TaskQuery, UserLimits
@@ -15,6 +14,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
 from isthmus.journal.task_changes import TaskChanges
+from isthmus.record import record
 from isthmus.saved_chats import ChatStore
 
 EventT = TypeVar("EventT", bound=AgentEvent)
@@ -40,7 +40,7 @@ class UnkeepableEvent(JournalError):
     """The event cannot be stored (not JSON, or too large). Its batch was discarded; later batches are unaffected."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskRow:
     """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
 
@@ -66,7 +66,7 @@ class TaskRow:
     parent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lease:
     """The right to append to a task, until another process takes the task over."""
 
@@ -75,7 +75,7 @@ class Lease:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewTask:
     """The first state of a task. ``user`` is the user of the task and of the session ``context_id``.
 
@@ -340,7 +340,7 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaimedTask:
     """A new lease, the row as it is now, and the events that were added with the claim."""
 
@@ -349,7 +349,7 @@ class ClaimedTask:
     deliveries: Sequence[Delivery]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finished:
     """The outcome of finishing a run: the events added, or the inbox that kept the run from ending."""
 

@@ -5,11 +5,11 @@ restart. Requests and their delivery: see ``isthmus.a2a.push``.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from isthmus.client import Delivery, PushTarget
+from isthmus.record import record
 
 
 class PushState(StrEnum):
@@ -19,7 +19,7 @@ class PushState(StrEnum):
     GIVEN_UP = "given-up"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushRow:
     """A push target of a task. ``wire_name`` and ``uri`` identify the dialect of its subscriber.
 

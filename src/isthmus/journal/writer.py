@@ -13,7 +13,6 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +20,7 @@ from typing_extensions import override
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError
+from isthmus.record import record
 
 T = TypeVar("T")
 GROUP_LIMIT = 512
@@ -50,7 +50,7 @@ class Written(asyncio.Future[T]):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Write(Generic[T]):
     work: Callable[[sqlite3.Connection], T]
     future: Written[T]

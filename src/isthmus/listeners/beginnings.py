@@ -5,8 +5,9 @@ Only then is a protocol created for the connection: creating one and cutting it 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from isthmus.record import record
 
 LONGEST = 16 * 1024
 """Maximum number of bytes that are examined; beyond it the protocol decides."""
@@ -17,17 +18,17 @@ _TLS_RECORD_HEADER = 5
 _NO_REQUEST = b"Expected an HTTP/1.1 request.\n"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Part of a request; the rest has not arrived."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Whole:
     """Possibly a whole request: the protocol takes over."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Foreign:
     """Beginning of another protocol; ``answer`` is sent before the connection is closed."""
 

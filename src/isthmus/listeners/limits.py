@@ -2,7 +2,8 @@
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+
+from isthmus.record import record
 
 HIGHEST_LIMIT = 65_536
 """Highest limit that is set. Child processes inherit the limit, and some of them try every number below it."""
@@ -12,7 +13,7 @@ WINDOWS_LIMIT = 2_048
 """Limit on Windows, which sets none itself; it bounds the memory for connections."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ListenerLimits:
     """Limits of the connections of one listener."""
 
@@ -31,7 +32,7 @@ class ListenerLimits:
     """Pause of accepting in seconds when descriptors have run out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ServerLimits(ListenerLimits):
     """Limits of one HTTP server."""
 

@@ -7,7 +7,6 @@ segment of its task, and closed with it. A slow, hanging or dying server does no
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from isthmus.mcp_host.oauth.logins import Logins
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
+from isthmus.record import record
 from isthmus.settings.edit_file import SettingsFileError, change_file
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
@@ -46,7 +46,7 @@ CHANGE_SECONDS = 2.0
 """Maximum time in seconds that a turn waits for the new listing of a server that reported changed tools."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostOptions:
     """Options of a host.
 

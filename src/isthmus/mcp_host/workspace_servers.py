@@ -7,7 +7,6 @@ A connection is kept until its configuration changes. Not here: the workspaces, 
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,6 +16,7 @@ from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEnd
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.tool import McpTool
+from isthmus.record import record
 from isthmus.sandbox.confinement import describe_policy
 from isthmus.text.units import show_count
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
@@ -29,7 +29,7 @@ HELD_SECONDS = 5.0
 """Wait in seconds for a server that failed quickly the last time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Missing:
     """A configured server that currently offers nothing, and the reason, which may quote the server."""
 

@@ -9,12 +9,13 @@ import base64
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from isthmus.files.atomic import reader_of
 from isthmus.media import Media
 from isthmus.models.base import Message, ModelToolResult
 from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send, plain_media_type
+from isthmus.record import record
 
 MAXIMUM_COUNT = 20
 """Maximum number of media in a request. Above it some providers accept only small images."""
@@ -22,7 +23,7 @@ REFUSED = "the provider refused it"
 SPECIAL = "it is not a regular file"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attachment:
     """Media to send: the media type of the bytes, and the bytes in base64."""
 
@@ -35,7 +36,7 @@ class Attachment:
         return self.media_type.startswith("image/")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attachments:
     """The media of one request: those that are sent, and the reasons why the others are not."""
 

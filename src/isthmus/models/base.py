@@ -6,19 +6,19 @@ This module uses neither I/O nor an SDK.
 """
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.media import Media
+from isthmus.record import record
 
 NOT_RUN = "The call was not run: the turn ended before."
 """Result that a model receives for a call that was never run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProviderState:
     """Data that only ``provider`` understands and wants back with its part (e.g. a thought signature)."""
 
@@ -26,7 +26,7 @@ class ProviderState:
     data: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """Text of either side."""
 
@@ -34,7 +34,7 @@ class Text:
     state: ProviderState | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelThought:
     """A thought of the model; ``text`` is empty if only a signature was received."""
 
@@ -42,7 +42,7 @@ class ModelThought:
     state: ProviderState | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolRequest:
     """A model's request for one tool call.
 
@@ -57,7 +57,7 @@ class ToolRequest:
     invalid: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelToolResult:
     """The result of a tool call as the model receives it; ``media`` is its content other than text."""
 
@@ -68,7 +68,7 @@ class ModelToolResult:
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """An unknown part, kept whole; replayed to the same provider, left out for others."""
 
@@ -80,7 +80,7 @@ Part: TypeAlias = Text | ModelThought | ToolRequest | ModelToolResult | Media | 
 """A part of a message. Only messages of the user contain Media, beside the text to which they belong."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """One turn of one side. Tool results are parts of a user message."""
 
@@ -88,7 +88,7 @@ class Message:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSpec:
     """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider accepts.
 
@@ -123,7 +123,7 @@ class ToolChoice(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sampling:
     """Parameters of the choice of words; None leaves one to the provider. Not every model accepts each of them."""
 
@@ -132,7 +132,7 @@ class Sampling:
     top_k: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelRequest:
     """Everything a model needs for its next message.
 
@@ -151,7 +151,7 @@ class ModelRequest:
     sampling: Sampling = Sampling()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``."""
 
@@ -172,28 +172,28 @@ class Finish(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextDelta:
     """The next piece of the visible text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ThoughtDelta:
     """The next piece of the current thought."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolRequestStarted:
     """Start of a tool call, whose arguments are not complete yet."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retrying:
     """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds.
 
@@ -206,7 +206,7 @@ class Retrying:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Done:
     """Last item of a stream: the whole message, to be kept and replayed unchanged."""
 
@@ -258,7 +258,7 @@ class ModelError(IsthmusError):
         self.final = final
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Capabilities:
     """Abilities of a model. ``context_window`` is in tokens, None if unknown. ``web_search``: it searches the web."""
 
@@ -268,7 +268,7 @@ class Capabilities:
     web_search: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchSource:
     """A page of the web that an answer names."""
 
@@ -276,7 +276,7 @@ class SearchSource:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchAnswer:
     """Answer to a search of the web: a text with the numbers of its ``sources`` in brackets, counted from 1."""
 

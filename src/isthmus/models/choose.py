@@ -6,7 +6,7 @@ imported here; :func:`open_model` imports the one required SDK.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from isthmus.errors import IsthmusError
 from isthmus.models.endpoint import configured_by, endpoint
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
 from isthmus.models.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, Provider, provider_with_id
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.models.base import ChatModel
@@ -27,7 +28,7 @@ GEMINI_CLI_ALIASES = re.compile(r"auto(-.*)?|pro|flash|flash-lite", re.IGNORECAS
 """Aliases that Gemini CLI's settings may contain instead of a model's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelChoice:
     """A model and the reason for its choice. ``provider`` is the id of a provider, ``scripted`` or ``demo``.
 

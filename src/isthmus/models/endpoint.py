@@ -4,12 +4,13 @@ Nothing here opens a connection or reads the environment of the process.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.providers import PROVIDERS, Provider
 from isthmus.network import loopback
+from isthmus.record import record
 
 NO_KEY = "not-needed"
 """Key sent to a server on this machine if none is set, since the SDKs require one."""
@@ -21,7 +22,7 @@ A shorter one is a placeholder for a server on this machine, and hiding it would
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelEndpoint:
     """An address and its credentials. Its representation as text does not contain the key."""
 

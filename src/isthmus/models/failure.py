@@ -6,7 +6,7 @@ about them is here. No message contains a key.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
@@ -14,6 +14,7 @@ from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import SHORTEST_SECRET, ModelEndpoint
 from isthmus.models.received import excerpt
 from isthmus.models.retry import retry_after
+from isthmus.record import record
 
 CONTEXT = re.compile(
     r"input token count.*exceeds|prompt (is |was )?too long|maximum context length|context_length_exceeded"
@@ -32,7 +33,7 @@ BUSY_STATUSES = frozenset({408, 409, 425, 500, 502, 503, 504, 520, 521, 522, 523
 BUSY_CODES = frozenset({"overloaded_error", "api_error", "timeout_error", "server_error", "internal", "unavailable"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpFailure:
     """An error as received: the status (None inside a stream), lower-case headers and the error object."""
 

@@ -6,19 +6,19 @@ machine is never reached through a proxy. Every wait has a deadline.
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import hide_secrets
+from isthmus.record import record
 
 if TYPE_CHECKING:
     import httpx2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timeouts:
     """Deadlines in seconds. ``idle`` is the maximum silence before the answer and between its chunks."""
 

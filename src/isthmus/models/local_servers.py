@@ -9,10 +9,10 @@ import ipaddress
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
+from isthmus.record import record
 
 DEADLINE = 0.3
 """Deadline in seconds of one request, from the connection to the last byte."""
@@ -21,7 +21,7 @@ OLLAMA = "http://127.0.0.1:11434"
 LLAMA_CPP = "http://127.0.0.1:8080"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LocalServer:
     """A server that answered. ``base_url`` is for OpenAI's protocol and ends in ``/v1``."""
 

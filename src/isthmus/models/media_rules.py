@@ -4,9 +4,8 @@ This module imports nothing heavy, since a message is checked against the rules 
 the choice of a conversation's media, see :mod:`isthmus.models.attachments`.
 """
 
-from dataclasses import dataclass
-
 from isthmus.media import JPEG, PNG, kind_of
+from isthmus.record import record
 
 AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
 
@@ -23,7 +22,7 @@ _OTHER_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MediaRules:
     """Media that a provider accepts: types, and maximum bytes of one and of all in a request, before encoding."""
 
@@ -32,7 +31,7 @@ class MediaRules:
     maximum_total: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnsupportedMedia:
     """Reason why a file is not accepted, as a part of a sentence."""
 

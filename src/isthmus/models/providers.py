@@ -5,13 +5,14 @@ is that of the provider. It is imported when a model is opened, so that nothing 
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.media import GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP
 from isthmus.models.media_rules import AUDIO, MediaRules
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Provider:
     """A provider of models. The first of its environment variables that is set counts.
 

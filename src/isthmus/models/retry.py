@@ -6,12 +6,12 @@ The retries of the providers' SDKs are off, so that there is one policy, and a u
 import email.utils
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
+from isthmus.record import record
 
 PASSING = frozenset(
     {
@@ -25,7 +25,7 @@ PASSING = frozenset(
 """Kinds of temporary failures, for which the same request may succeed later."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RetryPolicy:
     """Number of tries and delays of a request. Times are in seconds.
 

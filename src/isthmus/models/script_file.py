@@ -25,13 +25,13 @@ that number of tries; without it, the error ends the turn. Texts and arguments m
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import read_regular
 from isthmus.models.base import Finish, ModelErrorKind
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from yaml.nodes import MappingNode, Node
@@ -49,21 +49,21 @@ class ScriptError(IsthmusError):
     """Mistake in a script; the text begins with FILE:LINE:COLUMN (1-based)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextStep:
     """Step that sends visible text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ThoughtStep:
     """Step that sends a thought."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallStep:
     """Step that requests a tool call."""
 
@@ -71,7 +71,7 @@ class CallStep:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorStep:
     """Step that fails: for ``times`` tries, or, with 0, for the whole turn. ``retry_after`` is in seconds."""
 
@@ -82,7 +82,7 @@ class ErrorStep:
     times: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DelayStep:
     """Step that waits."""
 
@@ -92,14 +92,14 @@ class DelayStep:
 Step: TypeAlias = TextStep | ThoughtStep | CallStep | ErrorStep | DelayStep
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Condition:
     """Condition of an alternative: a pattern found in the results of the last calls, or a failed call."""
 
     result: re.Pattern[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alternative:
     """The model's reply if the condition is true."""
 
@@ -108,7 +108,7 @@ class Alternative:
     finish: Finish | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scenario:
     """The model's replies to prompts of one kind, message by message."""
 
@@ -117,7 +117,7 @@ class Scenario:
     repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Script:
     """A parsed script."""
 

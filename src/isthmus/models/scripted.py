@@ -7,7 +7,6 @@ both taken from the request, so that it continues after a restart of the process
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never, cast
 
@@ -48,6 +47,7 @@ from isthmus.models.script_file import (
     ThoughtStep,
     read_script,
 )
+from isthmus.record import record
 
 DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
 DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
@@ -60,7 +60,7 @@ DEFAULT_RETRY_DELAY = 1.0
 """Delay in seconds before a retry, if the script names none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Moment:
     """The position in a conversation."""
 

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -46,6 +46,7 @@ from isthmus.models.received import as_count, unused_id
 from isthmus.models.retry import BRIEF, PASSING, RetryPolicy
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
+from isthmus.record import record
 from isthmus.text.units import show_count
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ REMEMBERED_MEDIA = 1_000
 """Maximum number of media of which a model remembers whether its provider accepted them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamOptions:
     """Options of requests, with the clock and the random numbers, so that tests can replace them."""
 
@@ -69,7 +70,7 @@ class StreamOptions:
     now: Callable[[], float] = time.time
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamedAnswer:
     """The answer at the end of a stream. ``ended`` is False if the protocol's end mark is missing."""
 

@@ -8,7 +8,7 @@ request. Not here: the tools' own names, see :mod:`isthmus.mcp_host.catalogue.to
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from isthmus.models.base import (
@@ -20,12 +20,13 @@ from isthmus.models.base import (
     ToolRequest,
     ToolRequestStarted,
 )
+from isthmus.record import record
 
 _DIGITS = 8
 _PartT = TypeVar("_PartT")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NameRule:
     """Tool names that a provider accepts: at most ``maximum`` characters of the regular-expression class ``allowed``.
 

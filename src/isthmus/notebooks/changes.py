@@ -9,12 +9,13 @@ import json
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 
 from isthmus.errors import IsthmusError
 from isthmus.notebooks.notebook import Cell, Notebook, with_source
+from isthmus.record import record
 from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.text_file import Newlines, newlines_of
 
@@ -41,7 +42,7 @@ class NoSuchChangeError(IsthmusError):
     """Raised for an unknown number of a change."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """One change. ``number`` counts from 1 in notebook order; cell indexes are 0-based, None if there is no cell."""
 
@@ -51,7 +52,7 @@ class Change:
     new_index: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Step:
     """A place in the merged order of the cells. ``change`` is the index of its change; None if both are equal."""
 
@@ -60,7 +61,7 @@ class _Step:
     change: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotebookChanges:
     """The changes from ``old`` to ``new``, created by :func:`compare`."""
 

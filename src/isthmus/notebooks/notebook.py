@@ -7,11 +7,12 @@ the changes between two notebooks, see :mod:`isthmus.notebooks.changes`.
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from isthmus.encoding.codec import MAXIMUM_DEPTH, JsonObject, is_deeper
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -21,7 +22,7 @@ class NotebookError(IsthmusError):
     """Text that is not a notebook; the message contains the expectation and the position."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cell:
     """A cell. ``text`` is its exact text in the file, from its ``{`` to its ``}``.
 
@@ -59,7 +60,7 @@ class Cell:
         return tuple(cast(JsonObject, item) for item in cast("list[object]", found) if isinstance(item, dict))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notebook:
     """A parsed notebook. ``head + cells + tail`` is its text: head ends with the ``[``, tail begins with the ``]``.
 

@@ -5,11 +5,11 @@ Protocols differ in the messages that they accept, and in the words in which the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -36,7 +36,7 @@ class RpcError(IsthmusError):
 # A decoded message. A closed union: match with assert_never.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """A call that waits for a response with its ``id``. ``params`` is an object where the rules check it."""
 
@@ -45,7 +45,7 @@ class Request:
     params: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Notification:
     """A call without an id. ``params`` is an object where the rules check it."""
 
@@ -53,7 +53,7 @@ class Notification:
     params: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Response:
     """The result of our request ``id``."""
 
@@ -61,7 +61,7 @@ class Response:
     result: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorResponse:
     """The error of our request ``id``; None if the peer could not read a message of ours."""
 
@@ -71,7 +71,7 @@ class ErrorResponse:
     data: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParseError:
     """A value that is not a message: the error to answer it with, and its ``id`` if it has one nevertheless."""
 
@@ -83,7 +83,7 @@ class ParseError:
 Message: TypeAlias = Request | Notification | Response | ErrorResponse | ParseError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rules:
     """Messages that a protocol accepts, and the words in which it refuses other values.
 

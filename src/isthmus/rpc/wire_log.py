@@ -12,7 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from isthmus.record import record
 
 WIRE_LOG = logging.getLogger("isthmus.wire")
 MAXIMUM_CHARACTERS = 20_000
@@ -30,7 +31,7 @@ _SECRETS = re.compile(
 _LINE = re.compile(r"(?P<link>\S+) (?P<arrow>->|<-) (?P<head>.+?)(?:: (?P<body>.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WireMessage:
     """One message as the log has it. ``arrow`` is ``->`` if the side that logs has sent it, else ``<-``.
 
@@ -66,7 +67,7 @@ class WireLog:
         WIRE_LOG.debug("%s %s %s%s", self._link, arrow, head, f": {text}" if text else "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecordedMessage:
     """One message in a record. ``number`` counts from 1, ``at`` is Unix time; ``body`` is cut, and has no secrets."""
 

@@ -6,10 +6,10 @@ program out of the process group by which it is ended.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
+from isthmus.record import record
 from isthmus.sandbox.mounts import Mount, MountKind, SandboxView
 
 MAXIMUM_TEMPORARY_BYTES = 4 * 1024**3
@@ -32,7 +32,7 @@ _NOWHERE = "/dev/null"
 """Device bound over a closed file; bound without its device, it cannot be opened."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bubblewrap:
     """A bubblewrap that works on this machine."""
 

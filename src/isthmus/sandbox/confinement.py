@@ -9,10 +9,10 @@ import platform
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.mounts import PrivatePlaces, SandboxView, view_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
@@ -26,7 +26,7 @@ MAXIMUM_ENTRIES = 10_000
 """Maximum number of entries of the workspace's own folder searched for files that other programs act on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Launch:
     """A program to start: its arguments, its working folder, and its whole environment."""
 
@@ -35,7 +35,7 @@ class Launch:
     environment: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Confinement:
     """The sandbox of this machine: its bubblewrap and the user's private places."""
 

@@ -7,11 +7,11 @@ them. The deeper path always wins.
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path, PurePath
 from typing import Protocol
 
+from isthmus.record import record
 from isthmus.sandbox import known_paths as known
 from isthmus.sandbox.guarded_paths import GUARDED, effect_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
@@ -46,7 +46,7 @@ class MountKind(IntEnum):
         return self in (MountKind.EMPTY, MountKind.CLOSED)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mount:
     """A path without symbolic links, and how the sandbox mounts it. ``target`` is the destination of a LINK."""
 
@@ -76,7 +76,7 @@ class Tree(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrivatePlaces:
     """The user's home folder, and Isthmus's own folders, which are closed everywhere."""
 
@@ -84,7 +84,7 @@ class PrivatePlaces:
     own: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SandboxView:
     """The file system of a confined program: mounts in the order in which they are made, parents first."""
 

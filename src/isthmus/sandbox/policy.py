@@ -5,11 +5,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TypeAlias, cast
 
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 
 
 class SandboxError(IsthmusError):
@@ -25,7 +26,7 @@ class Demand(Enum):
     """Run nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenPath:
     """A path to open: absolute, starting with ``~``, or relative to the workspace."""
 
@@ -33,7 +34,7 @@ class OpenPath:
     is_writable: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SandboxPolicy:
     """Permissions of a confined program besides reading the system and changing its workspace.
 

@@ -1,14 +1,15 @@
 """Decodes the settings of the sandbox around commands: ``tools.sandbox``, and Gemini CLI's keys beside it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from isthmus.errors import DecodeError
+from isthmus.record import record
 from isthmus.sandbox.policy import SandboxPolicy, decode_paths, decode_policy, widened
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandSandbox:
     """Settings of the sandbox around commands.
 

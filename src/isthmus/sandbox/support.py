@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.confinement import filter_file
 from isthmus.sandbox.known_paths import KERNEL_SETTINGS
@@ -30,7 +30,7 @@ _NAMESPACES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoSandbox:
     """A machine without a usable sandbox; ``reason`` contains the cause and advice."""
 

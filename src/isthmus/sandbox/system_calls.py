@@ -8,7 +8,9 @@ bytes out. It is not an allow-list because programs need nearly all other calls.
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from isthmus.record import record
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
@@ -25,7 +27,7 @@ _O_TMPFILE = 0o20000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Machine:
     """An architecture's number in the kernel, and its calls; ``mode_arguments`` are those with a file's mode."""
 

@@ -4,16 +4,17 @@ Its hooks are in :mod:`isthmus.settings.hook_files`, its permission rules in :mo
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from isthmus.record import record
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
 
 _SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaudeFile:
     """A settings file of Claude Code; ``where`` is its name in messages."""
 
@@ -23,7 +24,7 @@ class ClaudeFile:
     values: Mapping[str, Any] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaudeFiles:
     """The existing files: the machine's, the user's, then the project's, also those of a folder that is not trusted.
 

@@ -8,10 +8,11 @@ providers: an address or a proxy in it could send the user's keys elsewhere. Blo
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 
 MAXIMUM_BYTES = 64 * 1024
 """Maximum size of a .env file in bytes."""
@@ -37,7 +38,7 @@ _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedEnvironment:
     """An environment with the variables of .env files; ``problems`` has a line for each file that could not be read."""
 

@@ -8,13 +8,14 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.settings import values as setting_values
 from isthmus.settings.sources import SettingsError, SettingsSource, read_sources
 
@@ -32,7 +33,7 @@ _NOT_OF_SERVERS = ("trust", "headersHelper")
 _VARIABLE = re.compile(r"\$\{(extensionPath|workspacePath|/|pathSeparator)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extension:
     """An installed extension. ``folder`` (absolute) has its files.
 
@@ -57,7 +58,7 @@ class Extension:
         return self.folder / MANIFEST
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Extensions:
     """The installed extensions by name, and reports about those that cannot be used."""
 
@@ -70,7 +71,7 @@ class Extensions:
         return tuple(extension for extension in self.installed if extension.is_enabled)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Limits:
     """Limits that the settings of the user and the machine set on where extensions come from.
 

@@ -6,9 +6,10 @@ which refuses ``yolo``; one that could not is a notice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.encoding.json_shapes import as_list, as_object
+from isthmus.record import record
 from isthmus.settings import values
 from isthmus.settings.claude_files import ClaudeFiles
 from isthmus.settings.extensions import Extension
@@ -24,7 +25,7 @@ MAXIMUM_NAME_CHARACTERS = 100
 """Maximum length of the name of an event or a type in a message; longer ones are cut."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hooks:
     """Hooks that run; ``problems`` refuse ``yolo``, ``notices`` do not."""
 
@@ -33,7 +34,7 @@ class Hooks:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Form:
     """Particulars of the hooks of a program. Events that are not served either refuse nothing or might."""
 

@@ -1,7 +1,8 @@
 """A hook of Gemini CLI or Claude Code: a program that runs at an event. :mod:`isthmus.settings.hook_files` reads it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from isthmus.record import record
 
 
 class HookDialect(Enum):
@@ -32,7 +33,7 @@ MODEL_EVENTS = frozenset((HookEvent.BEFORE_MODEL, HookEvent.TOOL_SELECTION, Hook
 """Events around a request to the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hook:
     """A program that runs at an event.
 

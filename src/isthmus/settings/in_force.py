@@ -6,10 +6,10 @@ because commands, URLs, headers and environments may contain secrets.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from isthmus.record import record
 from isthmus.settings.keys import KEYS, Merge
 from isthmus.settings.sources import SettingsSource, Sources
 from isthmus.text.units import show_count
@@ -54,7 +54,7 @@ _SANDBOX = ("tools.sandbox", "tools.sandboxAllowedPaths", "tools.sandboxNetworkA
 """Keys that are read together, from the first file that has one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SettingInForce:
     """A key, its value as text without secrets, and the file that states it."""
 

@@ -5,9 +5,10 @@ shows it. An untrusted folder can only forbid: it cannot choose the model, what 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from isthmus.record import record
 
 
 class Setter(Enum):
@@ -30,7 +31,7 @@ class Merge(Enum):
     """Every file counts, and each can only forbid more."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SettingKey:
     """A key, who may set it and what it does; ``limit`` restricts the value of a project that may set it."""
 

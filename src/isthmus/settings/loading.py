@@ -6,9 +6,10 @@ use the settings.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import values
 from isthmus.settings.claude_files import read_claude_files
@@ -31,7 +32,7 @@ local server.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """Values of the settings files; None or empty if no file has the key (see :mod:`isthmus.settings.keys`)."""
 

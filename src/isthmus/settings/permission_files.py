@@ -6,12 +6,12 @@ other rules, because that rule might have forbidden it. A rule that allows and i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
 from isthmus.encoding.json_shapes import as_list, as_object, is_object
+from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFile, ClaudeFiles
 from isthmus.settings.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
 from isthmus.settings.rule_decision import RuleDecision
@@ -28,7 +28,7 @@ MODES: Mapping[str, str] = MappingProxyType({"default": "default", "acceptEdits"
 _LISTS = {"deny": RuleDecision.DENY, "ask": RuleDecision.ASK, "allow": RuleDecision.ALLOW}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Permissions:
     """Permissions of all files: ``rules`` with those that forbid first.
 

@@ -29,12 +29,12 @@ Pure, but for the links in the beginning of a path.
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.errors import IsthmusError
 from isthmus.files.path_rules import PathPatternError, PathRule, check_line
+from isthmus.record import record
 from isthmus.settings.claude_names import CLAUDE_NAMES, OTHER_TOOLS
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.text.wildcards import matches_wildcard
@@ -56,7 +56,7 @@ class PermissionRuleError(IsthmusError):
     """A rule is not understood; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandPattern:
     """Condition on a shell command, or on one of its parts."""
 
@@ -74,14 +74,14 @@ class CommandPattern:
         return self.pattern.partition("*")[0].strip()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DomainPattern:
     """Condition on the host of a URL, in small letters."""
 
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamePattern:
     """Condition on the name of a subagent or a skill."""
 
@@ -92,7 +92,7 @@ Condition: TypeAlias = CommandPattern | PathRule | DomainPattern | NamePattern |
 """Condition on a call; None for all calls of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermissionRule:
     """A rule: ``tool`` is Claude Code's name of the tool, perhaps with ``*``; ``where`` names the rule in messages."""
 
@@ -102,7 +102,7 @@ class PermissionRule:
     condition: Condition = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathFolders:
     """Folders of the paths in rules: the current one, the user's home, and those for paths that begin with a slash."""
 

@@ -7,13 +7,13 @@ might have forbidden it. The files of projects and of Gemini CLI's extensions ca
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import cast
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.settings import values
 from isthmus.settings.extensions import Extension
 from isthmus.settings.rule_decision import RuleDecision
@@ -63,7 +63,7 @@ class Tier(Enum):
     ADMIN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policies:
     """Rules of the policy files in the order in which they count.
 
@@ -76,7 +76,7 @@ class Policies:
     unused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """A policy file with its tier; ``layer`` is the folder of the project or extension that has it, or empty."""
 

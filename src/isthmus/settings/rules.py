@@ -4,15 +4,16 @@ Every settings file counts for the rules of a folder, and each can only forbid m
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from isthmus.record import record
 from isthmus.settings.hooks import Hook
 from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rule_decision import RuleDecision
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolEntry:
     """An entry such as ``run_shell_command(git status)``: a tool's name, and the words that a command begins with.
 
@@ -24,7 +25,7 @@ class ToolEntry:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolList:
     """The entries of one file, and their key there; ``where`` is the name of the file in messages."""
 
@@ -33,7 +34,7 @@ class ToolList:
     entries: tuple[ToolEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolRules:
     """Gemini CLI's ``tools.exclude``, ``tools.core`` and ``tools.confirmationRequired``.
 
@@ -46,7 +47,7 @@ class ToolRules:
     confirmed: tuple[ToolList, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyRule:
     """A rule of a policy file: what a call must be like, and what is then decided.
 
@@ -87,7 +88,7 @@ class PolicyRule:
         return self.prefix is not None or self.pattern is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FolderRules:
     """Rules of a folder on tools, on the approval mode ``yolo`` and on answers that hold for more than one call.
 
@@ -129,7 +130,7 @@ class FolderRules:
         return (*(f"{rules.key} of {rules.where}" for rules in lists), *dict.fromkeys(forbidding), *hooks, *yolo, *kept)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadOnlyTools:
     """MCP servers whose tools that only read run without a question; ``servers`` takes precedence."""
 

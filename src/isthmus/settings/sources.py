@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ from typing import Any, cast
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
 
 MAXIMUM_BYTES = 4 * 1024 * 1024
@@ -38,7 +39,7 @@ class Owner(Enum):
     DEFAULTS = "system defaults"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SettingsSource:
     """A settings file and its values."""
 
@@ -63,7 +64,7 @@ class SettingsSource:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sources:
     """The existing settings files, in the order in which they count.
 

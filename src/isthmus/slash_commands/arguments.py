@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from isthmus.development_tool import SlashCommandArgument
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 _BLANK = " \t\r\n"
 _ESCAPED_IN_QUOTES = '$`"\\'
@@ -26,7 +27,7 @@ class CommandArgumentError(IsthmusError):
     """Words that do not match the arguments; the text names them, with advice."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArgumentWord:
     """A word as split by a shell, and its offset in the text. ``open_quote`` is a quote that is not closed."""
 
@@ -180,7 +181,7 @@ def usage(name: str, arguments: Sequence[SlashCommandArgument]) -> str:
     return " ".join((f"Usage: /{name}", *shown))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValuePlace:
     """Incomplete value of ``argument`` at the end of a text: it begins at ``start``, after ``before``.
 
@@ -198,7 +199,7 @@ class ValuePlace:
         return self.before + shlex.quote(value)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamePlace:
     """Incomplete name at the end of a text, from ``start`` on; ``names`` are its completions."""
 

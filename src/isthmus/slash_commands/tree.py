@@ -6,10 +6,10 @@ Used by front ends, where a user types a line, and by the engine, which receives
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
+from isthmus.record import record
 
 SUBCOMMAND = "subcommand"
 """Name of the required argument of a command that only groups others."""
@@ -54,7 +54,7 @@ class Node(Protocol):
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandLine:
     """A command and its arguments, as typed. ``command`` is None if the tree has no command with this path."""
 
@@ -63,7 +63,7 @@ class CommandLine:
     command: SlashCommand | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Completion:
     """A possible completion of a line: the whole line, and the description of its command or value.
 
@@ -75,7 +75,7 @@ class Completion:
     is_value: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypedCommand(Generic[AnyNode]):
     """A command in a line that is being typed. ``args`` follow ``beginning``, which ends with a blank."""
 

@@ -6,18 +6,19 @@ The front shows them when they do not interrupt the user.
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from isthmus.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Notice:
     """Information, such as a file that cannot be used; ``text`` is one line."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShownInEditor:
     """The question about a call is shown in an editor, too; ``editor`` is its name."""
 

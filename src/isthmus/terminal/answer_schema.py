@@ -4,12 +4,12 @@ The schema is the user's own file. Nothing is fetched for it: a reference to any
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.terminal.answer_validator import AnswerValidator, TooManyReferencesError, UnusableAnswerSchemaError
 from isthmus.text.linear_pattern import TooMuchWorkError
 from isthmus.text.visible import with_ellipsis
@@ -30,7 +30,7 @@ class UnfitAnswerError(IsthmusError):
     """The answer is not JSON, or does not fit the schema; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerSchema:
     """A JSON Schema (2020-12) as ``text``, and the ``validator`` for it."""
 

@@ -9,10 +9,10 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.media import GIF, JPEG, MAXIMUM_FILE_BYTES, PNG, WEBP
+from isthmus.record import record
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.terminal.pasted_images import PastedImage, PastedImageError, image_of, too_large
 
@@ -36,7 +36,7 @@ _POWERSHELL_SCRIPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClipboardReader:
     """A program that prints an image of the clipboard: its commands in the order of their use, for one type each.
 

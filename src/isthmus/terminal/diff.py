@@ -5,10 +5,10 @@ The lines are computed from the contents that would be written, never taken from
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from isthmus.development_tool import FileDiff
+from isthmus.record import record
 
 
 class LineKind(Enum):
@@ -21,7 +21,7 @@ class LineKind(Enum):
     NOTE = "\\"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffLine:
     """A line of a diff. ``number`` is 1-based: in the old file for REMOVED, else in the new one; 0 for GAP and NOTE."""
 

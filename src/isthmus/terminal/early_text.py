@@ -7,8 +7,8 @@ dropped with a note.
 
 import termios
 from contextlib import suppress
-from dataclasses import dataclass
 
+from isthmus.record import record
 from isthmus.terminal.questions import CallQuestion
 from isthmus.text.visible import visible_line, with_ellipsis
 
@@ -18,7 +18,7 @@ LONGEST_SHOWN = 60
 """Maximum number of characters of the text that the note repeats."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EarlyText:
     """Text that was typed before ``question`` accepted answers."""
 

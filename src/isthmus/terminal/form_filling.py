@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from isthmus.client import ELICITATION
@@ -16,6 +16,7 @@ from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.forms.asked_question import question_in
 from isthmus.forms.form import FieldKind, Form, FormError, FormField
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, form_of
+from isthmus.record import record
 from isthmus.text.visible import visible_line, with_ellipsis
 
 SHOWN_CHOICES = 30
@@ -33,7 +34,7 @@ class _InvalidValue(Exception):
     """A typed line is not a value of its field; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FormFilling:
     """A partly filled form. ``position`` is the number of fields that have been asked.
 

@@ -30,6 +30,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import MessagePart, TaskState
+from isthmus.record import record
 from isthmus.slash_commands.tree import read_line
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
@@ -77,7 +78,7 @@ class ExitCode(IntEnum):
     CANCELLED = 130
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HeadlessOptions:
     """Options of a headless run.
 

@@ -31,12 +31,13 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.record import record
 from isthmus.task_view import TaskView
 from isthmus.terminal.statistics import session_metrics, stream_stats
 from isthmus.text.visible import visible_line, without_escapes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunError:
     """Reason why a run did not complete. ``code`` is the exit code, ``kind`` Gemini CLI's or our name of the error.
 
@@ -58,7 +59,7 @@ class RunError:
         return {"type": self.kind, "message": self.message} | ({"refused_calls": refused} if refused else {})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerLine:
     """Status of an MCP server at the beginning of a run. ``problem`` is, for example, why it is not connected."""
 
@@ -115,7 +116,7 @@ def discard_buffer(stream: TextIO) -> None:
         os.dup2(sink.fileno(), stream.fileno())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerValue:
     """The JSON value of an answer."""
 

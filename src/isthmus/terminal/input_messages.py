@@ -7,7 +7,6 @@ Anthropic's Messages API. A line of another kind is refused, never skipped, sinc
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from isthmus.client import NO_TEXT
@@ -15,6 +14,7 @@ from isthmus.encoding.json_text import JsonError, decode
 from isthmus.encoding.line_splitter import LineSplitter, LongLine
 from isthmus.errors import IsthmusError
 from isthmus.events import MessagePart
+from isthmus.record import record
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_LINE_BYTES = 48 * 1024 * 1024
@@ -28,7 +28,7 @@ class InputLineError(IsthmusError):
     """A line that is not a user's message; the text has its number and says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputMessage:
     """A message: its text, and its files in base64."""
 

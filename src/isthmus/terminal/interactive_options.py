@@ -1,10 +1,11 @@
 """Options of a conversation in the terminal."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 from isthmus.task_stream import FrontTimeouts
 from isthmus.terminal.announcements import Announcements
 from isthmus.terminal.attention import CallsBy
@@ -12,7 +13,7 @@ from isthmus.terminal.early_text import PAUSE_SECONDS
 from isthmus.terminal.themes import ColourTheme
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InteractiveOptions:
     """Options of a conversation.
 

@@ -7,8 +7,9 @@ line of code until its end. It is not a complete Markdown renderer: everything e
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from isthmus.record import record
 from isthmus.terminal.highlighting import HighlightLine
 from isthmus.terminal.pieces import LONGEST_LINK, Piece, link_pieces
 from isthmus.terminal.tables import TableStyle, drawn, is_delimiter, table_of
@@ -25,7 +26,7 @@ LONGEST_TABLE = 64_000
 """Maximum number of characters of a table; a longer one stays as the model wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """Layout of the text: ``width`` in cells (None: no wrapping), styles or not, and a function for a text's width.
 

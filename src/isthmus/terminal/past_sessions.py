@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isthmus.client import AgentClient
 from isthmus.conversations import Conversation, list_sessions
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.terminal.session_list import session_lines
 from isthmus.text.units import show_count
 
@@ -23,7 +23,7 @@ MAXIMUM_CHOICES = 20
 """Maximum number of sessions to choose from."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PastSessions:
     """The sessions of ``workspace`` (an absolute path; None for all), shown by ``renderer``."""
 

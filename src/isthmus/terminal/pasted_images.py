@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from isthmus.errors import IsthmusError
 from isthmus.events import MessagePart
 from isthmus.media import MAXIMUM_FILE_BYTES, MAXIMUM_MESSAGE_BYTES, kind_of
+from isthmus.record import record
 from isthmus.terminal.image_header import KINDS, pixels_of
 
 MAXIMUM_KEPT_BYTES = 120_000_000
@@ -18,7 +19,7 @@ class PastedImageError(IsthmusError):
     """An image that cannot be put into the message; the text is a hint for the user."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PastedImage:
     """An image of ``width`` x ``height`` pixels, as far as its header tells the truth."""
 

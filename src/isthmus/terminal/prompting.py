@@ -9,12 +9,12 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from typing_extensions import override
 
 from isthmus.events import MessagePart
+from isthmus.record import record
 from isthmus.slash_commands.tree import Completion
 from isthmus.terminal.blocks import choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText, drop_begun_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isthmus.terminal.themes import ColourTheme
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypedPrompt:
     """A message as the user typed it; its images are parts beside the text."""
 

@@ -4,11 +4,12 @@ Facts come from the call itself; the agent's own words stand in quotes. A fact t
 a command is in a sandbox, for example. Pure; not the choices and their descriptions, which the agent decides.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
 from isthmus.forms.asked_question import question_in
+from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line, with_ellipsis
 
@@ -23,7 +24,7 @@ LONGEST_HEADER = 60
 """Maximum number of characters of the short name of a question that the agent asks."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QuestionFacts:
     """``title`` begins with a verb, and is empty if only the tool's name is known. The others may be empty, too.
 

@@ -1,10 +1,11 @@
 """Questions to a user as choices, and the meaning of an answer. Pure: asking and drawing happen elsewhere."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, SAMPLING, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.forms.asked_question import filled_answer, question_in
+from isthmus.record import record
 from isthmus.terminal.form_filling import filling_of
 
 FILL_IN = "f"
@@ -16,7 +17,7 @@ _KINDS = {"y": "allow_once", "n": "reject_once"}
 """Kind of an option that a typed letter selects before, if its agent states one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AnswerChoice:
     """One line of a question: the input that selects it, and its text.
 
@@ -47,7 +48,7 @@ class AnswerChoice:
         return self.option_id is None and self.key == FILL_IN
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallQuestion:
     """A question about a pending call; ``edited`` is the user's own version of the proposed file."""
 

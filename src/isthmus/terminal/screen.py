@@ -9,7 +9,6 @@ import base64
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -20,6 +19,7 @@ from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
+from isthmus.record import record
 from isthmus.terminal.highlighting import highlighter
 from isthmus.terminal.markdown import Layout, MarkdownStream
 from isthmus.terminal.pieces import Piece
@@ -36,7 +36,7 @@ MAXIMUM_COPIED_BYTES = 75_000
 """Maximum size of a text for the clipboard: some terminals drop longer sequences."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Glyphs:
     """Signs in front of lines; see ASCII for terminals with another encoding than UTF-8."""
 

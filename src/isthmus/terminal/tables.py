@@ -7,9 +7,9 @@ the lines from a stream, see ``markdown``.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from isthmus.record import record
 from isthmus.terminal.pieces import Piece, cell_pieces
 
 _DELIMITER = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?\s*")
@@ -22,7 +22,7 @@ NARROWEST_COLUMN = 6
 Alignment = Literal["left", "center", "right"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Table:
     """A table: cells of the head, the alignment of each column, and rows with as many cells."""
 
@@ -31,7 +31,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TableStyle:
     """Place and form of a table: ``width`` and ``indent`` in cells; ``is_styled`` removes the marks of styles."""
 

@@ -5,8 +5,9 @@ them a change adds in blue and removes in orange, which differ for every kind of
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from isthmus.record import record
 
 
 class ColourTheme(StrEnum):
@@ -51,7 +52,7 @@ STYLES: Mapping[str, str] = {
 """Styles by name, in the terminal's own colours."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Palette:
     """Colours as ``#rrggbb``."""
 

@@ -4,8 +4,8 @@ Not here: asking for the values, see `command_list`, and for the line, see `conv
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from isthmus.record import record
 from isthmus.slash_commands.tree import Completion
 from isthmus.text.visible import visible_line
 
@@ -17,7 +17,7 @@ OTHER_ROWS = 4
 """Rows of the terminal that the list leaves free: a blank one, the number of further values, the prompt, its cursor."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValueList:
     """The values of the only argument of ``command``, as typed with its slash, in the order of the agent.
 

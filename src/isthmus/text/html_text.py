@@ -7,8 +7,9 @@ page, whatever is in it: a comment, tag or script without an end hides the rest,
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import urljoin
+
+from isthmus.record import record
 
 MAXIMUM_LINK_CHARACTERS = 500
 """Maximum length of a link's address; of a link with a longer one only the text stays."""
@@ -25,7 +26,7 @@ _BLOCKS = frozenset(
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Element:
     """The start or the end of an element."""
 

@@ -7,6 +7,8 @@ when a text needs them. Deliberately not a replacement for :mod:`re`: it only sa
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from isthmus.record import record
+
 MAXIMUM_PATTERN_CHARACTERS = 2048
 """Maximum length of a pattern in characters, as in Gemini CLI."""
 MAXIMUM_DEPTH = 50
@@ -37,7 +39,7 @@ class TooMuchWorkError(Exception):
     """A search was given up, because the text needs too many states of the pattern."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Characters:
     ranges: Ranges
     is_negated: bool = False
@@ -47,7 +49,7 @@ class _Characters:
         return any(low <= code <= high for low, high in self.ranges) is not self.is_negated
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Assertion:
     kind: str
     """One of ``^``, ``$``, ``b`` and ``B``."""
@@ -64,17 +66,17 @@ class _Assertion:
                 return is_boundary is (self.kind == "b")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Sequence:
     parts: tuple["_Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Choice:
     branches: tuple["_Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Repeat:
     part: "_Node"
     minimum: int
@@ -84,7 +86,7 @@ class _Repeat:
 _Node: TypeAlias = _Characters | _Assertion | _Sequence | _Choice | _Repeat
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Split:
     """Continue at each of the places."""
 

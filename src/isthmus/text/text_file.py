@@ -5,10 +5,10 @@ An edit changes nothing that it does not touch: texts keep their own newlines, `
 
 import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.text.diff import line_opcodes, split_lines
 
 
@@ -20,7 +20,7 @@ class UnencodableTextError(IsthmusError):
     """A text has a character that the encoding of its file cannot hold."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextForm:
     """Form of a text's bytes: a Python codec name that writes no mark, and the byte order mark in front."""
 
@@ -43,7 +43,7 @@ class TextForm:
             ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextFile:
     """The text of a file, with its own newlines and without its byte order mark, and the form of its bytes."""
 

@@ -5,16 +5,16 @@ send those of other agents' tools with the same name.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+from isthmus.record import record
 from isthmus.tools.base import Arguments
 from isthmus.tools.failure import ToolFailure
 
 INVALID_ARGUMENTS = "invalid_arguments"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckedArguments:
     """Arguments that match a schema; those that were not sent, or sent as null, are absent."""
 

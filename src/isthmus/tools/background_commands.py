@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from isthmus.record import record
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput
@@ -24,7 +25,7 @@ SECONDS_BETWEEN_LOOKS = 1.0
 """Time between two looks at the size of the output."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BackgroundLaunch:
     """A command line to start. ``is_confined``: it is a sandbox around the real command."""
 

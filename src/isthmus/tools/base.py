@@ -6,7 +6,6 @@ tasks, models or protocols.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -21,6 +20,7 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
+from isthmus.record import record
 from isthmus.tools.user_question import AskUser, no_user_to_ask
 from isthmus.tools.workspace import Workspace
 
@@ -40,7 +40,7 @@ class ToolKind(Enum):
     """Anything else with an effect."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WebAnswer:
     """Answer of a model's provider to a search of the web; ``sources`` are pairs of title and URL, in their order."""
 
@@ -53,7 +53,7 @@ Search: TypeAlias = Callable[[str], Awaitable[WebAnswer]]
 """Searches the web with the session's model; raises ToolFailure."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolContext:
     """Context in which a call is proposed and runs. Nothing in it is process-wide.
 
@@ -71,7 +71,7 @@ class ToolContext:
     search: Search | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Approved:
     """Approved proposal, for a file edit with the content that the reviewer changed, if any.
 
@@ -89,7 +89,7 @@ def _ignore_progress(text: str) -> None:
     """Ignore a progress report."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallContext(ToolContext):
     """Context of a running call: the approval, and functions to show progress and to ask the user.
 
@@ -118,7 +118,7 @@ class CallContext(ToolContext):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Content:
     """Text for a model, and the media that belong to it."""
 
@@ -126,7 +126,7 @@ class Content:
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelTokens:
     """Tokens of a model in ``requests`` requests for a call. ``input`` has the cached ones, ``output`` the thoughts."""
 
@@ -138,7 +138,7 @@ class ModelTokens:
     thoughts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSucceeded:
     """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
@@ -152,7 +152,7 @@ class ToolSucceeded:
     tokens: tuple[ModelTokens, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolFailed:
     """Failure of a call: ``error`` for the user, ``for_model`` (default: the error) and ``media`` for the model.
 
@@ -168,7 +168,7 @@ class ToolFailed:
 ToolResult: TypeAlias = ToolSucceeded | ToolFailed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolWaits:
     """The task that a call has begun waits for the user, with these calls of its own; they have questions."""
 

@@ -5,12 +5,12 @@ order mark, newlines.
 """
 
 import errno
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.development_tool import FileDiff, ToolOutput
 from isthmus.files.atomic import FileChangedError, remove_if_unchanged, write_if_unchanged
 from isthmus.files.nofollow import make_folders
+from isthmus.record import record
 from isthmus.text.diff import unified_diff
 from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
 from isthmus.text.visible import printable
@@ -22,7 +22,7 @@ from isthmus.tools.workspace import Workspace
 FILE_CHANGED = "file_changed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditTarget:
     """Current state of the file of an edit; `data` and `file` are None if it does not exist."""
 

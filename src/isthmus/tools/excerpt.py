@@ -1,7 +1,6 @@
 """Cuts texts to the limits of what a model is shown, with a note about omissions."""
 
-from dataclasses import dataclass
-
+from isthmus.record import record
 from isthmus.text.diff import split_lines
 
 MAXIMUM_LINES = 2_000
@@ -12,7 +11,7 @@ MAXIMUM_CHARACTERS = 40_000
 LINE_CUT = "... [line cut]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Excerpt:
     """Lines `first` to `last` (1-based, inclusive; last < first if there are none) of `total`."""
 

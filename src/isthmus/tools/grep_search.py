@@ -5,12 +5,12 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.text.visible import printable
 from isthmus.tools import line_matcher
 from isthmus.tools.arguments import (
@@ -65,7 +65,7 @@ _ESCAPED = re.compile(r"\\(?:[NpP]\{[^}]*\}|[xuU][0-9A-Fa-f]+|.)|\(\?P[<=>]\w*")
 _ALIASES = {"path": "dir_path", "include": "include_pattern"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Result:
     files: tuple[FileMatches, ...]
     has_more: bool

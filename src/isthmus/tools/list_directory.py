@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.record import record
 from isthmus.text.visible import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
@@ -40,7 +40,7 @@ PARAMETERS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Listing:
     lines: tuple[str, ...]
     left_out: int

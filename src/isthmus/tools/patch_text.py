@@ -5,9 +5,9 @@ here: unified diffs, whose hunks have line numbers.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from isthmus.record import record
 from isthmus.tools.replacement import Replaced, replace_text
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
@@ -24,7 +24,7 @@ class PatchError(Exception):
     """A patch has another form, or a hunk does not fit the file; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hunk:
     """Lines to replace and their replacement, without newlines. `after` is the line of `@@`, empty if it names none."""
 
@@ -34,7 +34,7 @@ class Hunk:
     ends_file: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FilePatch:
     """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion."""
 

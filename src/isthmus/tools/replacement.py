@@ -8,8 +8,8 @@ piece that several places fit equally well is never replaced.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from isthmus.record import record
 from isthmus.text.text_file import Newlines, newlines_of, with_newlines_of
 from isthmus.tools.matching.alignment import Segment
 from isthmus.tools.matching.escapes import unescaped
@@ -38,7 +38,7 @@ _NEAR = 0.4
 """Minimum similarity of lines that are shown as the nearest ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replaced:
     """The text after `count` replacements; `tolerated` names the difference that the piece had, empty if none."""
 
@@ -47,7 +47,7 @@ class Replaced:
     tolerated: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotReplaced:
     """The piece occurs `count` times, which is not the expected number.
 
@@ -88,7 +88,7 @@ def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Rep
     return Replaced("".join(pieces) + text[position:], len(found.changes), found.tolerated)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Found:
     """The changes at the places of a piece, in order, and the difference that was tolerated."""
 

@@ -15,10 +15,11 @@ import shutil
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from isthmus.record import record
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.tools import line_matcher
 from isthmus.tools.failure import ToolFailure
@@ -30,7 +31,7 @@ MAXIMUM_ARGUMENT_BYTES = 96 * 1024
 _ENVIRONMENT = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineQuery:
     """Query for matching lines; ``maximum`` is the maximum number of them per file."""
 
@@ -41,7 +42,7 @@ class LineQuery:
     maximum: int = 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileMatches:
     """The matching lines of one file, in order: 1-based numbers and texts without newlines."""
 
@@ -84,7 +85,7 @@ class OwnEngine:
                 raise ToolFailure("grep_search: the search engine failed", "grep_execution_error")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ripgrep:
     """Runs `rg` at the path `program`; expressions that it treats differently from Python go to `own`."""
 

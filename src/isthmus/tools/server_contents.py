@@ -5,15 +5,15 @@ The MCP host implements it. Does not contain tools (see :mod:`isthmus.tools.base
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from isthmus.record import record
 from isthmus.tools.base import Content
 from isthmus.tools.tool_set import ToolScope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptArgument:
     """An argument of a server's prompt."""
 
@@ -22,7 +22,7 @@ class PromptArgument:
     is_required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerPrompt:
     """A prompt of a server, with the server's name for it."""
 
@@ -32,7 +32,7 @@ class ServerPrompt:
     arguments: tuple[PromptArgument, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerResource:
     """A resource that a server lists. ``is_template``: ``uri`` is a URI template, to be filled in."""
 
@@ -44,7 +44,7 @@ class ServerResource:
     is_template: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerInstructions:
     """A server's instructions for its use, unchanged."""
 

@@ -4,10 +4,10 @@ The MCP host implements it.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from isthmus.record import record
 from isthmus.tools.tool_set import ToolScope
 
 REQUIRED_MISSING = "mcp_required"
@@ -33,7 +33,7 @@ class DiscoveryState(StrEnum):
     """Each server has answered or failed, except those that start at their first call."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerTool:
     """A tool of a server, with the name that the model uses and the JSON schema of its arguments."""
 
@@ -42,7 +42,7 @@ class ServerTool:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerStatus:
     """Status of a server. ``problem`` is the reason why it is not connected, or why tools were dropped.
 

@@ -1,16 +1,17 @@
 """The sandbox in which all shell commands of a session run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from isthmus.record import record
 from isthmus.sandbox.confinement import Confinement, Launch, environment_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 from isthmus.tools.base import ToolContext
 from isthmus.tools.failure import ToolFailure
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShellSandbox:
     """Confinement of shell commands to their workspace and to what the user's settings permit."""
 

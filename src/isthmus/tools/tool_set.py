@@ -4,20 +4,21 @@ Not here: one tool, see :mod:`isthmus.tools.base`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from typing_extensions import override
 
 from isthmus.development_tool import McpServerSettings
+from isthmus.record import record
 from isthmus.settings.hooks import Hook
 from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rules import PolicyRule
 from isthmus.tools.base import Tool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolScope:
     """Scope of a set of tools: the workspace, the session, its task, and the MCP servers of its AgentSettings.
 
@@ -36,7 +37,7 @@ SEARCH_TOOL = "search_mcp_tools"
 """Name of the tool that loads others; no server's tool gets this name."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerTools:
     """The tools of an MCP server, by the names that the model uses.
 
@@ -50,7 +51,7 @@ class ServerTools:
     is_always_loaded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSet:
     """Tools by name, in the order in which they are offered to the model.
 
@@ -115,7 +116,7 @@ class ToolSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FixedTools(ToolSource):
     """The same tools for every session."""
 

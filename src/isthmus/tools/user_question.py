@@ -3,18 +3,18 @@
 The agent decides how the user is asked and what may be allowed.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
+from isthmus.record import record
 
 if TYPE_CHECKING:
     import asyncio
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplingMessage:
     """A message of one side of a conversation that a model is to continue."""
 
@@ -23,7 +23,7 @@ class SamplingMessage:
     media: tuple[Media, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelPrompt:
     """A request to the session's model outside the session's conversation, for at most ``maximum_tokens`` of output."""
 
@@ -32,7 +32,7 @@ class ModelPrompt:
     maximum_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserQuestion:
     """A question to the user. ``kind`` names it like a tool: ``elicitation``, ``sampling``.
 
@@ -53,7 +53,7 @@ class UserQuestion:
     prompt: ModelPrompt | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chosen:
     """The user's answer; ``content`` is the document as the user changed it."""
 
@@ -61,7 +61,7 @@ class Chosen:
     content: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelAnswer:
     """The answer of a model; ``model`` is its name, ``is_cut`` whether it reached its maximum length."""
 
@@ -70,7 +70,7 @@ class ModelAnswer:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NoAnswer:
     """Absence of an answer; ``reason`` is for the asker. ``is_refusal``: no user may be asked here."""
 

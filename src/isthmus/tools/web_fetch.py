@@ -7,11 +7,11 @@ redirect to another host is reported and not followed, since the user was asked 
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolOutput
+from isthmus.record import record
 from isthmus.text.html_text import html_text, page_title
 from isthmus.text.visible import without_escapes
 from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
@@ -50,7 +50,7 @@ PARAMETERS: Mapping[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Page:
     url: str
     media_type: str

@@ -7,11 +7,12 @@ Every path is resolved, including symbolic links, before it is compared; callers
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
 from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home, followed
+from isthmus.record import record
 from isthmus.tools.failure import ToolFailure
 
 OUTSIDE_WORKSPACE = "outside_workspace"
@@ -22,7 +23,7 @@ ENTRIES_BETWEEN_LOOKS = 100
 """Number of entries of one folder after which a walk checks whether to stop; ignore files make some of them slow."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Visibility:
     """Rules for showing the entries of one folder; None for a kind of rules that is not used.
 
@@ -55,7 +56,7 @@ class Visibility:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundFile:
     """A regular file of the workspace; ``path`` is relative to it, with forward slashes, or absolute."""
 

@@ -8,11 +8,11 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 ROOT = "/ui/"
 """Path below which the page is served."""
@@ -50,7 +50,7 @@ class BundleMissingError(IsthmusError):
     """Raised when the page is not built; the text says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageFile:
     """A file of the page. ``compressed`` is its content in gzip; ``is_fixed``: its name changes with its content."""
 
@@ -67,7 +67,7 @@ class PageFile:
         return {**HEADERS, "Cache-Control": lasting, "ETag": self.etag, "Vary": "Accept-Encoding"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bundle:
     """The files of the page by their URL paths."""
 

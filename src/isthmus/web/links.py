@@ -3,10 +3,10 @@
 import ipaddress
 import re
 import socket
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from isthmus.network.loopback import is_loopback
+from isthmus.record import record
 from isthmus.web.bundle import ROOT
 from isthmus.web.qr_code import QrCode, TextTooLongError, qr_code
 
@@ -19,7 +19,7 @@ HOW_TO_REACH = (
 _ORIGIN = re.compile(r"https?://[\w.-]+(:\d{1,5})?|https?://\[[0-9a-fA-F:]+\](:\d{1,5})?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EntryLink:
     """A link with a code in its fragment. ``qr`` is None if other devices do not reach it, or if it is too long."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from isthmus.errors import IsthmusError
 from isthmus.listeners.gate import same_secret
+from isthmus.record import record
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Letters and digits of a short code; none of them looks like another (no 0, O, 1, I)."""
@@ -36,7 +37,7 @@ class TooManyCodesError(IsthmusError):
         self.seconds = seconds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PairingCode:
     """A code for a user (empty: the local user), valid until a time in seconds of the caller's clock."""
 

@@ -8,7 +8,6 @@ import hmac
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 RECORD_BYTES = 4096
 """Size of a record in bytes; a message is one record."""
@@ -31,7 +31,7 @@ class PushKeyError(IsthmusError):
     """Raised when a key is not one of the curve P-256, or has a wrong length."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerKey:
     """The key pair by which push services know a server; ``private`` is its number in base64url."""
 

@@ -1,10 +1,10 @@
 """QR codes (ISO/IEC 18004) of short texts such as links: versions 1 to 10, bytes, error correction M. Sans-I/O."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 MAXIMUM_BYTES = 213
 """Maximum length of a text in bytes of UTF-8."""
@@ -29,7 +29,7 @@ class TextTooLongError(IsthmusError):
     """Raised when a text does not fit into a code."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QrCode:
     """A code: rows of modules without the margin, 1 for dark."""
 

@@ -5,7 +5,6 @@ have both. :mod:`isthmus.a2a.client.card` fetches them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -19,6 +18,7 @@ from isthmus.a2a.protocol.extension import (
 )
 from isthmus.a2a.protocol.items import objects_of, optional_object, optional_text
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 GEMINI_CARD = "Gemini SDLC Agent"
 """Name in the card of gemini-cli-a2a-server; nothing else in the card identifies its dialect."""
@@ -39,7 +39,7 @@ class ClientDialect(Enum):
     """Plain A2A: texts, artifacts and states."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interface:
     """An interface of an agent: ``binding`` is ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``; ``version`` e.g. ``0.3.0``."""
 
@@ -60,7 +60,7 @@ class Interface:
         return f"{self.binding} {self.version} at {self.url}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerProfile:
     """Everything that the client uses of a server's card."""
 

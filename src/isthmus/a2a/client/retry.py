@@ -7,17 +7,17 @@ import asyncio
 import itertools
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import httpx2
 
 from isthmus.a2a.client.answers import ConnectionLostError
+from isthmus.record import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamRetryPolicy:
     """Retries of broken streams and lost messages. Times are in seconds."""
 

@@ -5,7 +5,6 @@ A ``ClientWire`` is one protocol version. The extension and the dialects add the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from typing_extensions import override
@@ -18,11 +17,12 @@ from isthmus.a2a.v1.encoder import ShapeV1
 from isthmus.client import PushTarget
 from isthmus.errors import DecodeError
 from isthmus.events import MessagePart
+from isthmus.record import record
 
 JsonDict = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MethodCall:
     """A request: a method of JSON-RPC with its parameters."""
 
@@ -30,7 +30,7 @@ class MethodCall:
     params: JsonDict
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutgoingMessage:
     """A message to be sent; ``metadata`` is that of the message."""
 

@@ -6,15 +6,15 @@ creates the task with this id.
 
 import uuid
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 
 RESERVED_TASKS = 1000
 """Maximum number of reservations of one user."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reservation:
     """A task that does not exist yet. ``settings`` are our AgentSettings; ``user`` is the name of its user."""
 

@@ -5,16 +5,16 @@ tools have the same names.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 from isthmus.a2a.coder_agent.vocabulary import DetailsType, details_type
 from isthmus.a2a.wire import JsonDict
 from isthmus.development_tool import ToolCall
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolDisplay:
     """Display of a tool in clients. ``kind``: read, edit, delete, move, search, execute, think, fetch or other."""
 

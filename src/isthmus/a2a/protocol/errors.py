@@ -1,7 +1,6 @@
 """Errors of A2A: the table of all codes, which 0.3 and 1.0 share, and the JSON-RPC errors for expected failures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
@@ -26,6 +25,7 @@ from isthmus.client import (
     TaskNotResumable,
 )
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.rpc.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -36,7 +36,7 @@ from isthmus.rpc.messages import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorNames:
     """Names and HTTP statuses of one error code.
 

@@ -6,11 +6,11 @@ inside the object are in :mod:`isthmus.development_tool`.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from isthmus.development_tool import EXTENSION_URI
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 URI = EXTENSION_URI
 
@@ -37,7 +37,7 @@ HEADERS = ("a2a-extensions", "x-a2a-extensions")
 _VERSION = re.compile(r"/v(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?(?=/|$)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Version:
     """A Semantic Version 2.0.0, possibly abbreviated: parts that are left out are None."""
 
@@ -75,7 +75,7 @@ class IncompatibleExtensionError(IsthmusError):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Activation:
     """Result of looking for the extension in a request or card; ``uri`` is its URI there, or None.
 

@@ -7,19 +7,19 @@ item for its task is in :mod:`isthmus.a2a.protocol.stream_decoder`. Sans-I/O.
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
 from isthmus.a2a.protocol.vocabulary import FOREIGN_STATES
 from isthmus.errors import DecodeError
 from isthmus.events import ArtifactPart, ArtifactUpdate, TaskState
+from isthmus.record import record
 from isthmus.task_view import text_of_parts
 
 JsonMap: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageItem:
     """A message; ``role`` is ``user`` or ``agent``. Fields that the server left out are empty."""
 
@@ -41,7 +41,7 @@ class MessageItem:
         return tuple(part.data for part in self.parts if part.data is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Status:
     """The state of a task at the Unix time ``at`` (seconds).
 
@@ -54,7 +54,7 @@ class Status:
     foreign: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArtifactItem:
     """An artifact of a task, or a further part of one."""
 
@@ -76,7 +76,7 @@ class ArtifactItem:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatusItem:
     """A status update of a task. ``is_final``: the stream ends with it; A2A 1.0 does not state this."""
 
@@ -87,7 +87,7 @@ class StatusItem:
     is_final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskItem:
     """A whole task."""
 
@@ -103,7 +103,7 @@ Item: TypeAlias = TaskItem | StatusItem | ArtifactItem | MessageItem
 """Content of one event of a stream."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ItemFormat:
     """The format of items in one protocol version.
 

@@ -7,7 +7,6 @@ the invalid field.
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from isthmus.a2a.protocol.extension_requests import answered_by_of, extended_object, settings_of
@@ -21,13 +20,14 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.encoding.codec import camel
 from isthmus.encoding.json_text import encode
 from isthmus.events import ArtifactPart, MessagePart
+from isthmus.record import record
 
 MAXIMUM_PARTS = 10_000
 """Maximum number of parts of one message."""
 _ONEOF = "modified_details"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadPart:
     """A part that a grammar has read; exactly one of ``text``, ``data``, ``raw`` (base64) and ``url`` is set.
 
@@ -43,7 +43,7 @@ class ReadPart:
     filename: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Configuration:
     """Options that a client sends with a message: how to answer it, and where to push updates."""
 

@@ -4,13 +4,13 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from isthmus.client import CommandMessage, CommandScope, PushTarget
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.encoding.codec import JsonObject
 from isthmus.events import MessagePart, TaskState
+from isthmus.record import record
 
 ResolveAnswers: TypeAlias = Callable[
     [Sequence[ToolCall], Sequence[ToolCallConfirmation]], tuple[ToolCallConfirmation, ...]
@@ -18,7 +18,7 @@ ResolveAnswers: TypeAlias = Callable[
 """Function that returns answers with options of the calls; raises InvalidRequest if a call has no such option."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SendMessage:
     """A message of the user: text that starts or continues a task, or answers to its questions, never both.
 
@@ -53,7 +53,7 @@ class SendMessage:
     metadata: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GetTask:
     """Get a task with at most ``history_length`` messages."""
 
@@ -61,14 +61,14 @@ class GetTask:
     history_length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CancelTask:
     """Stop a task."""
 
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FollowTask:
     """Follow the events of a task."""
 
@@ -86,7 +86,7 @@ class FollowTask:
     """Whether the stream continues while the task waits for a user, until the task ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListTasks:
     """List tasks, most recently changed first: those in ``context_id``, in ``state``, changed at ``since`` or later.
 
@@ -103,7 +103,7 @@ class ListTasks:
     with_artifacts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetPush:
     """Send push notifications about a task to ``target``, which replaces a target with the same id."""
 
@@ -111,7 +111,7 @@ class SetPush:
     target: PushTarget
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GetPush:
     """Get a push target of a task; the first one when no id is given."""
 
@@ -119,14 +119,14 @@ class GetPush:
     push_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListPushes:
     """List the push targets of a task."""
 
     task_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeletePush:
     """Delete a push target of a task."""
 
@@ -134,21 +134,21 @@ class DeletePush:
     push_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListCommands:
     """List the slash commands, as a tree."""
 
     scope: CommandScope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GetSessionStatus:
     """Get the state of a session that no event tells."""
 
     scope: CommandScope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecuteCommand:
     """Run a slash command; with ``stream`` the events of its task follow the answer."""
 
@@ -156,7 +156,7 @@ class ExecuteCommand:
     stream: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GetExtendedCard:
     """Get the agent card for authenticated clients."""
 

@@ -14,7 +14,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from isthmus import __version__
@@ -28,6 +28,7 @@ from isthmus.engine.past_snapshots import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 from isthmus.journal.pushes import PushJournal, PushRow
+from isthmus.record import record
 
 IDLE_SECONDS = 60.0
 """Interval in seconds at which the journal is checked for changes by other processes, while there is no target."""
@@ -64,7 +65,7 @@ def payload_by(wires: Wires) -> Payload:
     return payload
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushLimits:
     """Limits for retries of push notifications, and for how many are sent at the same time."""
 

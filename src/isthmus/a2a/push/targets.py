@@ -8,12 +8,12 @@ Sans-I/O.
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from isthmus.client import InvalidRequest, PushTarget
 from isthmus.errors import IsthmusError
 from isthmus.network.public_addresses import kind_unless_public, plain_address
+from isthmus.record import record
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -35,7 +35,7 @@ class PushRuleError(IsthmusError):
     """An entry in the list of allowed targets is not a host name, an address or a network."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushOrigin:
     """Scheme, host and port of a push URL; an IPv6 address in ``host`` has no brackets."""
 
@@ -48,7 +48,7 @@ class PushOrigin:
         return f"{self.scheme}://{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PushRule:
     """Targets that are allowed besides public addresses: ``hosts`` by name with any address, and ``networks``."""
 

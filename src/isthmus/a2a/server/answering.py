@@ -5,7 +5,7 @@ The request was read in :mod:`isthmus.a2a.server.endpoint`.
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import anyio
@@ -45,12 +45,13 @@ from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCom
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
+from isthmus.record import record
 from isthmus.rpc.messages import RpcError
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answering:
     """One request, with everything needed to answer it."""
 

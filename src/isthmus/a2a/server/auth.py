@@ -7,7 +7,6 @@ table of users (:mod:`isthmus.a2a.server.users`).
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
 from isthmus.listeners.gate import Fault, bearer_token, find_foreign, same_secret
 from isthmus.network.loopback import LOOPBACK_NAMES
+from isthmus.record import record
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[0-9A-Za-z._-]+)(:[0-9]{1,5})?")
 
@@ -23,7 +23,7 @@ NO_CAPS = Caps()
 NOBODY = UserTable()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """Refusal of a request: an HTTP status with a text, and headers for the response."""
 
@@ -32,7 +32,7 @@ class Refusal:
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestHead:
     """Head of a request. ``path`` is below the mount; names in ``headers`` are found in any case.
 
@@ -49,7 +49,7 @@ Authenticate: TypeAlias = Callable[[RequestHead], Awaitable[str | None]]
 """Function that returns the name of a request's user, empty for the server's owner; None refuses it with 401."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Principal:
     """The sender of a request: a user, or the local user, who has no name and no caps; a device has a ``token_id``.
 
@@ -69,7 +69,7 @@ OWNER_HERE = Principal(is_here=True)
 """The local user in a program on the server's machine, see :mod:`isthmus.a2a.server.owner_here`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestGate:
     """Checks request headers. ``hosts`` are the names of the server, besides the loopback ones.
 

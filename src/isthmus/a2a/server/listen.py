@@ -12,7 +12,6 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -22,6 +21,7 @@ from isthmus.listeners.gathering import GatheringProtocol
 from isthmus.listeners.http_server import HttpServer
 from isthmus.listeners.limits import ServerLimits
 from isthmus.listeners.listener import BACKLOG
+from isthmus.record import record
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ def is_loopback(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Certificate:
     """PEM files of a server's certificate, followed by those of its issuers, and of its private key."""
 

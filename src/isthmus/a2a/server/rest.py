@@ -7,7 +7,6 @@ Paths with a tenant are not served.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
@@ -20,6 +19,7 @@ from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sse import event_frame
 from isthmus.encoding.codec import camel
 from isthmus.encoding.json_text import encode
+from isthmus.record import record
 from isthmus.rpc.messages import INVALID_REQUEST, METHOD_NOT_FOUND, Notification, RpcError
 
 MEDIA_TYPE = "application/json"
@@ -31,7 +31,7 @@ _NUMBERS = ("historyLength", "pageSize", "status", "limit")
 _FLAGS = ("includeArtifacts",)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RestBinding:
     """One version of A2A over HTTP and JSON."""
 

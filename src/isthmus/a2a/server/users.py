@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from isthmus.client import UserLimits
@@ -19,6 +19,7 @@ from isthmus.encoding import json_text
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.encoding.json_text import JsonError
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 
 PREFIX = "isthmus_"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -30,7 +31,7 @@ class UsersError(IsthmusError):
     """The table of users cannot be read or changed as requested; it was not changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caps:
     """Limits of one user; None leaves a limit to the server. ``max_request`` is in bytes.
 
@@ -58,7 +59,7 @@ class Caps:
         return UserLimits(self.max_tasks, self.max_running)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BrowserPush:
     """A browser's subscription to notifications: the URL of its push service, and its keys in base64url."""
 
@@ -67,7 +68,7 @@ class BrowserPush:
     auth: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TokenEntry:
     """A token of a user. Times are Unix seconds; ``digest`` is the SHA-256 of the token, in hexadecimal.
 
@@ -91,14 +92,14 @@ class TokenEntry:
         return self.expires is not None and self.expires <= now
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpiredToken:
     """A valid token that has expired."""
 
     entry: TokenEntry
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserTable:
     """Table of all tokens by their ids."""
 

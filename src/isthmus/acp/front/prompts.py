@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -20,13 +19,14 @@ from isthmus.acp.v1.updates import AvailableCommand, CommandInput
 from isthmus.client import NO_TEXT
 from isthmus.development_tool import SlashCommand
 from isthmus.events import MessagePart
+from isthmus.record import record
 from isthmus.rpc.messages import INVALID_PARAMS, RpcError
 from isthmus.slash_commands.tree import SUBCOMMAND, CommandLine, all_commands, read_line
 
 MAXIMUM_BLOCKS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadPrompt:
     """A prompt: its readable text, and all its parts if it is more than one text."""
 

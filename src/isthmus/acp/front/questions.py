@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,9 +24,10 @@ from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_shapes import as_object, as_text, is_object
 from isthmus.forms.asked_question import question_in
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandPermission(PermissionRequest):
     """A permission request for a command in a folder, an absolute path; version 1 shows both in the call alone."""
 

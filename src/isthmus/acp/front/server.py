@@ -10,7 +10,7 @@ import re
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,6 +30,7 @@ from isthmus.client import AgentClient, TaskNotFound, TaskQuery
 from isthmus.conversations import Conversation, list_sessions
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from isthmus.task_stream import FrontTimeouts
 
@@ -60,7 +61,7 @@ class ClientRequests(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrontOptions:
     """Options of a front. ``can_delete``: its place deletes sessions."""
 

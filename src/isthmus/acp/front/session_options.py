@@ -3,10 +3,11 @@
 Version 1 has modes twice: as ``modes`` for older clients, and as an option for others.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.acp.v1.sessions import ConfigOption, ConfigValue, SelectOption, SessionMode, SessionModeState
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 from isthmus.rpc.messages import INVALID_PARAMS, RpcError
 
 MODE = "mode"
@@ -24,7 +25,7 @@ _MODES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionOptions:
     """Present values; ``models`` are names to choose from, ``chosen`` the options that the client has set.
 

@@ -6,7 +6,6 @@ A question is asked once in each client. Whoever answers first decides; the othe
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
 from isthmus.acp.front.updates import UpdateEncoder
@@ -19,6 +18,7 @@ from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskN
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import AgentEvent, ModelReply, StateChange, TaskState
+from isthmus.record import record
 from isthmus.rpc.messages import INTERNAL_ERROR, SERVER_ERROR, RpcError
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
@@ -40,7 +40,7 @@ _STOP_REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BegunPrompt:
     """A prompt of the client as the agent has taken it: with a turn, or over already, with a notice for the user.
 
@@ -54,7 +54,7 @@ class BegunPrompt:
     reason: StopReason = StopReason.END_TURN
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientPort:
     """The client as one session sees it: functions that send to it, and what it can show."""
 

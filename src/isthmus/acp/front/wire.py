@@ -5,7 +5,6 @@ reads requests into them and writes them as its own messages; it keeps no sessio
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -16,6 +15,7 @@ from isthmus.acp.v1.content import ContentBlock
 from isthmus.acp.v1.updates import SessionUpdate
 from isthmus.encoding.codec import JsonObject, camel, from_json
 from isthmus.errors import DecodeError
+from isthmus.record import record
 
 RequestT = TypeVar("RequestT")
 
@@ -28,7 +28,7 @@ class TurnState(StrEnum):
     IDLE = "idle"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TurnError:
     """Failure of a turn, as the error of a response."""
 
@@ -36,7 +36,7 @@ class TurnError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateReport:
     """The work in a session entered a state; ``stop_reason`` is set when a turn has ended."""
 
@@ -45,7 +45,7 @@ class StateReport:
     error: TurnError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptAccepted:
     """A prompt of this client has become the message ``message_id`` of the session."""
 
@@ -70,7 +70,7 @@ FrontRequest: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FrontAbilities:
     """Abilities of a front, as its clients are told. ``version`` is that of the program."""
 

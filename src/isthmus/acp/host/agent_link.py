@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -19,6 +18,7 @@ from isthmus.acp.v1.connection import InitializeRequest
 from isthmus.acp.v1.sessions import LoadSessionRequest, NewSessionRequest, PromptRequest, ResumeSessionRequest
 from isthmus.encoding.codec import from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError
 
@@ -42,7 +42,7 @@ class AgentLostError(IsthmusError):
     """The agent's process ended, does not answer, or does not speak the protocol."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentLaunch:
     """The command of an agent, and its environment."""
 

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,7 @@ from isthmus.acp.v1.updates import AvailableCommand, CommandsUpdate, SessionNoti
 from isthmus.development_tool import McpServerSettings
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.record import record
 from isthmus.rpc.messages import RpcError
 
 POLL_SECONDS = 0.05
@@ -63,7 +63,7 @@ class TurnRunningError(IsthmusError):
     """The session has a turn that has not ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JustAnswered:
     """An answer whose members are not used."""
 

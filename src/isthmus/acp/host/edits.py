@@ -3,16 +3,15 @@
 ACP has no edited answer: the agent believes that its own text was written. Pure.
 """
 
-from dataclasses import dataclass
-
 from isthmus.acp.v1.updates import DiffContent
+from isthmus.record import record
 from isthmus.text.diff import unified_diff
 
 MAXIMUM_NOTE = 20_000
 """Maximum number of characters of a diff that an agent is told."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserEdit:
     """The user's text for a file, the agent's, and the text before both; None for a new file."""
 

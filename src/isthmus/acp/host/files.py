@@ -1,9 +1,9 @@
 """The port to the files of a session's workspace, and ``fs/read_text_file`` on top of it."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.text.diff import split_lines
 
 
@@ -15,7 +15,7 @@ class FileRefusedError(IsthmusError):
         super().__init__(text)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expected:
     """Text that a file must still have; None if it must not exist."""
 

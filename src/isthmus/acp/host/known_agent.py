@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from isthmus.record import record
 
 INHERITED = (
     *("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"),
@@ -13,7 +14,7 @@ INHERITED = (
 """Environment variables that every hosted agent gets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class KnownAgent:
     """An agent program; the defaults suit one of which nothing is known."""
 

@@ -1,9 +1,9 @@
 """Limits of a hosted ACP agent: deadlines, and the sizes of everything that it sends."""
 
-from dataclasses import dataclass
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class HostLimits:
     """Deadlines in seconds, sizes in characters where not stated otherwise."""
 

@@ -6,7 +6,6 @@ It outlives the segments of its task: while a question is open it waits in memor
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from typing_extensions import override
@@ -18,6 +17,7 @@ from isthmus.acp.v1.client_requests import CancelledOutcome, PermissionKind, Per
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 REFUSING = (PermissionKind.REJECT_ONCE, PermissionKind.REJECT_ALWAYS)
 
@@ -48,7 +48,7 @@ class Permission(AgentQuestion[Selected | CancelledOutcome]):
         self.answer(CancelledOutcome())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptEnd:
     """The end of a turn: the agent's reason, or the error that ended it."""
 

@@ -1,12 +1,12 @@
 """Requests of an agent to its client: permissions, questions, and files."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from isthmus.acp.v1.connection import Meta
 from isthmus.acp.v1.updates import ToolCallState
 from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
 
 
 class PermissionKind(StrEnum):
@@ -18,7 +18,7 @@ class PermissionKind(StrEnum):
     REJECT_ALWAYS = "reject_always"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermissionOption:
     """A choice of the user."""
 
@@ -27,7 +27,7 @@ class PermissionOption:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermissionRequest:
     """``session/request_permission``: whether a tool call may run."""
 
@@ -37,7 +37,7 @@ class PermissionRequest:
     options: tuple[PermissionOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selected:
     """The user chose an option."""
 
@@ -46,14 +46,14 @@ class Selected:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CancelledOutcome:
     """The turn was cancelled before the user chose."""
 
     TAG: ClassVar = ("outcome", "cancelled")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermissionResponse:
     """The answer to ``session/request_permission``."""
 
@@ -61,7 +61,7 @@ class PermissionResponse:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FormElicitation:
     """``elicitation/create`` with a form: a flat JSON schema."""
 
@@ -73,7 +73,7 @@ class FormElicitation:
     tool_call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UrlElicitation:
     """``elicitation/create`` with a page that the user shall open."""
 
@@ -86,7 +86,7 @@ class UrlElicitation:
     tool_call_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownElicitation:
     """``elicitation/create`` of a mode that Isthmus does not know."""
 
@@ -97,7 +97,7 @@ class UnknownElicitation:
 Elicitation: TypeAlias = FormElicitation | UrlElicitation | UnknownElicitation
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ElicitationResponse:
     """The answer to ``elicitation/create``; ``action`` is accept, decline or cancel."""
 
@@ -105,7 +105,7 @@ class ElicitationResponse:
     content: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadTextFileRequest:
     """``fs/read_text_file`` at an absolute path; ``line`` is 1-based, ``limit`` a number of lines."""
 
@@ -116,14 +116,14 @@ class ReadTextFileRequest:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadTextFileResponse:
     """The text of a file."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WriteTextFileRequest:
     """``fs/write_text_file`` at an absolute path."""
 

@@ -1,10 +1,10 @@
 """The start of a connection: versions, capabilities, and ways to log in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
 from isthmus.encoding.codec import JsonObject, WireName
+from isthmus.record import record
 
 PROTOCOL_VERSION = 1
 
@@ -12,7 +12,7 @@ Meta: TypeAlias = Annotated[JsonObject | None, WireName("_meta")]
 """Members of an object that only some peers know."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Implementation:
     """Name and version of a program; ``title`` is for the user."""
 
@@ -21,12 +21,12 @@ class Implementation:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Present:
     """A capability that has no members: it exists, or it does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileSystemCapabilities:
     """Methods of a client for files, unsaved ones included."""
 
@@ -34,7 +34,7 @@ class FileSystemCapabilities:
     write_text_file: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ElicitationCapabilities:
     """Kinds of questions that a client can show."""
 
@@ -42,14 +42,14 @@ class ElicitationCapabilities:
     url: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AuthCapabilities:
     """Ways of a client to log in: ``terminal`` starts the agent's own command in a terminal."""
 
     terminal: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientCapabilities:
     """Abilities of a client; those that it does not name it lacks."""
 
@@ -60,7 +60,7 @@ class ClientCapabilities:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InitializeRequest:
     """``initialize``: the first request of a client."""
 
@@ -70,7 +70,7 @@ class InitializeRequest:
     client_info: Implementation | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptCapabilities:
     """Content blocks that prompts may have, besides text and resource links."""
 
@@ -79,7 +79,7 @@ class PromptCapabilities:
     embedded_context: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpCapabilities:
     """Transports to MCP servers of a client, besides standard streams."""
 
@@ -87,7 +87,7 @@ class McpCapabilities:
     sse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionCapabilities:
     """Methods of an agent for sessions, besides new, prompt and cancel."""
 
@@ -98,14 +98,14 @@ class SessionCapabilities:
     additional_directories: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentAuthCapabilities:
     """Methods of an agent for its own login."""
 
     logout: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentCapabilities:
     """Abilities of an agent."""
 
@@ -117,7 +117,7 @@ class AgentCapabilities:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TerminalAuth:
     """A login in a terminal: the client runs the agent's own command with these arguments and variables."""
 
@@ -130,7 +130,7 @@ class TerminalAuth:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentAuth:
     """A login that the agent carries out by itself."""
 
@@ -141,7 +141,7 @@ class AgentAuth:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InitializeResponse:
     """The agent's answer to ``initialize``."""
 
@@ -151,7 +151,7 @@ class InitializeResponse:
     agent_info: Implementation | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AuthenticateRequest:
     """``authenticate``: log in by the method of this id."""
 
@@ -159,7 +159,7 @@ class AuthenticateRequest:
     method_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogoutRequest:
     """``logout``: forget the login."""
 

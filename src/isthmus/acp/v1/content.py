@@ -1,10 +1,11 @@
 """Content blocks: the parts of prompts, of texts of the agent, and of results of tools."""
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from isthmus.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class TextBlock:
     """Text, usually Markdown."""
 
@@ -12,7 +13,7 @@ class TextBlock:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ImageBlock:
     """An image; ``data`` is base64."""
 
@@ -22,7 +23,7 @@ class ImageBlock:
     uri: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AudioBlock:
     """Sound; ``data`` is base64."""
 
@@ -31,7 +32,7 @@ class AudioBlock:
     mime_type: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResourceLink:
     """A reference to something that the agent can read by itself; ``size`` is in bytes."""
 
@@ -44,7 +45,7 @@ class ResourceLink:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResourceContents:
     """The content of a resource: ``text``, or ``blob`` in base64."""
 
@@ -54,7 +55,7 @@ class ResourceContents:
     blob: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EmbeddedResource:
     """A resource with its content."""
 
@@ -62,7 +63,7 @@ class EmbeddedResource:
     resource: ResourceContents
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownBlock:
     """A block of a type that Isthmus does not know."""
 

@@ -1,14 +1,14 @@
 """Sessions: the requests that begin, find, continue and end them, their options, and prompts."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.v1.connection import Meta
 from isthmus.acp.v1.content import ContentBlock
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedValue:
     """An environment variable, or a header of HTTP."""
 
@@ -16,7 +16,7 @@ class NamedValue:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpMcpServer:
     """An MCP server of the client at a URL, by streamable HTTP."""
 
@@ -26,7 +26,7 @@ class HttpMcpServer:
     headers: tuple[NamedValue, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SseServer:
     """An MCP server of the client at a URL, by the older transport with server-sent events."""
 
@@ -36,7 +36,7 @@ class SseServer:
     headers: tuple[NamedValue, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandServer:
     """An MCP server of the client that the agent starts."""
 
@@ -50,7 +50,7 @@ class CommandServer:
 McpServer: TypeAlias = HttpMcpServer | SseServer | CommandServer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewSessionRequest:
     """``session/new``; ``cwd`` and ``additional_directories`` are absolute paths."""
 
@@ -61,7 +61,7 @@ class NewSessionRequest:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadSessionRequest:
     """``session/load``: continue a session, and send all of it again."""
 
@@ -72,7 +72,7 @@ class LoadSessionRequest:
     additional_directories: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResumeSessionRequest:
     """``session/resume``: continue a session without its past."""
 
@@ -83,7 +83,7 @@ class ResumeSessionRequest:
     additional_directories: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListSessionsRequest:
     """``session/list``; ``cwd`` limits the list to one folder."""
 
@@ -92,7 +92,7 @@ class ListSessionsRequest:
     cursor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CloseSessionRequest:
     """``session/close``: stop the work of a session and let go of it."""
 
@@ -100,7 +100,7 @@ class CloseSessionRequest:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeleteSessionRequest:
     """``session/delete``: remove a session from the list."""
 
@@ -108,7 +108,7 @@ class DeleteSessionRequest:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetModeRequest:
     """``session/set_mode``."""
 
@@ -117,7 +117,7 @@ class SetModeRequest:
     mode_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetConfigOptionRequest:
     """``session/set_config_option``; ``value`` is a string, or a boolean for a switch."""
 
@@ -127,7 +127,7 @@ class SetConfigOptionRequest:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptRequest:
     """``session/prompt``: a message of the user; the response comes when the turn has ended."""
 
@@ -137,7 +137,7 @@ class PromptRequest:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CancelNotification:
     """``session/cancel``: stop the turn of a session."""
 
@@ -145,7 +145,7 @@ class CancelNotification:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionMode:
     """A mode that a session can be in."""
 
@@ -154,7 +154,7 @@ class SessionMode:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionModeState:
     """The modes of a session, and the present one."""
 
@@ -162,7 +162,7 @@ class SessionModeState:
     available_modes: tuple[SessionMode, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigValue:
     """A value of an option."""
 
@@ -171,7 +171,7 @@ class ConfigValue:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SelectOption:
     """An option of a session with one of several values; ``category`` is a hint such as mode or model."""
 
@@ -185,7 +185,7 @@ class SelectOption:
     category: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherOption:
     """An option of a type that Isthmus does not use."""
 
@@ -197,7 +197,7 @@ class OtherOption:
 ConfigOption: TypeAlias = SelectOption | OtherOption
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewSessionResponse:
     """The answer to ``session/new``."""
 
@@ -207,7 +207,7 @@ class NewSessionResponse:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionStateResponse:
     """The answer to ``session/load`` and ``session/resume``."""
 
@@ -215,14 +215,14 @@ class SessionStateResponse:
     config_options: tuple[ConfigOption, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigOptionsResponse:
     """The answer to ``session/set_config_option``: all options."""
 
     config_options: tuple[ConfigOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionInfo:
     """A session in a list; ``updated_at`` is a time in the form of ISO 8601."""
 
@@ -232,7 +232,7 @@ class SessionInfo:
     updated_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListSessionsResponse:
     """A page of the list of sessions."""
 
@@ -250,7 +250,7 @@ class StopReason(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptResponse:
     """The answer to ``session/prompt``."""
 

@@ -1,12 +1,12 @@
 """``session/update``: the events of a session, and the tool calls in them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.v1.connection import Meta
 from isthmus.acp.v1.content import ContentBlock
 from isthmus.acp.v1.sessions import ConfigOption
+from isthmus.record import record
 
 
 class CallKind(StrEnum):
@@ -34,7 +34,7 @@ class AcpCallStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockContent:
     """A content block of a tool call."""
 
@@ -42,7 +42,7 @@ class BlockContent:
     content: ContentBlock
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffContent:
     """A change of a file at an absolute path; ``old_text`` is None for a new file."""
 
@@ -53,7 +53,7 @@ class DiffContent:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TerminalContent:
     """The output of a terminal of the client."""
 
@@ -61,7 +61,7 @@ class TerminalContent:
     terminal_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownContent:
     """Content of a type that Isthmus does not know."""
 
@@ -72,7 +72,7 @@ class UnknownContent:
 CallContent: TypeAlias = BlockContent | DiffContent | TerminalContent | UnknownContent
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Location:
     """A file that a call reads or changes; ``line`` is 1-based."""
 
@@ -80,7 +80,7 @@ class Location:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallState:
     """A tool call as far as it is stated; members that are None are unchanged."""
 
@@ -95,21 +95,21 @@ class ToolCallState:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallStarted(ToolCallState):
     """A new tool call."""
 
     TAG: ClassVar = ("sessionUpdate", "tool_call")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallChanged(ToolCallState):
     """A change of a tool call."""
 
     TAG: ClassVar = ("sessionUpdate", "tool_call_update")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserMessageChunk:
     """More of a message of the user."""
 
@@ -118,7 +118,7 @@ class UserMessageChunk:
     message_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentMessageChunk:
     """More of a text of the agent."""
 
@@ -128,7 +128,7 @@ class AgentMessageChunk:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentThoughtChunk:
     """More of a thought of the agent."""
 
@@ -137,7 +137,7 @@ class AgentThoughtChunk:
     message_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlanEntry:
     """A step of a plan."""
 
@@ -146,7 +146,7 @@ class PlanEntry:
     status: str = "pending"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlanUpdate:
     """The whole plan of the agent."""
 
@@ -154,14 +154,14 @@ class PlanUpdate:
     entries: tuple[PlanEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandInput:
     """The arguments of a slash command, as a hint for the user."""
 
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AvailableCommand:
     """A slash command; the user types a slash and its name."""
 
@@ -170,7 +170,7 @@ class AvailableCommand:
     input: CommandInput | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandsUpdate:
     """All slash commands of the session."""
 
@@ -178,7 +178,7 @@ class CommandsUpdate:
     available_commands: tuple[AvailableCommand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModeUpdate:
     """The present mode."""
 
@@ -186,7 +186,7 @@ class ModeUpdate:
     current_mode_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigOptionsUpdate:
     """All options of the session."""
 
@@ -194,7 +194,7 @@ class ConfigOptionsUpdate:
     config_options: tuple[ConfigOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionInfoUpdate:
     """The title of the session, and the time of its last change in the form of ISO 8601."""
 
@@ -203,7 +203,7 @@ class SessionInfoUpdate:
     updated_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UsageUpdate:
     """Tokens of the conversation, and of the model's window."""
 
@@ -212,7 +212,7 @@ class UsageUpdate:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownUpdate:
     """An update of a kind that Isthmus does not know."""
 
@@ -235,7 +235,7 @@ SessionUpdate: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionNotification:
     """``session/update``."""
 

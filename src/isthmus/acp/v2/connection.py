@@ -1,20 +1,20 @@
 """The start of a connection in version 2: its capabilities are objects, and have the same names on both sides."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from isthmus.acp.v1.connection import ElicitationCapabilities, Implementation, Meta, Present
 from isthmus.acp.v1.sessions import NamedValue
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AuthCapabilitiesV2:
     """Ways of a client to log in: ``terminal`` starts the agent's own command in a terminal."""
 
     terminal: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientCapabilitiesV2:
     """Abilities of a client; it offers neither files nor terminals."""
 
@@ -22,7 +22,7 @@ class ClientCapabilitiesV2:
     elicitation: ElicitationCapabilities | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InitializeRequestV2:
     """``initialize``: the first request of a client."""
 
@@ -32,7 +32,7 @@ class InitializeRequestV2:
     capabilities: ClientCapabilitiesV2 | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptCapabilitiesV2:
     """Content blocks that prompts may have, besides text and resource links."""
 
@@ -41,7 +41,7 @@ class PromptCapabilitiesV2:
     embedded_context: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpCapabilitiesV2:
     """Transports to MCP servers of a client."""
 
@@ -49,7 +49,7 @@ class McpCapabilitiesV2:
     http: Present | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionCapabilitiesV2:
     """Abilities for sessions, besides new, list, resume, close, prompt and cancel, which every agent has."""
 
@@ -59,7 +59,7 @@ class SessionCapabilitiesV2:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentCapabilitiesV2:
     """Abilities of an agent."""
 
@@ -67,7 +67,7 @@ class AgentCapabilitiesV2:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TerminalAuthV2:
     """A login in a terminal: the client runs the agent's own command with these arguments and variables."""
 
@@ -79,7 +79,7 @@ class TerminalAuthV2:
     env: tuple[NamedValue, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentAuthV2:
     """A login that the agent carries out by itself."""
 
@@ -89,7 +89,7 @@ class AgentAuthV2:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InitializeResponseV2:
     """The agent's answer to ``initialize``."""
 
@@ -99,7 +99,7 @@ class InitializeResponseV2:
     auth_methods: tuple[TerminalAuthV2 | AgentAuthV2, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoginRequest:
     """``auth/login``: log in by the method of this id."""
 
@@ -107,7 +107,7 @@ class LoginRequest:
     method_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogoutRequestV2:
     """``auth/logout``: forget the login."""
 

@@ -1,14 +1,14 @@
 """Sessions in version 2: one request continues them with or without their past, and options are their only settings."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.front.wire import TurnError
 from isthmus.acp.v1.sessions import CommandServer, ConfigValue, HttpMcpServer
 from isthmus.acp.v1.updates import PlanEntry
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StdioServer(CommandServer):
     """An MCP server of the client that the agent starts."""
 
@@ -18,7 +18,7 @@ class StdioServer(CommandServer):
 McpServerV2: TypeAlias = HttpMcpServer | StdioServer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewSessionRequestV2:
     """``session/new``; ``cwd`` and ``additional_directories`` are absolute paths."""
 
@@ -28,14 +28,14 @@ class NewSessionRequestV2:
     additional_directories: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplayFromStart:
     """Everything is sent again."""
 
     TAG: ClassVar = ("type", "start")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownReplay:
     """A place to begin that Isthmus does not know."""
 
@@ -43,7 +43,7 @@ class UnknownReplay:
     type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResumeSessionRequestV2:
     """``session/resume``: continue a session; without ``replay_from`` its past is not sent."""
 
@@ -55,7 +55,7 @@ class ResumeSessionRequestV2:
     replay_from: ReplayFromStart | UnknownReplay | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SelectOptionV2:
     """An option of a session with one of several values; ``category`` is a hint such as mode or model."""
 
@@ -68,7 +68,7 @@ class SelectOptionV2:
     category: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionResponse:
     """The answer to ``session/new``, with an id, to ``session/resume`` and to ``session/set_config_option``."""
 
@@ -76,14 +76,14 @@ class SessionResponse:
     config_options: tuple[SelectOptionV2, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptAcknowledgement:
     """The answer to ``session/prompt``: it has become this message, and its turn has begun."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigOptionsUpdateV2:
     """All options of the session."""
 
@@ -91,7 +91,7 @@ class ConfigOptionsUpdateV2:
     config_options: tuple[SelectOptionV2, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextInput:
     """The arguments of a slash command, as a hint for the user."""
 
@@ -99,7 +99,7 @@ class TextInput:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AvailableCommandV2:
     """A slash command; the user types a slash and its name."""
 
@@ -109,7 +109,7 @@ class AvailableCommandV2:
     input: TextInput | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandsUpdateV2:
     """All slash commands of the session."""
 
@@ -117,7 +117,7 @@ class CommandsUpdateV2:
     available_commands: tuple[AvailableCommandV2, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlanItems:
     """A plan as entries; a later one with the same id replaces it."""
 
@@ -126,7 +126,7 @@ class PlanItems:
     entries: tuple[PlanEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlanUpdateV2:
     """A plan of the agent."""
 
@@ -134,7 +134,7 @@ class PlanUpdateV2:
     plan: PlanItems
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateUpdate:
     """State of the work in a session; an idle one says why the work has ended, and which error ended it."""
 
@@ -144,7 +144,7 @@ class StateUpdate:
     error: TurnError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MessageUpdate:
     """A whole message, which replaces what the client has of it; without content the message is void."""
 
@@ -152,14 +152,14 @@ class MessageUpdate:
     content: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserMessageUpdate(MessageUpdate):
     """A whole message of the user."""
 
     TAG: ClassVar = ("sessionUpdate", "user_message")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentMessageUpdate(MessageUpdate):
     """A whole message of the agent."""
 

@@ -1,19 +1,19 @@
 """Tool calls in version 2: one update for new and changed ones, changes of files as patches, and permissions. Pure."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from isthmus.acp.front.questions import CommandPermission
 from isthmus.acp.v1.client_requests import PermissionOption, PermissionRequest
 from isthmus.acp.v1.connection import Meta
 from isthmus.acp.v1.updates import BlockContent, CallContent, CallKind, DiffContent, Location, ToolCallState
+from isthmus.record import record
 from isthmus.text.diff import MAXIMUM_DIFF_CHARACTERS, unified_diff
 
 _GIT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _TITLES = {CallKind.EDIT: "Allow this change?", CallKind.EXECUTE: "Run this command?"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileChange:
     """A change of one file; ``operation`` is ``add`` or ``modify``, ``path`` absolute."""
 
@@ -22,7 +22,7 @@ class FileChange:
     file_type: str = "text"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffPatch:
     """A change as text."""
 
@@ -30,7 +30,7 @@ class DiffPatch:
     format: str = "git_patch"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffContentV2:
     """Changes of files; ``patch`` is left out if there is none that is short enough."""
 
@@ -42,7 +42,7 @@ class DiffContentV2:
 CallContentV2: TypeAlias = BlockContent | DiffContentV2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallStateV2:
     """A tool call as far as it is stated; members that are None are unchanged."""
 
@@ -56,14 +56,14 @@ class ToolCallStateV2:
     raw_output: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallUpdateV2(ToolCallStateV2):
     """A new tool call, or a change of one."""
 
     TAG: ClassVar = ("sessionUpdate", "tool_call_update")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCallSubject:
     """A tool call that needs permission."""
 
@@ -71,7 +71,7 @@ class ToolCallSubject:
     tool_call: ToolCallStateV2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandSubject:
     """A command that needs permission, in a folder with an absolute path."""
 
@@ -81,7 +81,7 @@ class CommandSubject:
     tool_call_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermissionRequestV2:
     """``session/request_permission``: whether something may happen."""
 

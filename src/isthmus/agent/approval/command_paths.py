@@ -8,12 +8,12 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from isthmus.agent.approval.shell_command import ShellAnalysis
 from isthmus.files.path_rules import expand_home, followed
+from isthmus.record import record
 
 MAXIMUM_EXPANDED = 200
 """Maximum number of entries of a folder with which a word with wildcards is compared."""
@@ -40,7 +40,7 @@ _WILDCARDS = re.compile(r"[*?\[]")
 _REDIRECTED = re.compile(r"[<>]&?\s*(['\"]?)([^\s'\"<>|&;()]+)\1")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandPaths:
     """Whole paths of a command that it may read, and that it may change, also as links lead to them.
 

@@ -7,10 +7,10 @@ checks it against the real programs. Not here: programs whose purpose is to run 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from isthmus.agent.approval.shell_syntax import Extent, ShellWord
+from isthmus.record import record
 
 _GIT_DIFF = "--output --ext-diff --textconv !--text"
 _NODE_PACKAGES = (
@@ -167,7 +167,7 @@ _AWK_ACTS = re.compile(r"[|>@]|system|getline|close|fflush")
 _AWK_OPTIONS = re.compile(r"-F.*|-v.*|--version|--help|--")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Entry:
     """A parsed row of the table."""
 

@@ -7,12 +7,12 @@ name, to the settings file that configures it, and to the tool's definition at t
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from isthmus.agent.approval.policy import ServerToolGrant
 from isthmus.development_tool import McpDetails
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.tools.tool_set import ToolSet
 
 _log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class ApprovalsError(IsthmusError):
     """Failure to keep an approval; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeptApproval:
     """A tool that runs without a question in every session.
 

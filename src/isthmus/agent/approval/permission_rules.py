@@ -8,7 +8,6 @@ otherwise pure. The tools' workspace holds the rules on paths, too: see :func:`a
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 from urllib.parse import urlsplit
@@ -19,6 +18,7 @@ from isthmus.agent.approval.policy_rules import NamedTool, Ruling
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.encoding.json_shapes import as_list
 from isthmus.files.path_rules import PathAccess, PathRule, compiled, expand_home, followed
+from isthmus.record import record
 from isthmus.settings.claude_names import CLAUDE_NAMES, EDITING_TOOLS, READING_TOOLS
 from isthmus.settings.permissions import CommandPattern, DomainPattern, NamePattern, PermissionRule
 from isthmus.settings.rule_decision import RuleDecision
@@ -31,7 +31,7 @@ _GLOB = re.compile(r"[*?\[{]")
 _STRICT = (RuleDecision.DENY, RuleDecision.ASK)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermittedCall:
     """A call that rules decide on. ``effect`` has its arguments with the usual names and whole paths."""
 

@@ -5,7 +5,7 @@ grants of each option for the rest of the session. Not here: asking and running,
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
+from isthmus.record import record
 from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.base import ToolKind
 
@@ -30,28 +31,28 @@ class ApprovalMode(StrEnum):
     """Everything is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolGrant:
     """Permission to run a tool without a question."""
 
     tool_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrefixGrant:
     """Permission to run shell commands that begin with these words without a question."""
 
     prefix: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerGrant:
     """Permission to run every tool of an MCP server without a question."""
 
     server_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerToolGrant:
     """Permission to run one tool of an MCP server without a question, whatever name the model knows it by.
 
@@ -66,7 +67,7 @@ class ServerToolGrant:
 Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """The approval policy of a session. ``may_ask`` is False if no user can answer (headless)."""
 
@@ -75,12 +76,12 @@ class Policy:
     may_ask: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Allow:
     """Decision that the call may run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ApprovalRequired:
     """Decision that a user must choose one of these options."""
 
@@ -91,7 +92,7 @@ DENIED = "permission_denied"
 """Category of a refusal by a rule, a hook or the approval mode."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deny:
     """Refusal of the call; ``reason`` tells the model and the user what would allow it."""
 
@@ -186,7 +187,7 @@ def _may_cover(grant: Grant, tool_name: str, kind: ToolKind, server: str | None)
             return name == server
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AskedEachTime:
     """Reason to ask a user about a call regardless of mode and earlier answers; ``remedy`` says how to change that."""
 

@@ -10,13 +10,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval.policy import SHELL_NAMES, ApprovalMode
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
+from isthmus.record import record
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.rules import PolicyRule
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
@@ -27,7 +27,7 @@ _REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """Modes in which an allowed command may write files without `allowRedirection`, as in Gemini CLI."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedTool:
     """A tool by its names: ``names`` are all that mean it, ``own`` is its name on its MCP server ``server``.
 
@@ -40,7 +40,7 @@ class NamedTool:
     loose: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuledCall:
     """A call that rules decide on; ``interactive`` is whether a user can be asked.
 
@@ -55,7 +55,7 @@ class RuledCall:
     effect: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ruling:
     """Decision of the rules on a call, with the reason for the model and the user."""
 

@@ -5,7 +5,7 @@ regardless of mode and earlier answers, and also commands that may be forbidden 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -16,6 +16,7 @@ from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
+from isthmus.record import record
 from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.sources import SettingsError
@@ -143,7 +144,7 @@ def named_tool(tool: Tool, server: str | None) -> NamedTool:
     return NamedTool(frozenset(names), own, server, spellings.loose)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandRules:
     """Prefixes of shell commands: ``excluded`` ones do not run; one of each list in ``core`` must match."""
 
@@ -219,7 +220,7 @@ class RestrictedShell:
             raise ToolFailure(f"{reason}; nothing was run", PERMISSION_DENIED)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Spellings:
     """Names that mean a tool in a list. ``loose`` names may also mean tools of other servers, so they only forbid."""
 

@@ -5,7 +5,7 @@ connecting, and workspaces, see ``isthmus.engine.workspaces``.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
@@ -13,6 +13,7 @@ from isthmus.client import InvalidRequest
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
+from isthmus.record import record
 
 FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """The modes, strictest first."""
@@ -28,7 +29,7 @@ _FILE_NAME = re.compile(r"[^/\\\x00-\x1f]+")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SettingsRule:
     """Limits of AgentSettings. ``max_approval_mode`` is the most permissive mode that they may name.
 

@@ -7,7 +7,6 @@ Nothing is executed or looked up. Any part that is not understood for certain ma
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.executing_options import asked_each_time
@@ -22,12 +21,13 @@ from isthmus.agent.approval.shell_syntax import (
     text_of,
     word_of,
 )
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SimpleCommand:
     """A program with its arguments, without quotes; an argument that contains an expansion is kept as written."""
 
@@ -38,7 +38,7 @@ class SimpleCommand:
     """The program with the option or operand that needs an answer each time; see executing_options."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShellAnalysis:
     """The programs that a command would run, in the order of the source.
 

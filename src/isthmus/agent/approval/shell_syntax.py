@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING
+
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -33,7 +34,7 @@ class Extent(Enum):
     """Any number of words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ShellWord:
     """A word of a command. `text` is its value if known, otherwise its source text.
 
@@ -50,7 +51,7 @@ class ShellWord:
         return self.extent is not Extent.EXACT and not (self.start and self.start[0] != "-")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Syntax:
     """A parsed command. `nodes` are in the order of the source; `leaves` are the nodes without children."""
 

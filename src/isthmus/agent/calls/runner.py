@@ -7,7 +7,7 @@ run a second time but not a third, since it may be the reason why the process en
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -63,6 +63,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
 from isthmus.models.base import ChatModel
+from isthmus.record import record
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import (
     Approved,
@@ -87,7 +88,7 @@ MAXIMUM_READS = 2
 """Maximum number of runs of a call without an effect during which the process ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Ready:
     """A call that is ready for a decision, with its tool and its proposal."""
 

@@ -8,11 +8,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.record import record
 from isthmus.tools.base import (
     Approved,
     Arguments,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress:
     """The whole output so far."""
 

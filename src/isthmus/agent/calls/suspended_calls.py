@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
+from isthmus.record import record
 
 ANSWER_SECONDS = 600.0
 """Maximum wait in seconds for an answer; then the call goes on without one."""
@@ -18,7 +19,7 @@ CLOSE_SECONDS = 5.0
 """Maximum time in seconds in which an abandoned call ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SuspendedCall:
     """A running call that has asked; ``question_id`` is the tool call id of its question."""
 

@@ -1,13 +1,13 @@
 """The declaration of a slash command: its name, its effect, its arguments and its subcommands."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from isthmus.agent.commands.context import CommandContext
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import ReadSession
 from isthmus.development_tool import SlashCommand, SlashCommandArgument
+from isthmus.record import record
 from isthmus.slash_commands.tree import SUBCOMMAND
 from isthmus.tools.tool_set import ToolScope
 
@@ -15,7 +15,7 @@ Body: TypeAlias = Callable[[CommandContext], Awaitable[None]]
 """Body of a command. It raises CommandError to fail, and CommandRefusedError if the user refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArgumentCompletion:
     """A completion of the text after a command's name, as the whole text.
 
@@ -27,7 +27,7 @@ class ArgumentCompletion:
     is_value: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompletionContext:
     """Conditions of a completion. ``session`` reads the session, with all its events, or begins an empty one."""
 
@@ -40,7 +40,7 @@ CompleteArguments: TypeAlias = Callable[[CompletionContext, str], Awaitable[Sequ
 """Returns completions of the text after a command's name, in the order in which a user wants to see them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommandNode:
     """A command with its subcommands; a command without a ``body`` only groups them."""
 

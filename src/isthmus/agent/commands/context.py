@@ -28,6 +28,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, CommandPrompt, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.media import Media
 from isthmus.models.base import ChatModel, ToolRequest
+from isthmus.record import record
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
@@ -54,7 +55,7 @@ class CommandSuspendedError(IsthmusError):
     """Raised when a call of the command waits for the user; the command is run again after the answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolInvocation:
     """A tool, and its arguments."""
 

@@ -5,7 +5,6 @@ Its shell commands (``!{...}``) go through the shell tool and the approval polic
 """
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,12 +15,13 @@ from isthmus.agent.commands.context import CommandContext, CommandError, Command
 from isthmus.agent.commands.injecting import inject
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
+from isthmus.record import record
 from isthmus.tools.workspace import Workspace
 
 SHELL = "run_shell_command"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CustomCommand:
     """A custom command: its names from the top folder down, and its file.
 

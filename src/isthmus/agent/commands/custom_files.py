@@ -17,6 +17,7 @@ from isthmus.agent.commands.command_toml import read_toml
 from isthmus.agent.commands.custom import CustomCommand, node_of
 from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.settings.extensions import find_extensions
 from isthmus.text.visible import single_line
 
@@ -29,7 +30,7 @@ MAXIMUM_TOTAL_BYTES = 1024 * 1024
 """Maximum size in bytes of all commands of one folder, so that no project can make each start take minutes."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CustomCommands:
     """The commands found, also as nodes for the tree; ``problems`` report unused files and renamed commands."""
 

@@ -5,11 +5,11 @@ Inserted text is not searched for further placeholders. Not here: running the co
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from isthmus.agent.approval.shell_quoting import with_text
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 ARGS = "{{args}}"
 
@@ -18,21 +18,21 @@ class TemplateError(IsthmusError):
     """Failure to parse a prompt: a placeholder without its closing brace."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Literal:
     """Literal text; ``{{args}}`` in it is replaced by the arguments."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Shell:
     """Placeholder ``!{command}`` for the output of a shell command, in which ``{{args}}`` is quoted for the shell."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileReference:
     """Placeholder ``@{path}`` for the content of a file of the workspace, or the listing of a folder."""
 
@@ -42,7 +42,7 @@ class FileReference:
 Segment: TypeAlias = Literal | Shell | FileReference
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Template:
     """A parsed prompt."""
 

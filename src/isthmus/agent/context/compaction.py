@@ -9,7 +9,6 @@ when to compact, see ``isthmus.agent.context.keeper`` and the command ``/compres
 import json
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from isthmus.agent.context.size import estimate_tokens, message_tokens
@@ -34,6 +33,7 @@ from isthmus.models.base import (
     ToolRequest,
     text_of,
 )
+from isthmus.record import record
 
 KEPT_SHARE = 0.3
 """Maximum share of the conversation's tokens that stays as it is."""
@@ -78,7 +78,7 @@ class NotCompactedError(IsthmusError):
     """Compaction that left the conversation unchanged; the text gives the user the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompactionPlan:
     """Plan to summarise the first ``cut`` messages and keep the others. Sizes are estimates in tokens."""
 

@@ -5,10 +5,11 @@ back. Not here: when to prune, see :mod:`isthmus.agent.context.keeper`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.agent.context.size import message_tokens
 from isthmus.models.base import Message, ModelToolResult, Part
+from isthmus.record import record
 
 KEPT_SHARE = 0.35
 """Share of the room for the newest messages, whose results stay."""
@@ -21,7 +22,7 @@ NOTE = "[Isthmus removed this old result"
 """Beginning of the note in place of a result."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PruningPlan:
     """Plan to prune the results in the first ``count`` messages, which frees about ``freed_tokens``."""
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, assert_never
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.shell_command import analyse
+from isthmus.record import record
 from isthmus.settings.claude_names import CLAUDE_NAMES
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
@@ -41,7 +42,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_|, -]+")
 _CONDITION = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedCall:
     """A tool call as hooks see it.
 
@@ -61,7 +62,7 @@ class HookedCall:
     own_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedPrompt:
     """A prompt as hooks see it; ``now`` is the time in ISO 8601."""
 
@@ -72,7 +73,7 @@ class HookedPrompt:
     now: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedSubagent:
     """A subagent as hooks see it: the id of its task, and the name of its definition."""
 
@@ -80,7 +81,7 @@ class HookedSubagent:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedResult:
     """Result of a call: the text for the model, what the user sees, and the error's message or None."""
 

@@ -7,7 +7,7 @@ that it is neither shown nor stored, and none of its calls can run, if they refu
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from isthmus.agent.hooks.dialects import HookedPrompt, moment_input_for
@@ -44,10 +44,11 @@ from isthmus.models.base import (
     requests_of,
     text_of,
 )
+from isthmus.record import record
 from isthmus.settings.hooks import Hook, HookEvent
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookedSession:
     """The session whose model has hooks.
 

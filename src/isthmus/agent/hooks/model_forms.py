@@ -5,7 +5,7 @@ Its source is ``packages/core/src/hooks/hookTranslator.ts`` of Gemini CLI.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +13,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.base import Finish, Message, ModelRequest, Sampling, Text, Usage, text_of
 from isthmus.models.message import ROLES
+from isthmus.record import record
 
 _ROLES = MappingProxyType({"user": "user", "model": "assistant"})
 _FINISH: Mapping[Finish, str] = MappingProxyType(
@@ -30,7 +31,7 @@ class UnusableFormError(ValueError):
     """A hook returned something that cannot be carried out; the text says what was expected and what came."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamedRequest:
     """A request, with the name of the model that is to answer it."""
 

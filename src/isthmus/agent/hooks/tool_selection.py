@@ -1,18 +1,19 @@
 """The tools that hooks leave to a request (``toolConfig`` of Gemini CLI's BeforeToolSelection). Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from isthmus.agent.hooks.model_forms import names_of
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_text
 from isthmus.models.base import Message, ModelRequest, ToolChoice, ToolRequest
+from isthmus.record import record
 
 ToolNames = Callable[[str], Sequence[frozenset[str]]]
 """Returns the names of a tool as hooks know it: each set that is allowed as a whole allows the tool."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSelection:
     """Tools that the model may call; ``names`` None is all of them."""
 

@@ -5,11 +5,12 @@ A hook can only refuse, ask, hide a result or add text for the model: its `allow
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, assert_never
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object, is_object
+from isthmus.record import record
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.visible import with_ellipsis
 
@@ -21,7 +22,7 @@ MAXIMUM_REASON_CHARACTERS = 20_000
 """Maximum length of a text for the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookOutcome:
     """End of a hook's program.
 
@@ -35,7 +36,7 @@ class HookOutcome:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """Common statement of hooks about a call.
 

@@ -4,9 +4,10 @@ Not here: finding the files, see :mod:`isthmus.agent.memory.reading`; reading th
 :mod:`isthmus.agent.memory.memory`.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from isthmus.record import record
 
 Stamp: TypeAlias = tuple[int, int, int, int] | None
 """Inode, size and both times (modified, changed) of a file or folder; None if it does not exist."""
@@ -21,7 +22,7 @@ def is_markdown(name: str) -> bool:
     return name.lower().endswith(MARKDOWN)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InstructionFile:
     """One file of instructions. ``shown`` is its displayed name; ``text`` includes its imports."""
 
@@ -31,7 +32,7 @@ class InstructionFile:
     imports: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instructions:
     """Content of the instruction files, most general first; ``problems`` explain what was left out or cut."""
 

@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.agent.memory.instructions import Instructions, Stamp, is_markdown, stamp_of
 from isthmus.agent.memory.reading import read_instructions
+from isthmus.record import record
 
 DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md", "CLAUDE.md")
 KEPT = 64
@@ -33,7 +33,7 @@ def own_file(home: Path, names: Sequence[str]) -> Path:
     return home / next(name for name in (*names, *DEFAULT_CONTEXT_FILES) if is_markdown(name))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reading:
     """Instructions, with the state of every file and folder on which they depend."""
 

@@ -8,12 +8,12 @@ it in a thread. Reading is done by the agent's own tools, whose rules decide.
 import re
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from isthmus.agent.references.syntax import REFERENCE_BEGIN, bare_text, unescaped
+from isthmus.record import record
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.workspace import OUTSIDE_WORKSPACE, Workspace
 
@@ -32,7 +32,7 @@ _QUOTED = re.compile(r'"([^"\n]{1,4096})"')
 _RANGE = re.compile(r"(?::|#L)(\d{1,9})(?:-L?(\d{1,9}))?$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkspaceReference:
     """A reference as ``typed``, with the tool and the arguments that read it."""
 

@@ -9,7 +9,8 @@ reference. If no server has the name, only the form with ``://`` counts: ``@para
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from isthmus.record import record
 
 REFERENCE_BEGIN = re.compile(r"(?<![\w\\@/.+-])@")
 """The sign with which a reference begins; inside a word it is part of an address or a path."""
@@ -20,7 +21,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 MAXIMUM_URI = 4_096
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reference:
     """A reference: its text ``typed``, at ``start``. ``is_known`` is whether a server has this name.
 

@@ -6,12 +6,12 @@ others. Not here: the tool that gives a skill to the model.
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from isthmus.agent.skills.skill_file import InstalledSkill, read_skill
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 
 FILE = "SKILL.md"
 USERS_FOLDERS = (".claude/skills", ".gemini/skills", ".agents/skills")
@@ -24,7 +24,7 @@ MAXIMUM_FILES = 100
 """Maximum number of further files of a skill that are listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundSkills:
     """The skills of a session by name, and reports about those that are not used."""
 

@@ -5,10 +5,10 @@ a skill permissions, such as ``allowed-tools``, count for nothing here.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.agent.front_matter import split_front_matter, text_of
+from isthmus.record import record
 
 MAXIMUM_NAME = 64
 """Maximum length of a name in characters."""
@@ -17,7 +17,7 @@ MAXIMUM_DESCRIPTION = 1_024
 _NAME = re.compile(r"[\w][\w.-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InstalledSkill:
     """Instructions for one kind of work. ``folder`` (absolute) holds its ``SKILL.md`` and the files it refers to.
 

@@ -2,12 +2,12 @@
 
 import uuid
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 _NAMESPACE = uuid.UUID("6f7d0c6e-2f0b-4c8e-9d5a-6a1b8c1e5a77")
 
@@ -21,7 +21,7 @@ class ChildTaskError(IsthmusError):
     """The task of a subagent cannot begin or go on."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewSubagent:
     """The subagent of a new task, and its prompt. The fields are those of :class:`isthmus.events.SubagentBegun`.
 

@@ -5,10 +5,10 @@ session has that begins it: it works with the session's tools or fewer, in the s
 """
 
 import re
-from dataclasses import dataclass
 from typing import Any, cast
 
 from isthmus.agent.front_matter import split_front_matter, text_of
+from isthmus.record import record
 
 MAXIMUM_NAME = 64
 """Maximum length of a name in characters."""
@@ -29,7 +29,7 @@ _USED = frozenset(
 _PLAN = "plan"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SubagentDefinition:
     """A subagent by its ``name``.
 

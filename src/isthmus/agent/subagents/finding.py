@@ -6,7 +6,6 @@ the others. Not here: the tool that begins a subagent.
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 from isthmus.agent.subagents.definition import SubagentDefinition, read_definition
 from isthmus.files.atomic import read_regular
+from isthmus.record import record
 from isthmus.tools.tool_set import ToolScope
 
 FOLDERS = (".claude/agents", ".gemini/agents")
@@ -26,7 +26,7 @@ MAXIMUM_BYTES = 256 * 1024
 _BUILT_IN_FOLDER = Path(__file__).with_name("builtin")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FoundSubagents:
     """The subagents of a session, by name, and reports about files that are not used."""
 

@@ -8,8 +8,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from isthmus.record import record
 
 _SATURATION = 1.2
 """BM25's k1: the lower it is, the less a repeated word adds to the score."""
@@ -28,7 +29,7 @@ _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchedTool:
     """A searchable tool, with its name for the model and its server's name."""
 

@@ -8,13 +8,14 @@ called by name before it was loaded runs, and is loaded from then on. Not here: 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
 from isthmus.agent.context.size import tool_tokens
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
+from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import single_line
 from isthmus.tools.base import Tool
@@ -39,7 +40,7 @@ class SearchMode(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SearchOptions:
     """Options of loading schemas on demand; ``share`` of the model's context window is above 0, at most 1."""
 

@@ -6,11 +6,11 @@ first ones, which do not know ``type``.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from isthmus.app.setup import BadInputError
+from isthmus.record import record
 
 LONGEST_NAME = 64
 STDIO = "stdio"
@@ -21,7 +21,7 @@ _URL = re.compile(r"https?://", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewServer:
     """The arguments as given; ``timeout`` is in milliseconds."""
 

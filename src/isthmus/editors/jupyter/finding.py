@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -21,11 +20,12 @@ from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 from isthmus.ide.processes import process_is_alive
 from isthmus.network.loopback import is_loopback
+from isthmus.record import record
 
 MAXIMUM_FILE_BYTES: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelAddress:
     """Absolute path of a kernel's connection file."""
 

@@ -16,6 +16,7 @@ from uuid import uuid4
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionOutput, ExecutionText
+from isthmus.record import record
 from isthmus.text.visible import without_control_characters
 
 PROTOCOL_VERSION: Final = "5.3"
@@ -85,7 +86,7 @@ class KernelDiedError(EditorError):
     """The kernel ended or was restarted, before or while it ran the code."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputLimits:
     """Limits of the output of one execution; what is left out is counted."""
 

@@ -5,7 +5,7 @@ requests do not count as activity, so that a server that is set to end when it i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object
 from isthmus.ide.editor import EditorError, EditorGoneError
+from isthmus.record import record
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,7 +24,7 @@ EXTENSION: Final = "isthmus.editors.jupyter_extension"
 """Module of our extension in the server (docs/how-to/jupyter.md)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerAddress:
     """Address of a server. ``url`` ends with a slash; ``root`` is the absolute path of the folder that it serves.
 
@@ -36,7 +37,7 @@ class ServerAddress:
     pid: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JupyterSession:
     """An open document and its kernel. ``path`` is relative to the server's root, with slashes; times are Unix time."""
 

@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -46,6 +45,7 @@ from isthmus.ide.editor import (
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.record import record
 from isthmus.rpc.messages import Notification, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 
@@ -70,7 +70,7 @@ _WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it t
 _GONE: Final = "Neovim has quit, or the connection to it is lost"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NeovimLimits:
     """Limits of one attached Neovim, which does not answer while it waits at a prompt."""
 

@@ -4,17 +4,17 @@ Line ends that the buffer's format does not cover (a lone CR in a file of LF, mi
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from isthmus.encoding.codec import from_json
 from isthmus.errors import DecodeError
+from isthmus.record import record
 
 BYTE_ORDER_MARK = "\ufeff"
 _LINE_ENDS = {"unix": "\n", "dos": "\r\n", "mac": "\r"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BufferText:
     """Lines of a buffer, at least one, and Neovim's options of these names."""
 

@@ -9,13 +9,13 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import EditorError
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import LspFraming, frame
 from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
@@ -28,7 +28,7 @@ _NO_PIPES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class PipeLimits:
     """Limits of a connection over two pipes."""
 

@@ -1,11 +1,10 @@
 """Limits of one attached plugin: its messages, and how long it may take for each answer."""
 
-from dataclasses import dataclass
-
 from isthmus.editors.plugin.connection import PipeLimits
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class PluginLimits(PipeLimits):
     """Limits of one attached plugin."""
 

@@ -1,11 +1,11 @@
 """Decoding of LSP's diagnostics, pushed or pulled, into those of the Editor port. Positions stay in their encoding."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from isthmus.editors.plugin.lsp_shapes import LspRange, a_list, a_text, an_object, decode_path, decode_range, decoded
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.editor import Diagnostic, Severity
+from isthmus.record import record
 
 MAXIMUM_FILES: Final = 2000
 MAXIMUM_DIAGNOSTICS: Final = 1000
@@ -13,7 +13,7 @@ MAXIMUM_DIAGNOSTICS: Final = 1000
 _SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORMATION, 4: Severity.HINT}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Diagnostic:
     range: LspRange
     message: str

@@ -4,7 +4,6 @@ Functions that decode raise :class:`~isthmus.errors.DecodeError` with the name o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from isthmus.encoding.codec import JsonObject, camel, from_json
@@ -12,11 +11,12 @@ from isthmus.errors import DecodeError
 from isthmus.ide.editor import Position, Range
 from isthmus.ide.file_uri import path_of_uri
 from isthmus.ide.positions import ordered
+from isthmus.record import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LspPosition:
     """A 0-based position; ``character`` counts in the encoding that was agreed on."""
 
@@ -24,7 +24,7 @@ class LspPosition:
     character: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LspRange:
     """A range without its ``end``."""
 

@@ -5,17 +5,18 @@ is unknown. Positions in such a file are not converted.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from isthmus.ide.editor import Diagnostic, OpenFile, Position, Range, Selection
 from isthmus.ide.positions import from_encoding, line_at, to_encoding
+from isthmus.record import record
 from isthmus.text.offsets import OffsetEncoding
 
 TextOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recoder:
     """Converts between the port's UTF-16 and ``encoding``."""
 

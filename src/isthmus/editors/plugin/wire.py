@@ -8,7 +8,7 @@ import binascii
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, cast
 
 from isthmus.editors.plugin.lsp_diagnostics import MAXIMUM_FILES
@@ -36,6 +36,7 @@ from isthmus.ide.editor import (
 from isthmus.ide.file_uri import file_uri
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.record import record
 from isthmus.text.offsets import OffsetEncoding
 from isthmus.text.text_file import with_newlines_of
 
@@ -47,7 +48,7 @@ _MARK: Final = "\ufeff"
 _NO_REASON: Final = "its plugin cannot do it"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attached:
     """The editor of a plugin that has initialized, and what was agreed on. ``pid`` None: the plugin did not name it."""
 
@@ -63,26 +64,26 @@ class Attached:
     tools: tuple[ToolDefinition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _EditorInfo:
     name: str
     display_name: str | None = None
     process_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Folder:
     uri: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Tool:
     name: str
     description: str = ""
     input_schema: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Initialize:
     editor_info: _EditorInfo
     capabilities: JsonObject
@@ -94,7 +95,7 @@ class _Initialize:
     tools: tuple[_Tool, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _OpenFile:
     uri: str
     is_active: bool = False
@@ -107,13 +108,13 @@ class _OpenFile:
     line_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Mention:
     uri: str
     range: LspRange | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Output:
     type: str
     text: str = ""
@@ -121,23 +122,23 @@ class _Output:
     mime_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Execution:
     outputs: tuple[_Output, ...] = ()
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Called:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _DiffText:
     text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _DiffDecision:
     id: str
     text: str | None = None

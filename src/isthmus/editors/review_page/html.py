@@ -4,7 +4,6 @@ Pure: data in, HTML out. :mod:`isthmus.editors.review_page.page` decides which r
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib import resources
@@ -14,6 +13,7 @@ from typing import Final
 from isthmus.editors.review_page.pending_reviews import PageQuestion, ReviewView
 from isthmus.notebooks.changes import Change, ChangeKind, NotebookChanges
 from isthmus.notebooks.view import heading, remarks
+from isthmus.record import record
 from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.visible import visible
 
@@ -32,7 +32,7 @@ class Html(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageForm:
     """Base path of a visit's forms, and the secret that only our own pages know."""
 

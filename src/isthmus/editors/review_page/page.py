@@ -10,7 +10,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -22,6 +22,7 @@ from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in
 from isthmus.listeners.gate import find_foreign, same_secret
 from isthmus.notebooks.changes import NotebookChanges
 from isthmus.notebooks.view import changes_between
+from isthmus.record import record
 
 READING_SECONDS: Final = 1.0
 """Minimum time in seconds between a change of the questions and a yes: an earlier click was meant for another one."""
@@ -35,7 +36,7 @@ COOKIE: Final = "isthmus-review"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageRequest:
     """An HTTP request. Names of headers are lowercase; the values of a repeated header are joined by a comma."""
 
@@ -45,7 +46,7 @@ class PageRequest:
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageResponse:
     """An HTTP response."""
 
@@ -54,7 +55,7 @@ class PageResponse:
     headers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Visit:
     id: str
     cookie: str

@@ -5,17 +5,17 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
 from isthmus.ide.editor import Consent, DiffAccepted, DiffEdited, DiffRejected, EditorEvent
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.record import record
 
 MAXIMUM_MESSAGES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReviewView:
     """An open review; ``text`` is the proposal with the user's edits so far."""
 
@@ -23,7 +23,7 @@ class ReviewView:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PageQuestion:
     """An open question; ``answer`` is set once."""
 

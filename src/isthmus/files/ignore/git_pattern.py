@@ -8,12 +8,12 @@ proportional to the length of the name for any pattern.
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 from isthmus.errors import IsthmusError
 from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
+from isthmus.record import record
 
 MAXIMUM_LENGTH = 1_000
 """Maximum length in bytes of a pattern with wildcards; a name in a path has at most 255."""
@@ -49,7 +49,7 @@ class TooComplexPattern(IsthmusError):
     """A pattern that is too long or has too many wildcards."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GitPattern:
     """A compiled line. A line with a slash matches paths, by ``matches_path``; any other line matches names.
 
@@ -213,7 +213,7 @@ def _parts(tokens: Iterable[_Token]) -> list[NameMatcher | Gap]:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Piece:
     """The part between two asterisks. ``regex`` is None if it is the literal ``text``."""
 

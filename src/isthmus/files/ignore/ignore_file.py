@@ -8,7 +8,6 @@ prevent slow matching: the part of a file or a scope above its limit has no effe
 import logging
 import os
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +22,7 @@ from isthmus.files.ignore.git_pattern import (
     as_bytes,
     compile_line,
 )
+from isthmus.record import record
 from isthmus.text.visible import printable
 
 _log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ def _cached(answers: dict[str, _Answer], key: str, find: Callable[[], _Answer]) 
     return answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IgnoreScope:
     """The rules of one kind that apply in a folder: the ignore files with their folders, deepest first.
 

@@ -6,14 +6,15 @@ patterns, see :mod:`isthmus.files.ignore.git_pattern` and :mod:`isthmus.tools.gl
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from isthmus.record import record
 
 NameMatcher: TypeAlias = Callable[[str], object]
 """Returns a true value if a whole name matches."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """Gap of at least `minimum` names."""
 

@@ -8,7 +8,6 @@ exist; the server side of the wire is in :mod:`wire`.
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias, cast
 
@@ -19,6 +18,7 @@ from isthmus.ide.editor import Diagnostic, FileMentioned, Position, Range, Sever
 from isthmus.ide.file_uri import file_uri, path_of_uri
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.ide.reviews.review import Accepted, Rejected
+from isthmus.record import record
 from isthmus.rpc.messages import Notification
 
 SELECTION_CHANGED = "selection_changed"
@@ -28,7 +28,7 @@ _PATH_NAMES: Final = ("filePath", "file_path", "path")
 _MAXIMUM_DIAGNOSTICS: Final = 5000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PositionBase:
     """Dialect of a server. ``first`` is the number of the first line and column in its notifications.
 
@@ -48,7 +48,7 @@ def dialect_of(server_name: str) -> PositionBase:
 # The meaning of a notification. A closed union: match with assert_never.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReportedSelection:
     """The user's position in a file. ``text`` is the selected text, empty for none; ``range`` is None if not sent."""
 
@@ -57,7 +57,7 @@ class ReportedSelection:
     range: Range | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownNotification:
     """A notification to ignore; ``reason`` is set if it is malformed."""
 
@@ -197,7 +197,7 @@ def failure_of(outcome: ToolOutcome) -> str | None:
     return text if text.lower().startswith(("error", "failed")) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tab:
     """An open tab. Fields that the server does not report are None; ``selection`` is the range, if any."""
 

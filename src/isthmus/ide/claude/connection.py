@@ -10,7 +10,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -26,6 +26,7 @@ from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.listeners.logs import quiet_log
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.pending import PendingRequests
 from isthmus.rpc.wire_log import WireLog
@@ -50,7 +51,7 @@ class CallFailedError(IdeError):
         super().__init__(text)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaudeEndpoint:
     """Address of a server; without ``token``, the header is left out."""
 

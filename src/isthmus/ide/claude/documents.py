@@ -6,7 +6,6 @@ A client may access open files that are not hidden from agents, and other files 
 
 import asyncio
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.files.atomic import read_regular, require_regular
@@ -14,6 +13,7 @@ from isthmus.ide.claude.wire import language_id
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, OpenFile
 from isthmus.ide.workspace_files import is_inside
+from isthmus.record import record
 from isthmus.text.text_file import BinaryContentError, decode_text
 
 MAXIMUM_FILE_BYTES = 64 * 1024 * 1024
@@ -53,7 +53,7 @@ async def find_open(companion: Companion, path: str) -> OpenFile | None:
     return same_file(await companion.open_files(), path)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DocumentSummary:
     """Language and number of lines of a document."""
 

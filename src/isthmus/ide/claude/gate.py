@@ -5,15 +5,15 @@ about the token are those of claudecode.nvim.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from isthmus.listeners.gate import Fault, find_fault
 from isthmus.network.loopback import host_headers
+from isthmus.record import record
 
 AUTHORIZATION = "x-claude-code-ide-authorization"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpgradeRefusal:
     """Refusal of an upgrade, with the HTTP ``status`` and ``text`` of the response."""
 

@@ -7,7 +7,6 @@ absent. The companion's notifications are in :mod:`notifications`; each tool has
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,6 +18,7 @@ from isthmus.ide.editor import Diagnostic, Severity
 from isthmus.ide.file_uri import file_uri, is_file_name, path_of_uri
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_ALL_DIFF_TABS, CLOSE_TAB, GET_DIAGNOSTICS, OPEN_DIFF
+from isthmus.record import record
 
 CALLED_BY_CLI: Final = frozenset({OPEN_DIFF, CLOSE_TAB, CLOSE_ALL_DIFF_TABS, GET_DIAGNOSTICS})
 """Tools that real CLIs call: unknown arguments, which newer CLIs may add, are ignored. Elsewhere they are errors."""
@@ -55,7 +55,7 @@ def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterabl
     }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arguments:
     """Checked arguments of one call. Arguments with the value null are absent."""
 

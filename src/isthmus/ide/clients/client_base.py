@@ -6,7 +6,6 @@ Protocols and connections are in the ``peer`` module of each protocol.
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,11 +13,12 @@ from typing_extensions import override
 
 from isthmus.ide.clients.ide_client import IdeClient, NotOfferedError
 from isthmus.ide.editor import CodeExecution, Diagnostic, FileMentioned, Range
+from isthmus.record import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deadlines:
     """Deadlines in seconds.
 

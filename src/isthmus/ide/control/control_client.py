@@ -8,7 +8,6 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from isthmus.errors import DecodeError, IsthmusError
 from isthmus.files.locations import runtime_directory
 from isthmus.ide.control.control import MAXIMUM_LINE_BYTES, remove_leftover
 from isthmus.ide.processes import process_is_alive
+from isthmus.record import record
 
 ANSWER_SECONDS = 30.0
 
@@ -29,7 +29,7 @@ class RefusedError(IsthmusError):
     """A command that the companion refused; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunningCompanion:
     """Contents of a companion's control file. ``port`` is the port of the server for Gemini CLI, if it runs.
 

@@ -13,11 +13,11 @@ import struct
 import sys
 from collections.abc import Container, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.network.loopback import ADDRESS
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from psutil import Process
@@ -127,7 +127,7 @@ def _mark_of(pid: int) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Job:
     """Job of a process in its terminal; ``foreground`` is the group in the foreground, None if not reported."""
 

@@ -6,11 +6,12 @@ answers change nothing. No answer in time is a no. Reviews of edits are in :mod:
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias, assert_never
 
 from isthmus.errors import IsthmusError
 from isthmus.ide.editor import Consent
+from isthmus.record import record
 
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
@@ -22,24 +23,24 @@ class TooManyQuestionsError(IsthmusError):
     """Too many questions are waiting; the text can be sent to the client."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unanswered:
     """Waiting for an answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """Answered by the user with yes or no; closing the question is a no."""
 
     consent: Consent
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cancelled:
     """Withdrawn, because the client no longer needs an answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimedOut:
     """Expired without an answer."""
 
@@ -47,7 +48,7 @@ class TimedOut:
 QuestionState: TypeAlias = Unanswered | Answered | Cancelled | TimedOut
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientQuestion:
     """A client's request for permission.
 

@@ -6,7 +6,7 @@ it has diagnostics; our own companion adds to it the features that only the Gemi
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
@@ -14,9 +14,10 @@ from isthmus.ide.discovery.protocols import BY_PREFERENCE, IDE_PROTOCOLS
 from isthmus.ide.discovery_file import RejectedFile, port_number
 from isthmus.ide.ide_protocol import FoundIde, IdeProtocol
 from isthmus.ide.processes import process_ancestors
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidates:
     """IDEs of a workspace by protocol, best first; the protocols are in the order in which to try them.
 

@@ -5,7 +5,7 @@ with the reason, the choice of each CLI, and problems of this terminal. The call
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from isthmus.ide.cli_choice import START_ADVICE, Announcement, CliChoice, Here, 
 from isthmus.ide.discovery.connecting import Candidates
 from isthmus.ide.discovery.protocols import AGENT_CLIS
 from isthmus.ide.discovery_file import mismatch, port_number
+from isthmus.record import record
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 
@@ -26,7 +27,7 @@ class State(StrEnum):
     UNUSABLE = "unusable"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """Diagnosis of one discovery file. ``reasons`` explain why it is stale or unusable, or a problem of a usable one.
 
@@ -41,7 +42,7 @@ class Finding:
     is_sweepable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompanionAnnouncement:
     """Announcement of a running companion, from its control file.
 
@@ -56,7 +57,7 @@ class CompanionAnnouncement:
     suspension: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Examination:
     """Result of the diagnosis. ``hazards`` are sentences about problems of this terminal."""
 

@@ -6,18 +6,18 @@ Code reads before all others.
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from isthmus.files.locations import make_private_directory, write_private
 from isthmus.ide.cli_settings import AUTOMATIC_MODES, Settings, home_folder, last_value, read_all, read_settings
 from isthmus.ide.gemini.qwen_lock import qwen_directory
+from isthmus.record import record
 
 IDE_MODE_IS_OFF = "its IDE mode is off"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Cli:
     """Paths and keys of the settings of Gemini CLI or its descendant.
 

@@ -5,7 +5,6 @@ a separate message for a closed view. All forms are accepted. The companion's si
 """
 
 import json
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from isthmus.encoding.codec import JsonObject
@@ -14,6 +13,7 @@ from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
 from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
 from isthmus.ide.mcp.mcp_client import ToolOutcome
+from isthmus.record import record
 from isthmus.rpc.messages import Notification
 
 DIFF_CLOSED = "ide/diffClosed"
@@ -23,14 +23,14 @@ DIFF_CLOSED = "ide/diffClosed"
 # The meaning of a notification. A closed union: match with assert_never.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContextUpdated:
     """The user's focus changed; ``context`` is normalised."""
 
     context: IdeContext
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReviewAccepted:
     """The user accepted; ``content`` is None if the companion sent none, so that the proposal applies."""
 
@@ -38,14 +38,14 @@ class ReviewAccepted:
     content: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReviewRejected:
     """The user rejected, or closed the view."""
 
     file_path: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnknownNotification:
     """A notification to ignore; ``reason`` is set if it is malformed."""
 

@@ -5,18 +5,18 @@ it has one.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.listeners.gate import Fault, bearer_token, find_fault
 from isthmus.network.loopback import host_headers
+from isthmus.record import record
 
 ENDPOINT = "/mcp"
 METHODS = ("GET", "POST", "DELETE")
 MAXIMUM_BODY_BYTES = 10 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpRefusal:
     """Refusal of a request, with the HTTP ``status`` and a JSON ``body``."""
 
@@ -25,7 +25,7 @@ class HttpRefusal:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Head:
     """Head of an admitted request. Header values are None if absent."""
 

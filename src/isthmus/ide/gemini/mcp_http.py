@@ -9,7 +9,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
@@ -22,6 +21,7 @@ from isthmus.ide.ide_protocol import RemoteEndpoint
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.network.checked_transport import CheckedTransport
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.wire_log import WireLog
 
@@ -59,7 +59,7 @@ class StreamEnd(Enum):
     NOT_OFFERED = "the server has no stream of notifications"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeminiEndpoint:
     """Address of a server; ``token`` is None if the server does not require one."""
 

@@ -4,12 +4,13 @@ A proposal is shown to the user again. A decision that may not have arrived is s
 this or a later event: no decision is lost, and the user is not asked twice.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from isthmus.encoding.codec import JsonObject, from_json, to_json
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proposal:
     """Proposed whole text of a file, not yet decided."""
 
@@ -17,7 +18,7 @@ class Proposal:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PendingDecision:
     """An encoded ``ide/diffAccepted`` or ``ide/diffRejected``, with its event id in its original run."""
 
@@ -26,7 +27,7 @@ class PendingDecision:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Kept:
     """Stored form of :class:`UnsettledProposals`."""
 
@@ -34,7 +35,7 @@ class _Kept:
     decisions: tuple[PendingDecision, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnsettledProposals:
     """Undecided proposals, and decisions that may not have arrived, of one session by file."""
 

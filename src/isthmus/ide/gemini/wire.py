@@ -5,7 +5,6 @@ Where the document and the real clients differ, both are supported: see :func:`c
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import assert_never
 
@@ -16,6 +15,7 @@ from isthmus.ide.gemini.discovery import GEMINI_CLI, QWEN_CODE
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ClientInfo, ToolDefinition
 from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Open, Rejected
+from isthmus.record import record
 from isthmus.rpc.messages import JsonMessage, notification
 
 CONTEXT_UPDATE = "ide/contextUpdate"
@@ -63,7 +63,7 @@ class ArgumentError(ValueError):
     """Invalid arguments of a tool call; the text states what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpenDiffRequest:
     """Arguments of openDiff."""
 
@@ -71,7 +71,7 @@ class OpenDiffRequest:
     new_content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CloseDiffRequest:
     """Arguments of closeDiff."""
 
@@ -135,7 +135,7 @@ def final_content(review: DiffReview) -> str | None:
             assert_never(review.state)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DecisionMessage:
     """Message to the client about a decision, with a warning to the user if it differs from the decision."""
 

@@ -6,7 +6,7 @@ they are relative to the cell, which the message names.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, cast
 
 from isthmus.encoding.codec import from_json
@@ -14,6 +14,7 @@ from isthmus.errors import DecodeError
 from isthmus.ide.editor import Diagnostic, Position, Severity
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, ordered
 from isthmus.notebooks.notebook import NotebookError, parse
+from isthmus.record import record
 from isthmus.text.offsets import OffsetEncoding
 
 MAXIMUM_DIAGNOSTICS: Final = 1000
@@ -22,7 +23,7 @@ _ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "F821"})
 """Codes that ruff's own language server reports as errors."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linter:
     """A linter. The paths of files are appended to ``command``; ``decode`` takes its output and the texts by path.
 
@@ -36,13 +37,13 @@ class Linter:
     suffixes: tuple[str, ...] = (".py", ".pyi")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RuffPlace:
     row: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RuffItem:
     filename: str
     message: str
@@ -52,19 +53,19 @@ class _RuffItem:
     cell: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _PyrightPlace:
     line: int = 0
     character: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _PyrightRange:
     start: _PyrightPlace = field(default_factory=_PyrightPlace)
     end: _PyrightPlace = field(default_factory=_PyrightPlace)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _PyrightItem:
     file: str
     severity: str
@@ -73,7 +74,7 @@ class _PyrightItem:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _PyrightReport:
     general_diagnostics: tuple[_PyrightItem, ...]
 

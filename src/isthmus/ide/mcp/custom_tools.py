@@ -36,6 +36,7 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_content import ToolContent
 from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
+from isthmus.record import record
 from isthmus.runtime.threads import in_thread
 from isthmus.text.visible import with_ellipsis
 
@@ -60,7 +61,7 @@ class _EndedError(Exception):
     """A call of ``sys.exit`` in a tool, which must not end the companion."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Image:
     """Image as the result of a tool, or in a list of results; ``data`` is the file's bytes."""
 

@@ -14,6 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, is_object
 from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.ide.mcp.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 
 CLIENT_NAME = "isthmus"
@@ -27,7 +28,7 @@ _RULES = rpc.Rules(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolOutcome:
     """Result of a tool: the text of its first text block, if any, and all content blocks."""
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, assert_never, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import JsonError, decode_any_text
+from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.text.visible import visible_line
 
@@ -23,7 +24,7 @@ MAXIMUM_CALLS = 256
 """Maximum number of concurrent calls of one client."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolDefinition:
     """Entry of ``tools/list``; ``input_schema`` is a JSON Schema of type object.
 
@@ -36,7 +37,7 @@ class ToolDefinition:
     is_listed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallToolResult:
     """Result of ``tools/call``: content blocks of MCP, which describe a failure if ``is_error``."""
 
@@ -54,7 +55,7 @@ class CallToolResult:
         return CallToolResult(({"type": "text", "text": text},), is_error=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientInfo:
     """Client that sent initialize, with the negotiated protocol version."""
 
@@ -71,7 +72,7 @@ class ClientInfo:
 # Outcome of one message. A closed union: match with assert_never.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reply:
     """Send this response. If ``malformed``, the message was not a valid request; HTTP answers with status 400."""
 
@@ -79,7 +80,7 @@ class Reply:
     malformed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallTool:
     """Run this tool and pass its result to :meth:`McpPeer.finish`.
 
@@ -92,14 +93,14 @@ class CallTool:
     progress_token: rpc.RequestId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CancelCall:
     """Stop this call, which the client cancelled; its result is not sent."""
 
     request_id: rpc.RequestId
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ignored:
     """Do nothing: the message requires no action."""
 

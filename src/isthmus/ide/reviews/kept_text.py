@@ -9,13 +9,13 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 from isthmus.files.atomic import write_atomic
 from isthmus.files.locations import make_private_directory
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.record import record
 from isthmus.text.visible import printable
 
 KEPT_FOLDER = "kept"
@@ -28,7 +28,7 @@ MAXIMUM_NAME_BYTES = 120
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeptText:
     """A kept text. ``file_path`` is the reviewed file, ``kept_at`` the path of the text, ``title`` the agent."""
 

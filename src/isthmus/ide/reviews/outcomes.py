@@ -3,16 +3,16 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from isthmus.ide.reviews.review import Accepted, DiffReview, Rejected
+from isthmus.record import record
 
 MAXIMUM_OUTCOMES: Final = 50
 """Maximum number of outcomes that are remembered; a further one replaces the oldest."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outcome:
     """End of a review or a question at a Unix time ``at`` in seconds, without its texts.
 

@@ -5,23 +5,25 @@ acceptance. The first answer wins, from any place; later answers change nothing.
 so that the next one is compared with the result of the previous one.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from isthmus.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Open:
     """Waiting for an answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accepted:
     """Accepted by the user; ``content`` is the final text, which may differ from the proposal and may be empty."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rejected:
     """Rejected by the user, or closed in the view.
 
@@ -31,7 +33,7 @@ class Rejected:
     instead: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closed:
     """Ended without the user's decision; ``content`` is the text in the view at that moment.
 
@@ -46,7 +48,7 @@ class Closed:
 ReviewState: TypeAlias = Open | Accepted | Rejected | Closed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DiffReview:
     """One proposed edit for a user to decide.
 

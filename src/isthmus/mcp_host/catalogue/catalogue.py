@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
@@ -16,6 +15,7 @@ from isthmus.mcp_host.catalogue.schema import (
 )
 from isthmus.mcp_host.catalogue.tool_names import REVIEW_TOOLS, is_included, tool_named
 from isthmus.mcp_host.results.result import clean
+from isthmus.record import record
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 MAXIMUM_DESCRIPTION = 10_000
@@ -30,7 +30,7 @@ SHOWN_NAMES = 10
 """Maximum number of names of tools in a message."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CatalogueTool:
     """A tool under the server's own name. The hints (read-only, idempotent, destructive) are the server's claims."""
 
@@ -50,7 +50,7 @@ class CatalogueTool:
     """The parameters as complete JSON Schema; None if it does not differ from `parameters` or is too large."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Catalogue:
     """The usable part of a listing. ``dropped`` contains messages about tools that cannot be used fully or at all."""
 

@@ -5,13 +5,13 @@ This form is cached from one start to the next. Pure. Not here: the choice of us
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from isthmus.record import record
 from isthmus.tools.server_contents import ServerPrompt, ServerResource
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListedTool:
     """A tool as the server lists it. ``input_schema`` is the server's JSON.
 
@@ -28,7 +28,7 @@ class ListedTool:
     output_schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listing:
     """Everything that a server lists.
 

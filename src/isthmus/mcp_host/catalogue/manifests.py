@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from isthmus.encoding.codec import from_json, to_json
@@ -25,6 +25,7 @@ from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
+from isthmus.record import record
 
 FORM = 1
 """Version of the file format; files of another version are ignored."""
@@ -37,7 +38,7 @@ _KEY_BYTES = 32
 _LOG = logging.getLogger("isthmus.mcp")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Manifest:
     """The listing of a server, and the way in which it was reached.
 
@@ -51,7 +52,7 @@ class Manifest:
     is_late: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _File:
     form: int
     manifest: Manifest

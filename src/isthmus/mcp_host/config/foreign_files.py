@@ -6,11 +6,11 @@ Only what says how to reach a server is taken over. Nothing that gives it rights
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 CLAUDE_DESKTOP, CLAUDE_CODE, VSCODE = FOREIGN_FORMS = ("claude-desktop", "claude-code", "vscode")
 """The programs whose files are read."""
@@ -27,7 +27,7 @@ class ForeignFileError(IsthmusError):
     """The file has another form than expected; the text says which one was."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForeignServer:
     """A server of such a file. ``name`` fits our rules; ``problem`` is the reason why it cannot be taken over.
 

@@ -4,11 +4,12 @@ Only the user's own settings may name a file with a key or a token: otherwise a 
 of the user's account to a server. Not here: logging in, see :mod:`isthmus.mcp_host.oauth`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
 from isthmus.mcp_host.config.entry_reader import Entry
+from isthmus.record import record
 
 ALGORITHMS = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 """Supported algorithms for signing a client's assertion."""
@@ -25,7 +26,7 @@ class GrantType(StrEnum):
     """A user's ID token is exchanged at the company's identity provider (cross-app access, SEP-990)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SecretText:
     """A secret in the settings (``value``) or in a ``file``."""
 
@@ -33,7 +34,7 @@ class SecretText:
     file: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IdentitySettings:
     """``oauth.identity``: the identity provider of the ID token. A missing address is discovered."""
 
@@ -44,7 +45,7 @@ class IdentitySettings:
     client_secret: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OAuthSettings:
     """The settings ``oauth`` of a server. Missing addresses, scopes and client ids are discovered or registered.
 

@@ -6,12 +6,13 @@ docker; options for these programs are refused, and so is every ``$``, which wou
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from isthmus.errors import IsthmusError
 from isthmus.network.loopback import is_loopback
+from isthmus.record import record
 
 MAXIMUM_WAYS = 20
 MAXIMUM_TEXT = 2_000
@@ -37,7 +38,7 @@ class MissingValueError(RegistryEntryError):
     """The user has to give a value."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RegistryServer:
     """A server of the registry. ``ways`` are its packages and its URLs, as in the registry's answer."""
 

@@ -5,19 +5,19 @@ Not here: the order among the other files, see :mod:`isthmus.mcp_host.config.wor
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.mcp_host.config.enablement import enablement_key
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
+from isthmus.record import record
 from isthmus.settings import settings_text
 
 OPTION = "--mcp-config"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunSource:
     """The servers of one ``--mcp-config``; ``path`` is its file, or the option itself for JSON."""
 
@@ -25,7 +25,7 @@ class RunSource:
     servers: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunServers:
     """``sources``: further servers, the last of a name counts. ``is_alone``: no other servers are used.
 

@@ -5,7 +5,7 @@ and their order, see :mod:`isthmus.mcp_host.config.workspace_config`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from isthmus.errors import DecodeError
 from isthmus.mcp_host.config.entry_reader import Entry, ServerConfigError
 from isthmus.mcp_host.config.oauth_settings import OAuthSettings, decode_oauth
+from isthmus.record import record
 from isthmus.sandbox.policy import WithSandbox, decode_policy
 
 
@@ -41,7 +42,7 @@ class Origin(Enum):
         return self in (Origin.PROJECT, Origin.MCP_JSON)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StdioEndpoint:
     """A program that speaks MCP on its standard streams. ``env`` is added to the minimal environment."""
 
@@ -65,7 +66,7 @@ class HttpKind(Enum):
     """Streamable HTTP is tried once, then SSE."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpEndpoint:
     """A URL at which a server speaks MCP; ``headers`` are sent with every request."""
 
@@ -95,7 +96,7 @@ DISCOVERED, GOOGLE_CREDENTIALS, IMPERSONATION = AUTH_PROVIDERS = (
 with these credentials."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerConfig:
     """The configuration of one server.
 
@@ -140,7 +141,7 @@ class ServerConfig:
         return self.timeout or 600.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigContext:
     """The context of a configuration: its origin and file, the workspace, and the variables."""
 

@@ -7,20 +7,21 @@ administrator's file has an error, no server is used, because it may have forbid
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
 from isthmus.mcp_host.config.enablement import enablement_key
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
+from isthmus.record import record
 from isthmus.text.wildcards import matches_wildcard
 
 _HOST = re.compile(r"[^/?#]*")
 _COMMAND_KEYS = ("command", "args", "env", "cwd", "httpUrl", "url", "type")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleFile:
     """A settings file and its values; ``is_of_system``: the administrator wrote it."""
 
@@ -30,14 +31,14 @@ class RuleFile:
     is_of_system: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Names:
     key: str
     path: Path
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pattern:
     """One entry of ``isthmus.mcp.allowed`` or ``denied``; exactly one of the fields is set."""
 
@@ -56,7 +57,7 @@ class _Pattern:
         return self.name is not None and enablement_key(self.name) == enablement_key(config.name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Patterns:
     key: str
     path: Path
@@ -72,7 +73,7 @@ class _Patterns:
         return any(one.fits(config) for one in exact or self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerRules:
     """The rules of a folder's settings files. ``closed`` is the reason why no server is used, or None."""
 

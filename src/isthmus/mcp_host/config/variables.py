@@ -6,7 +6,9 @@ unset variables, see :mod:`isthmus.mcp_host.config.server_config`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from isthmus.record import record
 
 _REFERENCE = re.compile(
     r"\$(?:\{(?P<braced>[A-Za-z_]\w*+)(?::-(?P<default>[^}]*+))?\}|(?P<plain>[A-Za-z_]\w*+))", re.ASCII
@@ -14,7 +16,7 @@ _REFERENCE = re.compile(
 _PLAIN = re.compile(r"\$(?P<plain>[A-Za-z_]\w*+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expanded:
     """A text with its variables expanded. Unset variables are replaced by an empty text and listed in ``unset``.
 

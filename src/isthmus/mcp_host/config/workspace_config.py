@@ -8,7 +8,6 @@ user can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -20,6 +19,7 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust
 from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config.server_rules import NO_SERVER_RULES, RuleFile, ServerRules, server_rules
+from isthmus.record import record
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
 from isthmus.settings.extensions import find_extensions
 from isthmus.settings.sources import insecure_system_file, read_values, system_defaults_path, system_settings_path
@@ -43,7 +43,7 @@ class UnusableCause(Enum):
     """The folder is not trusted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnusableServer:
     """A configured server that is not started. ``problem`` is the reason, with a remedy.
 
@@ -68,7 +68,7 @@ class UnusableServer:
 ConfiguredServer: TypeAlias = ServerConfig | UnusableServer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpConfiguration:
     """The servers in their order, and the problems of whole files.
 

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.catalogue.manifests import Manifests
@@ -47,7 +48,7 @@ class StartLimit:
         return leave
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpTimeouts:
     """Timeouts for MCP servers, in addition to those in each server's configuration."""
 
@@ -76,7 +77,7 @@ class McpTimeouts:
     """Maximum time for a program to end after its stdin is closed, and then after SIGTERM."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConnectionContext:
     """The context of a connection. ``home`` is the home folder that holds the logins; None if there are no logins.
 

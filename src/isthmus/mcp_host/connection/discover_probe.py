@@ -7,7 +7,6 @@ way to connect that is tried next, see :mod:`isthmus.mcp_host.connection.transpo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from isthmus.mcp_host.diagnosis.failures import REFUSING_CODES
+from isthmus.record import record
 
 METHOD = "server/discover"
 ID = "isthmus-discover"
@@ -40,7 +40,7 @@ class DiscoverOutcome(Enum):
     """The server listed its revisions, and none of them has a handshake."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FirstAnswer:
     """The server's answer to the question. ``discovered`` is its description of itself, as JSON of MCP, if any."""
 

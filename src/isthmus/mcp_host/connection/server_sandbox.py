@@ -7,13 +7,13 @@ status and the log report this.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.files.locations import data_directory
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.record import record
 from isthmus.sandbox.confinement import Launch, describe_policy
 from isthmus.sandbox.finding import SandboxFinder
 from isthmus.sandbox.mounts import PrivatePlaces
@@ -23,7 +23,7 @@ from isthmus.sandbox.support import NoSandbox
 _LOG = logging.getLogger("isthmus.mcp")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerSandbox:
     """The sandbox of a server: it opens the workspace, and the places that `policy` allows."""
 

@@ -1,14 +1,15 @@
 """The ways to connect to an endpoint (transport, with or without a handshake), and the search for one that works."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind
 from isthmus.mcp_host.connection.errors import ConnectFailedError
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TransportChoice:
     """A way to connect to an endpoint. ``is_modern``: without a handshake, for a server that does not support one.
 

@@ -4,12 +4,12 @@ Pure. Not here: printing it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.trace import TraceEntry, TraceKind
+from isthmus.record import record
 from isthmus.tools.servers import ServerState
 
 _LASTING = ("subscriptions/listen",)
@@ -17,7 +17,7 @@ _LASTING = ("subscriptions/listen",)
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """A step of a connection. ``seconds`` is its duration; None if there was no answer."""
 
@@ -26,7 +26,7 @@ class Step:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SelfDescription:
     """A server's description of itself in the handshake."""
 

@@ -7,9 +7,10 @@ neither escapes nor cuts reveal them. :mod:`isthmus.mcp_host.transports.traced` 
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
+
+from isthmus.record import record
 
 MAXIMUM_ENTRIES = 500
 MAXIMUM_TEXT = 4_000
@@ -29,7 +30,7 @@ class TraceKind(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TraceEntry:
     """A message, or another event of a connection.
 

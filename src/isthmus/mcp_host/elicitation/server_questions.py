@@ -7,7 +7,6 @@ Each line of the server's text is marked as such, and long text is cut. Not here
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.forms.form import Form, quoted
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 from isthmus.mcp_host.elicitation.page_address import host_of
+from isthmus.record import record
 from isthmus.tools.user_question import UserQuestion
 
 ACCEPT = "accept"
@@ -35,7 +35,7 @@ _DECLINE = ConfirmationOption(DECLINE, "Decline", "The server is informed that y
 _CANCEL = ConfirmationOption(CANCEL, "Dismiss", "The server is informed that you did not answer")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplingPromptMessage:
     """A message of a server's prompt: its blocks as in MCP, and the text of the text blocks."""
 
@@ -50,7 +50,7 @@ class SamplingPromptMessage:
         return tuple(_kind(str(block.get("mimeType") or block.get("type"))) for block in blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplingPrompt:
     """A server's request to the model. ``hints`` are the names of models that it prefers."""
 

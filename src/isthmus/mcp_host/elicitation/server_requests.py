@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from isthmus.mcp_host.elicitation.server_questions import (
     without_stop,
 )
 from isthmus.mcp_host.results.result import McpResult, parts_of, render
+from isthmus.record import record
 from isthmus.runtime.threads import in_thread
 from isthmus.tools.user_question import (
     AskUser,
@@ -69,7 +70,7 @@ class DeclinedError(Exception):
     """A request was declined without asking the user; the message is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Elicited:
     """The answer to an elicitation: ``action`` is accept, decline or cancel."""
 

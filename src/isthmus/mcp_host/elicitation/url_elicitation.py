@@ -4,14 +4,15 @@ Not here: opening the pages, see :mod:`isthmus.mcp_host.tool`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from isthmus.record import record
 
 URL_ELICITATION_REQUIRED = -32042
 MAXIMUM_PAGES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page:
     """A page to visit. ``elicitation_id`` identifies it in the server's report that the user is done there."""
 

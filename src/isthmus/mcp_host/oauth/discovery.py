@@ -7,7 +7,7 @@ at ``/authorize``, ``/token`` and ``/register``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import urljoin, urlsplit
 
@@ -16,12 +16,13 @@ from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
 from isthmus.mcp_host.oauth.messages import Challenge, Endpoints, union
 from isthmus.mcp_host.sdk import import_with_sdk
+from isthmus.record import record
 
 _SDK = "mcp.client.auth.utils"
 """The SDK's module for logins."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """The data for a login. ``resource`` is the token's resource (RFC 8707), ``scope`` the scope for the server."""
 
@@ -30,7 +31,7 @@ class Found:
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Resource:
     resource: str
     issuer: str | None = None

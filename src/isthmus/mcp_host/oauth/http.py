@@ -7,13 +7,13 @@ allowed at the origin of the MCP server itself. No redirect is followed.
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.elicitation.page_address import UrlError, host_of
 from isthmus.network.loopback import is_loopback
+from isthmus.record import record
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,7 +25,7 @@ ANSWER_SECONDS = 10.0
 MAXIMUM_ANSWER_BYTES = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """The answer of an endpoint; ``value`` is None if it is not JSON."""
 

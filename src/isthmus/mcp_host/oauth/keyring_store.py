@@ -7,19 +7,19 @@ is first read. Without a keyring, the file is used, and a warning is logged. A k
 
 import json
 import logging
-from dataclasses import dataclass
 from typing import Any, cast
 
 from typing_extensions import override
 
 from isthmus.mcp_host.oauth.store import StoredToken, TokenStore
 from isthmus.mcp_host.oauth.token_file import FileTokenStore, decode, encode
+from isthmus.record import record
 
 SERVICE = "isthmus-mcp-oauth"
 _LOG = logging.getLogger("isthmus.mcp")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KeyringTokenStore(TokenStore):
     """The store in a keyring; `file` has the logins from before, and those that the keyring refuses."""
 

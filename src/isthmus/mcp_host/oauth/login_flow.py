@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
@@ -34,6 +34,7 @@ from isthmus.mcp_host.oauth.messages import (
 from isthmus.mcp_host.oauth.redirect import CATEGORY, RedirectReceiver, receiving
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.mcp_host.oauth.stored_login import http_of
+from isthmus.record import record
 from isthmus.runtime.threads import in_thread
 from isthmus.text.units import show_count
 from isthmus.tools.failure import ToolFailure
@@ -56,7 +57,7 @@ OpenBrowser: TypeAlias = Callable[[str], bool | None]
 """Function that opens a page for the user; returns False if there is no browser on this machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserPrompts:
     """Ways to reach the user. ``open_browser`` is None without a browser, ``paste`` if no text can be pasted."""
 

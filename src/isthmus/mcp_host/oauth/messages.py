@@ -11,11 +11,12 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from isthmus.mcp_host.connection.errors import OAuthError
+from isthmus.record import record
 from isthmus.text.visible import single_line
 
 MAXIMUM_WORDS = 300
@@ -27,7 +28,7 @@ _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
 _PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]+))')
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoints:
     """The endpoints of an authorization server. ``issuer`` is None if they are configured, not discovered."""
 
@@ -44,7 +45,7 @@ class Endpoints:
     """Whether the server announced that it sends ``iss`` with each redirect."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OAuthClient:
     """Our client registration at an authorization server; ``method`` is its ``token_endpoint_auth_method``."""
 
@@ -53,7 +54,7 @@ class OAuthClient:
     method: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grant:
     """The answer of a token endpoint. ``seconds`` is the token's lifetime; None if not stated."""
 
@@ -63,7 +64,7 @@ class Grant:
     scope: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Challenge:
     """The challenge of a refusal (WWW-Authenticate)."""
 
@@ -80,7 +81,7 @@ class Challenge:
         return cls(found.get("error"), found.get("scope"), found.get("resource_metadata"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verifier:
     """The secrets of one login: its state, and the proof that the same client redeems the code (PKCE, S256)."""
 

@@ -4,13 +4,14 @@ Not here: the store in a file, see :mod:`isthmus.mcp_host.oauth.token_file`, and
 :mod:`isthmus.mcp_host.oauth.keyring_store`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
+from isthmus.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Registration:
     """Our registration at one authorization server, with its redirect URI."""
 
@@ -19,7 +20,7 @@ class Registration:
     redirect_uri: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredToken:
     """The tokens of a login. ``expires_at`` is in seconds since 1970; None if unknown.
 

@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,11 +18,12 @@ from typing_extensions import override
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
 from isthmus.mcp_host.oauth.store import Registration, StoredToken, TokenStore
+from isthmus.record import record
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileTokenStore(TokenStore):
     """The logins in a file, which need not exist."""
 

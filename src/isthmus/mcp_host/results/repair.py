@@ -6,8 +6,9 @@ checks an entry (`Check`). Not here: the repair of schemas, see :mod:`isthmus.mc
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+
+from isthmus.record import record
 
 OUTPUT_SCHEMA = "isthmus/outputSchema"
 """Key in a tool's ``_meta`` for its output schema."""
@@ -31,7 +32,7 @@ _LISTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _OPTIONAL = ("title", "description", "annotations", "arguments", "mimeType", "size")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repaired:
     """A valid MCP result. ``dropped`` has a message about each entry that is left out."""
 

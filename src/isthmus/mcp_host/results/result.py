@@ -14,11 +14,11 @@ import json
 import mimetypes
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from isthmus.media import Media
+from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_prose, without_control_characters
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
@@ -45,7 +45,7 @@ _DATA_URL = re.compile(r"data:[^,]{0,200},")
 _SPACES = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextPart:
     """A text. ``uri`` is the URI of its embedded resource, if it is from one."""
 
@@ -55,7 +55,7 @@ class TextPart:
     """Whether the part is for the user alone; the same in the other kinds of parts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BinaryPart:
     """An image, audio, or an embedded resource that is not text."""
 
@@ -66,7 +66,7 @@ class BinaryPart:
     is_for_user: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LinkPart:
     """A resource of the server that the result points to."""
 
@@ -80,7 +80,7 @@ class LinkPart:
 ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class McpResult:
     """The result of a call. ``structured`` is any JSON; it is shown only if there is no text."""
 
@@ -89,7 +89,7 @@ class McpResult:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rendered:
     """A result as text; if it is cut, a note gives the file with the full text. ``media`` is its non-text content."""
 

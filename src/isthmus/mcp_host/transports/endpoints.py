@@ -24,6 +24,7 @@ from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
+from isthmus.record import record
 
 SESSION_END_SECONDS = 1.0
 """Maximum time in seconds to end a session; the server may be gone."""
@@ -46,7 +47,7 @@ class HttpWatch:
         self.login = problem
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """The means and restrictions of access to endpoints. ``address_policy`` is the rule for addresses; None allows all.
 

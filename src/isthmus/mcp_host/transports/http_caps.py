@@ -11,9 +11,10 @@ import codecs
 import re
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import httpx2
+
+from isthmus.record import record
 
 NO_COMPRESSION = {"Accept-Encoding": "identity"}
 
@@ -24,7 +25,7 @@ STREAM_SECONDS = 0.5
 """Minimum time in seconds between two streams, after the first `FREE_STREAMS`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bounds:
     """Limits of one response: its bytes, and the JSON objects and lists in its body or in one event."""
 

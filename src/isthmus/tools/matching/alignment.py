@@ -1,8 +1,8 @@
 """Pairs the tokens of two texts: which are the same, and which took the place of which. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from isthmus.record import record
 from isthmus.text.diff import line_opcodes
 from isthmus.tools.matching.tokens import TokenText
 
@@ -10,7 +10,7 @@ _MOST_TOKENS = 1_500
 """Maximum number of tokens on both sides of changed lines that are compared one by one; longer ones are one change."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Segment:
     """Half-open ranges of tokens of two texts; `is_equal`: the tokens are the same, one by one."""
 

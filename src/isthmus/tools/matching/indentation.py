@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 from typing import Self
 
+from isthmus.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class LinePair:
     """A line that the model wrote and the file has: their indentations, and the index of its first token as written."""
 
@@ -17,7 +18,7 @@ class LinePair:
     actual: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndentationMap:
     """Turns an indentation as the model writes it into the one that the file has for such lines."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
+from isthmus.record import record
 from isthmus.tools.matching.alignment import Segment, align
 from isthmus.tools.matching.indentation import IndentationMap, LinePair
 from isthmus.tools.matching.tokens import TokenText, indentation_of
@@ -18,7 +19,7 @@ class MergeConflict(Exception):
     """The model changes a part that the file has in other words."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edit:
     """The two texts of an edit, and what it changes."""
 
@@ -33,7 +34,7 @@ class Edit:
         return cls(old, tokens, tuple(align(old, tokens, folded=True)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merged:
     """A half-open range of the file's text (in characters), and the text to put in its place."""
 
@@ -42,7 +43,7 @@ class Merged:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Token:
     """One token of the result: its index in each text that has it, and the index in `old` that it is next to."""
 

@@ -6,10 +6,10 @@ that occurs twice, once with the white space that the model wrote, is the one th
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate, islice
 
+from isthmus.record import record
 from isthmus.tools.matching.tokens import TokenText, indentation_of, is_quote
 
 SEPARATOR = "\0"
@@ -47,7 +47,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Tokens `first` to `last` of a file (half-open), and how they differ from those that were searched."""
 

@@ -5,8 +5,8 @@ Places are proposed by runs of three tokens that both texts have, at about the s
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from isthmus.record import record
 from isthmus.tools.matching.alignment import Segment, align
 from isthmus.tools.matching.tokens import TokenText
 
@@ -19,7 +19,7 @@ _MOST_SHIFTS = 1_000
 _MOST_PROPOSALS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SimilarPlace:
     """Tokens `first` to `last` of the file (half-open), their segments with the searched text, and a share from 0 to 1.
 

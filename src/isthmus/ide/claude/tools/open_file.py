@@ -4,8 +4,6 @@ The Editor port has no preview mode: ``preview`` is accepted and ignored. The te
 as the user sees it. Files hidden from agents are not searched, because the result would reveal their contents.
 """
 
-from dataclasses import dataclass
-
 from isthmus.ide.claude.documents import document_summary, find_open, locate, require_openable, text_of
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.wire import (
@@ -23,6 +21,7 @@ from isthmus.ide.editor import Position, Range
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import OPEN_FILE
 from isthmus.ide.positions import position_at
+from isthmus.record import record
 
 SHOWN_CHARACTERS = 200
 """Maximum length of the searched text in the result."""
@@ -46,7 +45,7 @@ TOOL = ToolDefinition(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Found:
     """Range to select, and message to the client; ``at`` is None if the cursor does not move."""
 
@@ -84,7 +83,7 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     return CallToolResult.text(found.message if found is not None else f"Opened file: {path}")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Search:
     start_text: str | None
     end_text: str | None
