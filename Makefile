@@ -49,6 +49,8 @@ LEDGER_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# The tests start the program about a thousand times: keep its bytecode, also where the environment says not to.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo web frontend test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
