@@ -49,10 +49,6 @@ LEDGER_ARGS ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
-# The tests start the program about a thousand times: keep its bytecode, also where the environment says not to.
-export PYTHONDONTWRITEBYTECODE :=
-# The agent CLIs of other authors are 20 MB of JavaScript; Node keeps what it compiled of them.
-export NODE_COMPILE_CACHE := $(abspath .cache/node-compiled)
 
 .PHONY: help setup demo web frontend test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 

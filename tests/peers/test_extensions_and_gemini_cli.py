@@ -113,12 +113,6 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
-@pytest.fixture
-def greeter(workspace: Path, source: Path) -> None:
-    """Install the extension with Gemini CLI."""
-    assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
-
-
 def parts(requests: list[Any]) -> dict[str, bool]:
     """Return which parts of the extension the requests to the model show."""
     first = json.dumps(requests[0])
@@ -150,8 +144,10 @@ def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str, *, s
         return [request.json for request in wire.model_requests]
 
 
-@pytest.mark.usefixtures("greeter")
-def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_extension_works_as_in_gemini_cli_and_can_be_off(
+    source: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
     done, theirs = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
     assert done.returncode == 0, done.stderr
     made = touched(workspace)
@@ -164,16 +160,13 @@ def test_an_installed_extension_works_as_in_gemini_cli(workspace: Path, monkeypa
     assert "greetings" in listed
     assert f"{Path.home()}/.gemini/extensions/greeter/run" in listed
 
-
-@pytest.mark.usefixtures("greeter")
-def test_an_extension_is_off_where_gemini_cli_switched_it_off(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (inside := workspace / "inside").mkdir()
     gemini_extensions(workspace, "disable", "greeter", "--scope", "workspace")
     gemini_extensions(inside, "enable", "greeter", "--scope", "workspace")
     for folder in (workspace, inside):
         shown = gemini_extensions(folder, "list")
-        (ours,) = find_extensions(Path.home(), folder).installed
-        assert f"Enabled (Workspace): {str(ours.is_enabled).lower()}" in shown, folder
+        (found,) = find_extensions(Path.home(), folder).installed
+        assert f"Enabled (Workspace): {str(found.is_enabled).lower()}" in shown, folder
     ours = run_isthmus(workspace, monkeypatch, "go", status=0)
     assert touched(workspace) == ["asked", "denied", "denied-but-mine", "for-yolo", "free"]
     assert CONTEXT not in json.dumps(ours[0])

@@ -37,6 +37,9 @@ FOREIGN_PREFIXES = (
 )
 """Variables that change what Isthmus or a real client does; no test inherits them."""
 
+NODE_COMPILED = Path(__file__).parents[2] / ".cache" / "node-compiled"
+"""The folder where Node keeps what it compiled of the agent CLIs."""
+
 FOREIGN_NAMES = frozenset(
     {
         "ALL_PROXY",
@@ -105,6 +108,8 @@ def isolate(patch: pytest.MonkeyPatch) -> Generator[IsolatedFolders]:
         "XDG_DATA_HOME": places.home / ".local" / "share",
         "XDG_STATE_HOME": places.home / ".local" / "state",
         "XDG_RUNTIME_DIR": places.runtime,
+        # The agent CLIs are 20 MB of JavaScript, which Node otherwise compiles at each start.
+        "NODE_COMPILE_CACHE": NODE_COMPILED,
         "GIT_CONFIG_NOSYSTEM": "1",
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
