@@ -117,7 +117,8 @@ class SubagentBegun(InternalEvent):
 
     ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
     means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
-    one. ``answered`` are the answers in the session of the other task, which count here too.
+    one. ``answered`` are the answers in the session of the other task, which count here too. ``checkpoints_of`` is the
+    key of that session: its checkpoints and those of the subagent are one list.
     """
 
     name: str
@@ -128,6 +129,7 @@ class SubagentBegun(InternalEvent):
     refused_tools: tuple[str, ...] = ()
     max_turns: int | None = None
     answered: tuple[AnsweredCall, ...] = ()
+    checkpoints_of: str | None = None
 
 
 @record

@@ -16,6 +16,7 @@ from isthmus.agent.skills.finding import FoundSkills
 from isthmus.agent.subagents.child_tasks import child_task_id
 from isthmus.agent.subagents.finding import FoundSubagents, find_subagents
 from isthmus.app.hook_processes import HookProcesses
+from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
@@ -146,8 +147,15 @@ async def delegation(
         subagents,
         lambda: engine.child_tasks,
     )
+    checkpoints = CheckpointStore(folder / "checkpoints.sqlite")
     agent = CodingAgent(
-        AgentResources(opened, tools, subagents=subagents, hook_programs=HookProcesses()),
+        AgentResources(
+            opened,
+            tools,
+            checkpoints=checkpoints,
+            subagents=subagents,
+            hook_programs=HookProcesses(),
+        ),
         AgentOptions(folder / ".outputs", {"PATH": "/usr/bin:/bin"}, policy or Policy()),
     )
     rule = WorkspaceRule(workspace, (workspace,))
@@ -158,4 +166,5 @@ async def delegation(
         yield Delegation(engine, workspace, task_id)
     finally:
         await engine.aclose()
+        await checkpoints.aclose()
         await model.aclose()

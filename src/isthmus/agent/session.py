@@ -152,6 +152,11 @@ class Session:
         """Key of the session in stores; it includes the user, since two users may choose the same contextId."""
         return f"{self.user}\0{self.context_id}" if self.user else self.context_id
 
+    @property
+    def checkpoints_key(self) -> str:
+        """Key of the session's checkpoints in the store; those of subagents belong to the session that began them."""
+        return (self.subagent and self.subagent.checkpoints_of) or self.key
+
     def apply(self, event: EventT, task_id: str | None = None, at: float | None = None) -> EventT:
         """Fold in one event and return it with well-formed texts.
 

@@ -68,6 +68,7 @@ class EngineChildTasks(ChildTasks):
             subagent.refused_tools,
             subagent.max_turns,
             tuple(AnsweredCall(call, option) for call, option in session.answered),
+            session.checkpoints_key,
         )
         folders = [FolderIncluded(path) for path in session.folders]
         try:

@@ -82,7 +82,10 @@ class CallExecution:
         self._open_model = open_model
 
     async def begin(self, announced: ToolCall, tool: Tool, place: ToolContext, approved: Approved) -> None:
-        """Run a call that is announced, or executing already. A checkpoint is taken of a file before it is edited."""
+        """Run a call that is announced, or executing already.
+
+        A checkpoint is taken of a file before it is edited, and of none before a subagent, which takes its own.
+        """
         call = replace(announced, status=ToolCallStatus.EXECUTING)
         checkpoint_id: str | None = None
         edit = approved.details if isinstance(approved.details, FileDiff) else None
@@ -94,6 +97,10 @@ class CallExecution:
                 await self._turn.emit(*refusal_events(announced, ErrorDetails(message, "checkpoint_failure")))
                 return
             await self._turn.emit(Checkpoint(checkpoint_id, call.tool_call_id))
+        if self._checkpoints is not None and isinstance(tool, DelegatingTool):
+            with contextlib.suppress(CheckpointError):  # edits of the subagent find the same fault, and are not made
+                before = await self._checkpoints.take(self._checkpoint_for(call), [])
+                await self._turn.emit(Checkpoint(before, call.tool_call_id))
         if self._before_edit is not None and edit is not None:
             await self._before_edit(Path(edit.file_path))
         if announced != call:
@@ -324,7 +331,9 @@ class CallExecution:
         session = self._session
         first = next((line.strip() for line in session.prompt.splitlines() if line.strip()), "")
         about = with_ellipsis(first, ABOUT_CHARACTERS)
-        return CheckpointFor(session.key, session.task_id, call.tool_call_id, Path(session.workspace), about)
+        return CheckpointFor(
+            session.checkpoints_key, session.task_id, call.tool_call_id, Path(session.workspace), about
+        )
 
     async def _note_edit(self, checkpoint_id: str | None) -> None:
         if self._checkpoints is None or checkpoint_id is None:

@@ -1,4 +1,4 @@
-"""/diff: shows how the files differ that the agent has edited in this session, from before its first edit until now."""
+"""/diff: shows how the files differ that this session has edited, its subagents included, from before until now."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ async def diff(context: CommandContext) -> None:
     """Show the differences as a unified diff."""
     if (checkpoints := context.resources.checkpoints) is None:
         raise CommandError("This agent keeps no checkpoints, from which differences could be shown.", "no_checkpoints")
-    before = await checkpoints.before(context.session.key)
+    before = await checkpoints.before(context.session.checkpoints_key)
     await context.say(await asyncio.to_thread(_differences, before, context.workspace))
 
 

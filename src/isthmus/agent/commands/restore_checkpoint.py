@@ -7,6 +7,7 @@ emits Restored after the call has succeeded. Not here: the command, see :mod:`is
 import difflib
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from isthmus.agent.session import Session
@@ -34,11 +35,21 @@ SHOWN_FILES = 50
 async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[CheckpointInfo]:
     """Return the checkpoints to which both files and conversation can be restored, newest first.
 
+    The one before a subagent has the files that the subagent edited; if it edited none, it is left out.
+
     Raises:
         CheckpointError: the store is not usable.
     """
-    kept = await checkpoints.list(session.key)
-    return [info for info in kept if info.checkpoint_id in session.checkpoints]
+    found: list[CheckpointInfo] = []
+    of_others: list[str] = []
+    for info in await checkpoints.list(session.checkpoints_key):
+        if info.checkpoint_id not in session.checkpoints:
+            of_others += info.files
+        else:
+            if files := info.files or tuple(sorted(set(of_others))):
+                found.append(replace(info, files=files))
+            of_others = []
+    return found
 
 
 async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints) -> str | None:
@@ -49,7 +60,7 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
     Raises:
         CheckpointError: the store is not usable.
     """
-    kept = await checkpoints.list(session.key)
+    kept = await checkpoints.list(session.checkpoints_key)
     return next((info.checkpoint_id for info in kept if info.tool_call_id == tool_call_id), None)
 
 
@@ -94,7 +105,7 @@ class RestoreCheckpoint:
             message = f"This session has no checkpoint {checkpoint_id[:100]!r}{_instead(checkpoint_id, self._session)}"
             raise ToolFailure(message, "unknown_checkpoint")
         try:
-            plan = await self._checkpoints.plan(self._session.key, checkpoint_id)
+            plan = await self._checkpoints.plan(self._session.checkpoints_key, checkpoint_id)
         except CheckpointError as error:
             raise ToolFailure(str(error), "checkpoint_failure") from error
         return GenericDetails(_question(plan))
@@ -103,7 +114,7 @@ class RestoreCheckpoint:
         """Restore the files."""
         session = self._session
         reason = CheckpointFor(
-            session.key,
+            session.checkpoints_key,
             session.task_id,
             context.tool_call_id,
             context.workspace.root,

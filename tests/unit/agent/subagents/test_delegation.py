@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.client import PromptMessage
+from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import StateChange, TaskState
 from support.gemini_wire import GeminiWire
@@ -267,3 +267,33 @@ async def test_a_task_begins_a_limited_number_of_subagents(tmp_path: Path, wire:
         assert (await at.prompt()).state is DONE
         assert len(await at.engine.journal.children(at.task_id)) == 20
     assert "which is the maximum" in str(models.asked[-1][1]["contents"])
+
+
+async def test_what_subagents_edited_is_shown_and_put_back_in_the_session(
+    tmp_path: Path, wire: GeminiWire, models: TwoModels
+) -> None:
+    agent = (
+        delegate("codebase_investigator"), delegate(call_id="call-2"), write("own.txt"), Reply.of(Say("All done.")),
+    )  # fmt: skip
+    scripted(models, agent, (Reply.of(Say("I looked.")), write("a.txt"), *WRITES[1:]))
+    async with delegation(tmp_path, wire, policy=Policy(ApprovalMode.YOLO)) as at:
+        whole = await at.prompt()
+        assert whole.state is DONE, whole.error
+
+        async def command(name: str, args: str = "") -> str:
+            ran = await at.engine.execute(CommandMessage((name,), args, CommandScope(context_id=whole.context_id)))
+            assert ran.turn is not None, ran.message
+            await all_of(ran.turn)
+            if (await at.engine.get(ran.turn.task_id)).state is WAITS:
+                await at.answer(ran.turn.task_id)
+            assert (await at.at_rest(ran.turn.task_id, DONE, TaskState.FAILED)).error is None
+            return (await at.view(ran.turn.task_id)).final_text
+
+        shown = await command("diff")
+        assert "+++ b/a.txt" in shown
+        assert "+++ b/own.txt" in shown
+        own, of_subagent = (await command("restore")).splitlines()[:2]
+        assert "  own.txt  " in own
+        assert "  a.txt  " in of_subagent
+        await command("restore", of_subagent.split()[0])
+        assert list(at.workspace.iterdir()) == []
