@@ -29,7 +29,8 @@ from isthmus.a2a import Hosting, serve
 from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, GenericDetails, ToolCall, ToolCallStatus, ToolOutput
-from isthmus.events import AgentEvent, AgentRecord, ArtifactUpdate, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, ArtifactUpdate, TextContent, ToolCallUpdate
+from isthmus.internal_events import AgentRecord
 from picture_card import picture_card, pictures_of
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.app.hook_processes import HookProcesses
-from isthmus.events import ModelReply, StateChange, TaskState, TextContent, Thought
+from isthmus.events import StateChange, TaskState, TextContent, Thought
+from isthmus.internal_events import ModelReply
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent

@@ -7,7 +7,8 @@ import pytest
 
 from isthmus.client import LimitReached, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import ConfirmationAccepted, ModelReply, Prompt, StateChange, TaskState, TextContent
+from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
+from isthmus.internal_events import ModelReply
 from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, ClaimedTask, Journal, JournalError, NewTask
 from isthmus.journal.sqlite import SqliteJournal
 

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.agent.calls.events import failure_events
 from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.events import ToolResultRecorded
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.mcp_host.catalogue.catalogue import catalogue_of
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.results.result import McpResult, TextPart, render

@@ -32,7 +32,6 @@ from isthmus.events import (
     AgentEvent,
     AgentMessage,
     ConfirmationAccepted,
-    ModelReply,
     Prompt,
     StateChange,
     TaskState,
@@ -40,6 +39,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import ModelReply
 from isthmus.models.base import Text
 from isthmus.models.message import message_from_json
 

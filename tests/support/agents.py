@@ -14,15 +14,8 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
-from isthmus.events import (
-    AgentEvent,
-    ModelReply,
-    StateChange,
-    TaskState,
-    TextContent,
-    ToolCallUpdate,
-    ToolResultRecorded,
-)
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import ModelReply, ToolResultRecorded
 from isthmus.models.base import Message, Text, ToolRequest
 from isthmus.models.message import message_to_json
 

@@ -30,7 +30,8 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
-from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.events import RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
+from isthmus.internal_events import ModelReply
 from isthmus.terminal.announcements import Announcements, Notice, ShownInEditor
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 

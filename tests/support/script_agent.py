@@ -11,7 +11,8 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving

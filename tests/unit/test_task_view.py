@@ -21,21 +21,17 @@ from isthmus.events import (
     AgentMessage,
     ArtifactPart,
     ArtifactUpdate,
-    Checkpoint,
     Command,
-    Compacted,
     ConfirmationAccepted,
-    ModelReply,
     Prompt,
-    Restored,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
     ToolCallUpdate,
-    ToolResultRecorded,
 )
+from isthmus.internal_events import Checkpoint, Compacted, ModelReply, Restored, ToolResultRecorded
 from isthmus.task_view import TaskView
 from isthmus.terminal.statistics import session_metrics, stream_stats
 

@@ -37,13 +37,8 @@ from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
-from isthmus.events import (
-    EditorContext,
-    EnvironmentContext,
-    StateChange,
-    TaskState,
-    ToolsLoaded,
-)
+from isthmus.events import StateChange, TaskState
+from isthmus.internal_events import EditorContext, EnvironmentContext, ToolsLoaded
 from isthmus.models.base import (
     ChatModel,
     Effort,

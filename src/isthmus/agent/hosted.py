@@ -39,10 +39,10 @@ from isthmus.events import (
     TaskState,
     TextContent,
     ToolCallUpdate,
-    ToolResultRecorded,
     event_from_json,
     event_to_json,
 )
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.text.visible import with_ellipsis
 
 SHOWN_CHARACTERS = 200

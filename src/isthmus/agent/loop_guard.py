@@ -21,7 +21,8 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
-from isthmus.events import LoopNotice, StateChange, TaskState, Thought, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import StateChange, TaskState, Thought, ToolCallUpdate
+from isthmus.internal_events import LoopNotice, ToolResultRecorded
 
 LOOP = "loop"
 """Reason of a task that ended because the model repeated itself."""

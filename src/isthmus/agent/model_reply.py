@@ -13,7 +13,8 @@ from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.agent.loops import TextLoop
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
-from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, Thought, ThoughtProgress
+from isthmus.events import RetryNotice, StateChange, TaskState, TextContent, Thought
+from isthmus.internal_events import ModelReply, ThoughtProgress
 from isthmus.models.base import (
     ChatModel,
     Done,

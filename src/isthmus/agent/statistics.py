@@ -13,16 +13,14 @@ from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
     Command,
-    Compacted,
     ConfirmationAccepted,
-    ModelReply,
-    ModelUsed,
     Prompt,
     StateChange,
     TextContent,
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.task_view import ModelUsage
 
 K = TypeVar("K")

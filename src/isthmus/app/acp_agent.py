@@ -34,7 +34,8 @@ from isthmus.app.acp_sessions import AcpSessions, OpenedSession, SessionKey
 from isthmus.development_tool import AgentSettings, ErrorDetails, McpServerSettings, SlashCommand, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, AgentMessage, AgentRecord, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.events import AgentEvent, AgentMessage, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.internal_events import AgentRecord
 from isthmus.record import record
 
 INTERRUPTED = "The agent's process ended while this call ran; whether it had an effect is not known."

@@ -18,7 +18,8 @@ from isthmus.development_tool import AgentSettings, ToolCallConfirmation
 from isthmus.encoding.codec import to_json
 from isthmus.engine.asking import check_answers, title_of
 from isthmus.engine.runner import Runner
-from isthmus.events import AnsweredCall, ConfirmationAccepted, FolderIncluded, Prompt, SubagentBegun
+from isthmus.events import ConfirmationAccepted, Prompt
+from isthmus.internal_events import AnsweredCall, FolderIncluded, SubagentBegun
 from isthmus.journal.base import NewTask, TaskRow
 
 MAXIMUM_CHILDREN = 20

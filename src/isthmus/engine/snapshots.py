@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from isthmus.client import HistoryMessage, TaskSnapshot
 from isthmus.engine.asking import history_of
-from isthmus.events import ModelReply
+from isthmus.internal_events import ModelReply
 from isthmus.journal.base import Journal, TaskRow
 
 HISTORY_MESSAGES = 50

@@ -25,16 +25,14 @@ from isthmus.engine.feed import THINKING, TaskFeed
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
-    AgentRecord,
     ConfirmationAccepted,
-    ModelReply,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
-    ThoughtProgress,
     ToolCallUpdate,
 )
+from isthmus.internal_events import AgentRecord, ModelReply, ThoughtProgress
 from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
 from isthmus.slash_commands.tree import Completion
 

@@ -18,7 +18,6 @@ from isthmus.events import (
     AgentEvent,
     AgentMessage,
     Command,
-    ModelReply,
     Prompt,
     RetryNotice,
     TaskState,
@@ -26,6 +25,7 @@ from isthmus.events import (
     Thought,
     event_from_json,
 )
+from isthmus.internal_events import ModelReply
 from isthmus.journal.base import EventT, Journal, JournalError, TaskRow
 from isthmus.journal.schema import open_reader
 from isthmus.journal.statements import (

@@ -23,7 +23,6 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    InternalEvent,
     Prompt,
     RetryNotice,
     StateChange,
@@ -31,6 +30,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import InternalEvent
 from isthmus.record import record
 from isthmus.task_view import TaskView
 from isthmus.terminal.statistics import session_metrics, stream_stats

@@ -17,16 +17,15 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    InternalEvent,
     Prompt,
     RetryNotice,
     StateChange,
     TaskState,
     TextContent,
     Thought,
-    ThoughtProgress,
     ToolCallUpdate,
 )
+from isthmus.internal_events import InternalEvent, ThoughtProgress
 from isthmus.task_view import CallView, TaskView, text_of_parts
 from isthmus.terminal.blocks import (
     INDENT,

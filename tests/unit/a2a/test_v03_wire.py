@@ -24,8 +24,6 @@ from isthmus.events import (
     AgentEvent,
     AgentMessage,
     ConfirmationAccepted,
-    EditorContext,
-    ModelReply,
     Prompt,
     RetryNotice,
     StateChange,
@@ -33,8 +31,8 @@ from isthmus.events import (
     TextContent,
     Thought,
     ToolCallUpdate,
-    ToolResultRecorded,
 )
+from isthmus.internal_events import EditorContext, ModelReply, ToolResultRecorded
 from support.client_decoding import Decoding, decoded_snapshot
 from support.vocabulary import values_of
 

@@ -11,7 +11,8 @@ from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import ContentNotSupported, SessionStatus
-from isthmus.events import ModelReply, StateChange, TaskState
+from isthmus.events import StateChange, TaskState
+from isthmus.internal_events import ModelReply
 from isthmus.models.base import Message, Text
 from isthmus.models.message import message_to_json
 from support.acp_front import OPTIONS, FrontClient, front

@@ -24,7 +24,6 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    EditorContext,
     Prompt,
     RetryNotice,
     StateChange,
@@ -33,6 +32,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import EditorContext
 from support import acp_schema
 
 ASKED = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow once"),), execute_details=ExecuteDetails("ls"))

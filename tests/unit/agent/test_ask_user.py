@@ -11,8 +11,9 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.checkpoints.store import CheckpointStore
-from isthmus.events import Checkpoint, TaskState
+from isthmus.events import TaskState
 from isthmus.forms.asked_question import asked_question, filled_answer
+from isthmus.internal_events import Checkpoint
 from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure

@@ -7,7 +7,8 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.client import Delivery
-from isthmus.events import ModelReply, RetryNotice, TaskState, TextContent
+from isthmus.events import RetryNotice, TaskState, TextContent
+from isthmus.internal_events import ModelReply
 from isthmus.task_view import TaskView
 from support.scripted_wire import Call, Failure, Reply, Say, Think
 

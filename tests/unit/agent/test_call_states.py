@@ -15,15 +15,8 @@ from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
-from isthmus.events import (
-    AgentEvent,
-    ConfirmationAccepted,
-    ModelReply,
-    Prompt,
-    ToolCallUpdate,
-    event_from_json,
-    event_to_json,
-)
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, ToolCallUpdate, event_from_json, event_to_json
+from isthmus.internal_events import ModelReply
 from isthmus.models.base import Message, ToolRequest
 from isthmus.models.message import message_to_json
 from isthmus.tools.base import ToolKind

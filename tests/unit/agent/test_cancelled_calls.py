@@ -1,7 +1,8 @@
 from isthmus.agent.calls.events import cancelled_calls
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, ExecuteDetails, ToolCall, ToolCallStatus
-from isthmus.events import Prompt, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import Prompt, ToolCallUpdate
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.models.base import ToolRequest
 from support.agents import reply
 

@@ -9,7 +9,8 @@ import pytest
 from isthmus.agent.environment import Environment, GitState, environment_text, has_environment, is_environment
 from isthmus.agent.session import Session
 from isthmus.app.session_environment import SessionEnvironment
-from isthmus.events import Compacted, EnvironmentContext, Prompt
+from isthmus.events import Prompt
+from isthmus.internal_events import Compacted, EnvironmentContext
 from isthmus.models.base import Message, Text, text_of
 from isthmus.tools.tool_set import ToolScope
 from support.agent_harness import AgentHarness

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from isthmus.app.setup import BadInputError, GivenOptions, decide
-from isthmus.events import ModelReply, RetryNotice, TaskState, TextContent
+from isthmus.events import RetryNotice, TaskState, TextContent
+from isthmus.internal_events import ModelReply
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Failure, Reply, Say
 

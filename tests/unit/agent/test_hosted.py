@@ -27,7 +27,6 @@ from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
-    AgentRecord,
     ArtifactPart,
     ArtifactUpdate,
     Prompt,
@@ -36,6 +35,7 @@ from isthmus.events import (
     TextContent,
     ToolCallUpdate,
 )
+from isthmus.internal_events import AgentRecord
 from support.emitting import emitted
 from support.engines import engine_on, events, once
 from support.turns import all_of

@@ -13,7 +13,8 @@ from isthmus.agent.context.compaction import transcript
 from isthmus.agent.context.size import MEDIA_TOKENS, message_tokens
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput
-from isthmus.events import CommandPrompt, ModelReply, ToolResultRecorded, event_from_json, event_to_json
+from isthmus.events import event_from_json, event_to_json
+from isthmus.internal_events import CommandPrompt, ModelReply, ToolResultRecorded
 from isthmus.media import Media
 from isthmus.models.base import Message, Text, ToolRequest
 from isthmus.models.base import ModelToolResult as ToolResultPart

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from isthmus.agent.context.pruning import planned_pruning, pruned
 from isthmus.agent.context.size import messages_tokens
-from isthmus.events import Compacted, ModelReply, ResultsPruned, TaskState
+from isthmus.events import TaskState
+from isthmus.internal_events import Compacted, ModelReply, ResultsPruned
 from isthmus.models.base import Message, ModelToolResult, Text, ToolRequest
 from support.scripted_wire import Call, Reply, Say, WireUsage
 

@@ -13,7 +13,8 @@ from isthmus.agent.session import Session
 from isthmus.checkpoints.base import CheckpointFor, CheckpointInfo
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
-from isthmus.events import AgentEvent, Checkpoint, Command, ConfirmationAccepted, Prompt, ToolCallUpdate
+from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, ToolCallUpdate
+from isthmus.internal_events import Checkpoint
 from isthmus.models.base import ToolRequest
 from isthmus.tools.tool_set import ToolSet
 from support.emitting import collecting_turn, until_killed

@@ -19,17 +19,15 @@ from isthmus.development_tool import (
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
-    EditorContext,
-    ModelReply,
     Prompt,
     StateChange,
     TaskState,
     TextContent,
     ToolCallUpdate,
-    ToolResultRecorded,
     event_from_json,
     event_to_json,
 )
+from isthmus.internal_events import EditorContext, ModelReply, ToolResultRecorded
 from isthmus.models.base import Message, ModelToolResult, Text, ToolRequest, requests_of
 from isthmus.models.message import message_to_json
 

@@ -1,16 +1,7 @@
 from isthmus.agent.statistics import COMPACTION, Statistics, ToolStatistics, total
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
-from isthmus.events import (
-    AgentEvent,
-    Compacted,
-    ConfirmationAccepted,
-    ModelReply,
-    ModelUsed,
-    Prompt,
-    StateChange,
-    TaskState,
-    ToolCallUpdate,
-)
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.task_view import ModelUsage
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from isthmus.agent.tool_search.loading import SearchMode, SearchOptions, ToolLoading
-from isthmus.events import TaskState, ToolsLoaded
+from isthmus.events import TaskState
+from isthmus.internal_events import ToolsLoaded
 from isthmus.tools.base import ToolKind
 from isthmus.tools.tool_set import SEARCH_TOOL, ServerTools, ToolSet
 from support.effect_tools import EffectTool

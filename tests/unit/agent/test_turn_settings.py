@@ -11,7 +11,8 @@ from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, McpDetails
-from isthmus.events import Checkpoint, Prompt, TaskState
+from isthmus.events import Prompt, TaskState
+from isthmus.internal_events import Checkpoint
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import ServerTools, ToolSet
 from support.agent_harness import edit, is_update

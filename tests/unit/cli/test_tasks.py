@@ -12,16 +12,8 @@ from isthmus.checkpoints.base import CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.main import run
 from isthmus.client import PromptMessage, PushTarget
-from isthmus.events import (
-    AgentMessage,
-    ArtifactPart,
-    ArtifactUpdate,
-    ModelReply,
-    Prompt,
-    StateChange,
-    TaskState,
-    event_from_json,
-)
+from isthmus.events import AgentMessage, ArtifactPart, ArtifactUpdate, Prompt, StateChange, TaskState, event_from_json
+from isthmus.internal_events import ModelReply
 from isthmus.journal.base import NewTask
 from isthmus.journal.pushes import PushRow
 from isthmus.journal.sqlite import SqliteJournal

@@ -11,7 +11,8 @@ from isthmus.development_tool import ToolCall
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, AgentMessage, AgentRecord, StateChange, TaskState
+from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState
+from isthmus.internal_events import AgentRecord
 from isthmus.journal.base import Finished, JournalError, Lease
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

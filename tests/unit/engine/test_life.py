@@ -15,7 +15,8 @@ from isthmus.client import (
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, AgentRecord, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import AgentRecord
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

@@ -20,7 +20,8 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.errors import IsthmusError
-from isthmus.events import ModelReply, RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import ModelReply
 from isthmus.task_stream import FrontTimeouts
 from isthmus.terminal.headless import HeadlessOptions, run_headless
 from support.front_program import HOSTILE, WORKSPACE, edit_call, shell_call, steps_of_call

@@ -24,8 +24,6 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    InternalEvent,
-    ModelReply,
     Prompt,
     RetryNotice,
     StateChange,
@@ -34,6 +32,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import InternalEvent, ModelReply
 
 UNKNOWN_MODEL = "unknown"
 CANCELED = "Task canceled by user request."

@@ -30,8 +30,6 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    InternalEvent,
-    ModelReply,
     Prompt,
     RetryNotice,
     StateChange,
@@ -40,6 +38,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import InternalEvent, ModelReply
 
 
 class Shape(Protocol):

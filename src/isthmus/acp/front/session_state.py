@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from isthmus.acp.v1.updates import SessionUpdate, UsageUpdate
 from isthmus.client import AgentClient, CommandScope, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
-from isthmus.events import ModelReply
+from isthmus.internal_events import ModelReply
 
 log = logging.getLogger(__name__)
 

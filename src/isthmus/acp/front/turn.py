@@ -17,7 +17,8 @@ from isthmus.acp.v1.updates import SessionUpdate
 from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskNotFound, Turn
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
-from isthmus.events import AgentEvent, ModelReply, StateChange, TaskState
+from isthmus.events import AgentEvent, StateChange, TaskState
+from isthmus.internal_events import ModelReply
 from isthmus.record import record
 from isthmus.rpc.messages import INTERNAL_ERROR, SERVER_ERROR, RpcError
 from isthmus.task_stream import FrontTimeouts, TaskStream

@@ -26,7 +26,6 @@ from isthmus.events import (
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
-    InternalEvent,
     MessagePart,
     Prompt,
     RetryNotice,
@@ -36,6 +35,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import InternalEvent
 from isthmus.todo_list import Todo, TodoStatus, todos_of
 
 _MEMBERS = tuple(field.name for field in fields(ToolCallState))

@@ -9,7 +9,8 @@ from dataclasses import replace
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, McpDetails, ToolCall, ToolCallStatus
-from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import AgentEvent, ToolCallUpdate
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolSet
 

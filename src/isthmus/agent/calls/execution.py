@@ -37,7 +37,8 @@ from isthmus.development_tool import (
     ToolCallStatus,
     ToolOutput,
 )
-from isthmus.events import AgentEvent, Checkpoint, ModelUsed, ToolCallUpdate, ToolResultRecorded, ToolsLoaded
+from isthmus.events import AgentEvent, ToolCallUpdate
+from isthmus.internal_events import Checkpoint, ModelUsed, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text.visible import with_ellipsis
 from isthmus.tools.base import (

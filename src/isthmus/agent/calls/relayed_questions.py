@@ -13,7 +13,8 @@ from isthmus.agent.open_call import OpenCall
 from isthmus.agent.session import Session
 from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallConfirmation, ToolCallStatus, ToolOutput
-from isthmus.events import AgentEvent, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import AgentEvent, ToolCallUpdate
+from isthmus.internal_events import ToolResultRecorded
 
 ANSWERED_ELSEWHERE = "It is not asked any more: it was answered in the subagent's own task, or that has ended"
 """Reason of a question that ends without an answer here."""

@@ -61,7 +61,8 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.events import TaskState, ToolCallUpdate, ToolResultRecorded
+from isthmus.events import TaskState, ToolCallUpdate
+from isthmus.internal_events import ToolResultRecorded
 from isthmus.models.base import ChatModel
 from isthmus.record import record
 from isthmus.settings.rule_decision import RuleDecision

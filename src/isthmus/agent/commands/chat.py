@@ -17,7 +17,7 @@ from isthmus.agent.commands.context import (
     error_of,
 )
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import ChatResumed
+from isthmus.internal_events import ChatResumed
 from isthmus.models.base import Message, text_of
 from isthmus.models.message import message_from_json, message_to_json
 from isthmus.saved_chats import ChatPlace, ChatStore, SavedChat

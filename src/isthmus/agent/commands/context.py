@@ -25,7 +25,8 @@ from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import SlashCommand, ToolCall, ToolCallStatus
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, CommandPrompt, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import CommandPrompt
 from isthmus.media import Media
 from isthmus.models.base import ChatModel, ToolRequest
 from isthmus.record import record

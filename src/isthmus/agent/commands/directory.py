@@ -5,7 +5,7 @@ from pathlib import Path
 
 from isthmus.agent.commands.base import CommandNode, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
-from isthmus.events import FolderIncluded
+from isthmus.internal_events import FolderIncluded
 
 
 async def show(context: CommandContext) -> None:

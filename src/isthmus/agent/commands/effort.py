@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
-from isthmus.events import EffortChosen
+from isthmus.internal_events import EffortChosen
 from isthmus.models.base import Effort
 
 DEFAULT = "default"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext
-from isthmus.events import ModelChosen
+from isthmus.internal_events import ModelChosen
 
 
 async def model(context: CommandContext) -> None:

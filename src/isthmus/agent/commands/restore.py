@@ -12,7 +12,7 @@ from isthmus.agent.commands.restore_checkpoint import (
     undo_of,
 )
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import Checkpoint, Restored
+from isthmus.internal_events import Checkpoint, Restored
 
 
 async def restore(context: CommandContext) -> None:

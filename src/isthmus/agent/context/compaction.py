@@ -16,7 +16,8 @@ from isthmus.agent.session import SUMMARY_HEADING, is_summary
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
-from isthmus.events import Compacted, RetryNotice, Thought
+from isthmus.events import RetryNotice, Thought
+from isthmus.internal_events import Compacted
 from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,

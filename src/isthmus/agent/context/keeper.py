@@ -7,7 +7,7 @@ from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, com
 from isthmus.agent.context.pruning import planned_pruning
 from isthmus.agent.context.size import context_window, request_tokens
 from isthmus.agent.turn import AgentTurn
-from isthmus.events import ResultsPruned
+from isthmus.internal_events import ResultsPruned
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1

@@ -24,7 +24,7 @@ from isthmus.agent.references.syntax import Reference, completed, find_reference
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput
-from isthmus.events import ReferredContent
+from isthmus.internal_events import ReferredContent
 from isthmus.models.base import ToolRequest
 from isthmus.slash_commands.tree import Completion
 from isthmus.text.units import show_count

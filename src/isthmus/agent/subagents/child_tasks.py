@@ -23,7 +23,7 @@ class ChildTaskError(IsthmusError):
 
 @record
 class NewSubagent:
-    """The subagent of a new task, and its prompt. The fields are those of :class:`isthmus.events.SubagentBegun`.
+    """The subagent of a new task, and its prompt. Fields as in :class:`isthmus.internal_events.SubagentBegun`.
 
     ``model`` is a name as in ``--model``; None for the model of the session that begins it. ``only_plans``: it works in
     the approval mode ``plan``, otherwise in that of the session.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.approval.restricted_tools import OfServer
 from isthmus.agent.subagents.invoke_agent import INVOKE_AGENT
-from isthmus.events import SubagentBegun
+from isthmus.internal_events import SubagentBegun
 from isthmus.settings.claude_names import CLAUDE_NAMES
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import SEARCH_TOOL, ToolSet

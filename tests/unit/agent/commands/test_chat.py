@@ -10,7 +10,8 @@ from isthmus.agent.environment import Environment, environment_text
 from isthmus.agent.session import Session
 from isthmus.client import CommandScope
 from isthmus.development_tool import CommandExecutionStatus
-from isthmus.events import ChatResumed, Prompt, TaskState, ToolsLoaded
+from isthmus.events import Prompt, TaskState
+from isthmus.internal_events import ChatResumed, ToolsLoaded
 from isthmus.models.base import Message, ModelThought, ModelToolResult, Text, ToolRequest
 from isthmus.models.message import message_to_json
 from support.command_harness import CommandHarness, OpenHarness, Ran

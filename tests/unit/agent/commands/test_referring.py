@@ -11,17 +11,8 @@ from isthmus.agent.references.reading import MAXIMUM_REFERENCES
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import (
-    AgentEvent,
-    Prompt,
-    ReferredContent,
-    StateChange,
-    TaskState,
-    ToolCallUpdate,
-    ToolResultRecorded,
-    event_from_json,
-    event_to_json,
-)
+from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, ToolCallUpdate, event_from_json, event_to_json
+from isthmus.internal_events import ReferredContent, ToolResultRecorded
 from isthmus.mcp_host.contents import HostContents
 from isthmus.models.base import ChatModel, text_of
 from isthmus.models.choose import choose, open_model

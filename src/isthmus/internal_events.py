@@ -1,0 +1,228 @@
+"""Events for the agent alone: what the journal keeps of a task beside what its clients see.
+
+Each belongs to the union :data:`isthmus.events.AgentEvent`. No wire and no front shows one by itself.
+"""
+
+from isthmus.development_tool import ToolCall
+from isthmus.encoding.codec import JsonObject
+from isthmus.media import Media
+from isthmus.record import record
+
+
+class InternalEvent:
+    """An event for the agent alone: no wire and no front shows it by itself."""
+
+    __slots__ = ()
+
+
+@record
+class CommandPrompt(InternalEvent):
+    """A message to the model that a command writes for the user, e.g. the text of a custom command. Not shown.
+
+    ``media`` is the content other than text. ``requested_file`` is the path of the file that the user asked for by the
+    command, or empty.
+    """
+
+    text: str
+    media: tuple[Media, ...] = ()
+    requested_file: str = ""
+
+
+@record
+class AnsweredCall:
+    """A call about which a user was asked, and the option that the user chose."""
+
+    tool_call: ToolCall
+    option_id: str
+
+
+@record
+class SubagentBegun(InternalEvent):
+    """The task is the work of a subagent: a call of another task has begun it. Follows the prompt. Not shown.
+
+    ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
+    means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
+    one. ``answered`` are the answers in the session of the other task, which count here too. ``checkpoints_of`` is the
+    key of that session: its checkpoints and those of the subagent are one list.
+    """
+
+    name: str
+    instructions: str
+    parent_task_id: str
+    parent_call_id: str
+    tools: tuple[str, ...] | None = None
+    refused_tools: tuple[str, ...] = ()
+    max_turns: int | None = None
+    answered: tuple[AnsweredCall, ...] = ()
+    checkpoints_of: str | None = None
+
+
+@record
+class FolderIncluded(InternalEvent):
+    """The agent works in this further folder for the rest of the session; ``path`` is absolute. Not shown by itself."""
+
+    path: str
+
+
+@record
+class EditorContext(InternalEvent):
+    """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
+
+    text: str
+
+
+@record
+class EnvironmentContext(InternalEvent):
+    """The environment of the conversation as text for the model: date, system, git, files at the top. Not shown."""
+
+    text: str
+
+
+@record
+class ReferredContent(InternalEvent):
+    """The content to which a prompt refers, files or resources, as read when its turn began. Not shown.
+
+    ``media`` is the content other than text.
+    """
+
+    text: str
+    media: tuple[Media, ...] = ()
+
+
+@record
+class ThoughtProgress(InternalEvent):
+    """Subject of a thought that is not over: sent inside the process that runs the task, and not stored."""
+
+    subject: str
+
+
+@record
+class ModelReply(InternalEvent):
+    """A complete message of the model, as the provider must receive it again. Not shown to clients.
+
+    ``message`` is the JSON form of :class:`isthmus.models.base.Message`; the counts are tokens.
+    """
+
+    message_id: str
+    model: str
+    message: JsonObject
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+
+
+@record
+class ModelUsed(InternalEvent):
+    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens."""
+
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+    requests: int = 1
+
+
+@record
+class ToolResultRecorded(InternalEvent):
+    """The result of a call as the model receives it; the user sees that of the ToolCall. Not shown to clients.
+
+    ``media`` is the content other than text.
+    """
+
+    tool_call_id: str
+    content: str
+    is_error: bool = False
+    media: tuple[Media, ...] = ()
+
+
+@record
+class Compacted(InternalEvent):
+    """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
+
+    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the cost of the
+    summary.
+    """
+
+    summary: str
+    kept: int
+    tokens_before: int
+    tokens_after: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@record
+class ResultsPruned(InternalEvent):
+    """The long tool results in the first ``messages`` messages were replaced by notes. Not shown by itself.
+
+    ``freed_tokens`` is an estimate.
+    """
+
+    messages: int
+    freed_tokens: int
+
+
+@record
+class Checkpoint(InternalEvent):
+    """The files that the call ``tool_call_id`` is about to edit were saved as ``checkpoint_id``. Not shown."""
+
+    checkpoint_id: str
+    tool_call_id: str
+
+
+@record
+class Restored(InternalEvent):
+    """The conversation was reset to this checkpoint, before the call. Not shown by itself."""
+
+    checkpoint_id: str
+
+
+@record
+class ChatResumed(InternalEvent):
+    """The conversation was replaced by the one saved as ``name``. Not shown by itself.
+
+    ``messages`` are those of the model, in the form of :mod:`isthmus.models.message`.
+    """
+
+    name: str
+    messages: tuple[JsonObject, ...]
+
+
+@record
+class ModelChosen(InternalEvent):
+    """The session continues with this model (as in ``--model``); None: the agent's default. Not shown by itself."""
+
+    model: str | None = None
+
+
+@record
+class EffortChosen(InternalEvent):
+    """The session continues with this effort: low, medium or high; None: the agent's. Not shown by itself."""
+
+    effort: str | None = None
+
+
+@record
+class ToolsLoaded(InternalEvent):
+    """The model receives the schemas of these tools of MCP servers, and of no others, from now on. Not shown.
+
+    The first one of a session has no names: from there on tools are loaded on demand.
+    """
+
+    names: tuple[str, ...] = ()
+
+
+@record
+class LoopNotice(InternalEvent):
+    """The model repeats itself, and ``text`` tells it so, in a message of the user's side. Not shown by itself."""
+
+    text: str
+
+
+@record
+class AgentRecord(InternalEvent):
+    """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown."""
+
+    data: JsonObject
