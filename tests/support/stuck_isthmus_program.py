@@ -49,7 +49,7 @@ if __name__ == "__main__":
     socket.getaddrinfo = resolve
     keyring.set_keyring(StuckKeyring())
     from isthmus.__main__ import main
-    from isthmus.mcp_host.oauth import http, login_flow
+    from isthmus.mcp_host.oauth import challenge, http, login_flow
 
-    http.ANSWER_SECONDS = login_flow.ANSWER_SECONDS = 2.0
+    http.ANSWER_SECONDS = login_flow.ANSWER_SECONDS = challenge.ANSWER_SECONDS = 2.0
     main()

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.agent.context.compaction import NotCompactedError, compact, planned, summary_request
-from isthmus.agent.context.size import estimate_tokens, messages_tokens, request_tokens
+from isthmus.agent.context.keeper import request_tokens
+from isthmus.agent.context.size import estimate_tokens, messages_tokens
 from isthmus.agent.session import SUMMARY_HEADING, Session
 from isthmus.events import AgentEvent, Prompt, Thought, event_from_json, event_to_json
 from isthmus.internal_events import Checkpoint, Compacted, ModelReply, Restored, ToolResultRecorded

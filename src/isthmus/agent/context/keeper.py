@@ -5,7 +5,8 @@ One keeper serves one turn.
 
 from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, compact
 from isthmus.agent.context.pruning import planned_pruning
-from isthmus.agent.context.size import context_window, request_tokens
+from isthmus.agent.context.size import context_window, estimate_tokens, messages_tokens, tool_tokens
+from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.internal_events import ResultsPruned
 from isthmus.models.base import ChatModel, ModelError, ModelRequest
@@ -58,3 +59,14 @@ def still_too_long(error: ModelError, reason: str) -> ModelError:
     """Return the error of a conversation that is too long and cannot be made shorter."""
     advice = "Start a new session, or ask for less at a time."
     return ModelError(error.kind, f"{error} It could not be made short enough: {reason} {advice}", status=error.status)
+
+
+def request_tokens(session: Session, request: ModelRequest) -> int:
+    """Return the tokens of the session's next request: those measured for the last one, plus an estimate of the rest.
+
+    If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
+    """
+    if session.measured_messages:
+        return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+    tools = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in request.tools)
+    return estimate_tokens(request.system) + tools + messages_tokens(session.messages)

@@ -7,13 +7,12 @@ few for Chinese.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
     Message,
-    ModelRequest,
     ModelThought,
     ModelToolResult,
     Opaque,
@@ -22,9 +21,6 @@ from isthmus.models.base import (
     Text,
     ToolRequest,
 )
-
-if TYPE_CHECKING:
-    from isthmus.agent.session import Session
 
 BYTES_PER_TOKEN = 4
 MEDIA_TOKENS = 1_600
@@ -66,17 +62,6 @@ def message_tokens(message: Message) -> int:
 def messages_tokens(messages: Iterable[Message]) -> int:
     """Return the estimated tokens of several messages."""
     return sum(map(message_tokens, messages))
-
-
-def request_tokens(session: "Session", request: ModelRequest) -> int:
-    """Return the tokens of the session's next request: those measured for the last one, plus an estimate of the rest.
-
-    If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
-    """
-    if session.measured_messages:
-        return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-    tools = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in request.tools)
-    return estimate_tokens(request.system) + tools + messages_tokens(session.messages)
 
 
 def _part_tokens(part: Part) -> int:

@@ -13,9 +13,9 @@ from isthmus.files.atomic import read_regular
 from isthmus.mcp_host.config.oauth_settings import GrantType, IdentitySettings, SecretText
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
 from isthmus.mcp_host.connection.errors import OAuthError
+from isthmus.mcp_host.oauth.challenge import challenge_of
 from isthmus.mcp_host.oauth.discovery import Found, discover, issuer_endpoints
 from isthmus.mcp_host.oauth.http import OAuthHttp, place
-from isthmus.mcp_host.oauth.login_flow import challenge_of
 from isthmus.mcp_host.oauth.messages import (
     Challenge,
     Form,
