@@ -157,8 +157,7 @@ _Rule = TypeVar("_Rule", PolicyRule, PermissionRule)
 
 def in_order(rules: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
     """Return rules in the order in which they count: of the same priority the stricter one first."""
-    strictness = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
-    return tuple(sorted(rules, key=lambda rule: (-rule.priority, strictness.index(rule.decision))))
+    return tuple(sorted(rules, key=lambda rule: (-rule.priority, rule.decision.leniency)))
 
 
 def _merged(first: tuple[PolicyRule, ...], second: tuple[PolicyRule, ...]) -> tuple[PolicyRule, ...]:

@@ -242,5 +242,4 @@ def _allowed(rules: Sequence[PermissionRule], analysis: ShellAnalysis | None) ->
 
 
 def _ruling(rule: PermissionRule) -> Ruling:
-    verb = {RuleDecision.ALLOW: "allows", RuleDecision.ASK: "asks about", RuleDecision.DENY: "forbids"}[rule.decision]
-    return Ruling(rule.decision, f"{rule.where} {verb} it")
+    return Ruling(rule.decision, f"{rule.where} {rule.decision.verb} it")

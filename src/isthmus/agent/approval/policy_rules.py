@@ -22,7 +22,6 @@ from isthmus.settings.rules import PolicyRule
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 _FOREIGN_TO_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
-_STRICTNESS = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
 _REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """Modes in which an allowed command may write files without `allowRedirection`, as in Gemini CLI."""
 
@@ -68,7 +67,7 @@ def rule_on(rules: Sequence[PolicyRule], call: RuledCall) -> Ruling | None:
     if not rules:
         return None
     rulings = [ruling for layer in _layers(rules) if (ruling := _rule_on(layer, call)) is not None]
-    return min(rulings, key=lambda ruling: _STRICTNESS.index(ruling.decision), default=None)
+    return min(rulings, key=lambda ruling: ruling.decision.leniency, default=None)
 
 
 def _layers(rules: Sequence[PolicyRule]) -> Iterator[Sequence[PolicyRule]]:
@@ -137,11 +136,9 @@ def _rule_on_command(rules: Sequence[PolicyRule], call: RuledCall, command: str)
 
 def _strictest(found: Sequence[PolicyRule | None]) -> Ruling | None:
     """Return the decision of the first rule that forbids, else of the first one that asks, else None."""
-    for decision in (RuleDecision.DENY, RuleDecision.ASK):
-        for rule in found:
-            if rule is not None and rule.decision is decision:
-                return _ruling(rule)
-    return None
+    strict = (rule for rule in found if rule is not None and rule.decision is not RuleDecision.ALLOW)
+    rule = min(strict, key=lambda rule: rule.decision.leniency, default=None)
+    return None if rule is None else _ruling(rule)
 
 
 def _allowed(rules: Sequence[PolicyRule | None], analysis: ShellAnalysis, mode: ApprovalMode) -> Ruling | None:
@@ -239,8 +236,7 @@ def _compiled(pattern: str) -> LinearPattern:
 
 
 def _ruling(rule: PolicyRule) -> Ruling:
-    verb = {RuleDecision.ALLOW: "allows", RuleDecision.ASK: "asks about", RuleDecision.DENY: "forbids"}[rule.decision]
-    return Ruling(rule.decision, rule.message or f"{rule.where} {verb} it")
+    return Ruling(rule.decision, rule.message or f"{rule.where} {rule.decision.verb} it")
 
 
 def _json(value: object) -> str:

@@ -10,7 +10,6 @@ from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_effect import effect_of
 from isthmus.development_tool import ConfirmationDetails
-from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolSet
 
@@ -37,6 +36,4 @@ def ruling_of(
         rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect)),
         permission_on(tools.permissions, PermittedCall(named, effect, workspace)) if tools.permissions else None,
     )
-    by_decision = {ruling.decision: ruling for ruling in reversed(found) if ruling is not None}
-    order = (RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW)
-    return next((by_decision[decision] for decision in order if decision in by_decision), None)
+    return min(filter(None, found), key=lambda ruling: ruling.decision.leniency, default=None)
