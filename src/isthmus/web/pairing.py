@@ -1,7 +1,8 @@
 """Codes that let a browser in once: a short one to type, and a long one in a link. Sans-I/O.
 
 A code names a user, and is worth a device token to whoever shows it first. Wrong codes are counted together, whoever
-sends them: a short code cannot be guessed within its minute. Tokens of devices: :mod:`isthmus.a2a.server.users`.
+sends them: a short code cannot be guessed within its minute, and whoever sends wrong ones cannot keep a link out.
+Tokens of devices: :mod:`isthmus.a2a.server.users`.
 """
 
 import secrets
@@ -45,6 +46,11 @@ class PairingCode:
     user: str
     until: float
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it is the code of a link, which nobody guesses: wrong codes of others do not keep it out."""
+        return len(self.text) > SHORT_LENGTH
+
 
 @dataclass(slots=True)
 class PairingCodes:
@@ -72,11 +78,13 @@ class PairingCodes:
             TooManyCodesError: too many wrong codes came.
         """
         self._wrong = [at for at in self._wrong if now - at < WRONG_SECONDS]
-        if len(self._wrong) >= MAXIMUM_WRONG:
-            raise TooManyCodesError(WRONG_SECONDS - (now - self._wrong[0]))
         self._codes = [code for code in self._codes if code.until > now]
-        typed = text.strip().replace(" ", "").replace("-", "").upper()
-        found = [code for code in self._codes if same_secret(text, code.text) or same_secret(typed, code.text)]
+        found = [code for code in self._codes if code.is_long and same_secret(text, code.text)]
+        if not found:
+            if len(self._wrong) >= MAXIMUM_WRONG:
+                raise TooManyCodesError(WRONG_SECONDS - (now - self._wrong[0]))
+            typed = text.strip().replace(" ", "").replace("-", "").upper()
+            found = [code for code in self._codes if not code.is_long and same_secret(typed, code.text)]
         if not found:
             self._wrong.append(now)
             raise WrongCodeError("this code is wrong, was used, or is too old; make a new one")

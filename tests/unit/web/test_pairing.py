@@ -48,16 +48,20 @@ def test_a_link_is_not_read_in_another_spelling() -> None:
         codes.use(text.swapcase(), 1)
 
 
-def test_after_too_many_wrong_codes_the_right_one_does_not_help_for_a_while() -> None:
+def test_after_too_many_wrong_codes_only_a_link_helps_for_a_while() -> None:
     codes = PairingCodes()
-    link = codes.for_link("", 0)
+    short, link = codes.short("", 0), codes.for_link("", 0)
     for _ in range(MAXIMUM_WRONG):
         with pytest.raises(WrongCodeError):
             codes.use("AAAAAAAA", 1)
     with pytest.raises(TooManyCodesError) as refused:
-        codes.use(link.text, 2)
+        codes.use(short.text, 2)
     assert 0 < refused.value.seconds <= WRONG_SECONDS
-    assert codes.use(link.text, 1 + WRONG_SECONDS) == ""
+    with pytest.raises(TooManyCodesError):
+        codes.use(link.text.upper(), 2)
+    assert codes.use(link.text, 3) == ""  # whoever sends wrong codes cannot keep the owner out
+    later = codes.short("", 1 + WRONG_SECONDS)
+    assert codes.use(later.text, 1 + WRONG_SECONDS) == ""
 
 
 @given(st.lists(st.sampled_from(["make", "use", "wrong", "wait"]), max_size=60))
