@@ -53,7 +53,7 @@ export class TaskFold {
   #kept: KeptCalls;
   #counted = new WeakSet<CallItem>();
 
-  constructor(private readonly name = "", characters?: number) {
+  constructor(readonly name = "", characters?: number) {
     this.#kept = new KeptCalls(characters);
   }
 

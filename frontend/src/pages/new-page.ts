@@ -1,12 +1,13 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { prompt, runCommand } from "../client.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { ApiError, type Session } from "../session.ts";
+import { visible } from "../safe.ts";
+import { problemOf, sendWritten } from "../sending.ts";
+import type { Session } from "../session.ts";
 import type { TaskStore } from "../store.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
-import { type PromptBox, type Written, isCommand } from "../parts/prompt-box.ts";
+import type { PromptBox, Written } from "../parts/prompt-box.ts";
+import "../parts/prompt-box.ts";
 
 /** The beginning of a task. */
 @customElement("isthmus-new")
@@ -41,19 +42,11 @@ export class NewPage extends PageElement {
     this.isSending = true;
     this.problem = "";
     try {
-      if (isCommand(written)) {
-        const taskId = await runCommand(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}) });
-        this.box.clear();
-        this.store.refresh();
-        go(`/ui/task/${taskId}`);
-        return;
-      }
-      const row = await prompt(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}), images: written.images });
+      const taskId = await sendWritten(written, { workspace: this.folder }, this.store);
       this.box.clear();
-      this.store.put(row);
-      go(`/ui/task/${row.id}`);
+      go(`/ui/task/${taskId}`);
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      this.problem = problemOf(error);
     } finally {
       this.isSending = false;
     }

@@ -14,11 +14,6 @@ export interface Written {
   images: { data: string; mediaType: string; name: string }[];
 }
 
-/** Return whether a message is a slash command, and not a text that begins with a path. */
-export function isCommand(written: Written): boolean {
-  return /^\/[A-Za-z][\w:.-]*(\s|$)/.test(written.text);
-}
-
 /** The box for a message. `queued` says that the task works, so that the message waits. */
 @customElement("isthmus-prompt")
 export class PromptBox extends PageElement {
