@@ -97,18 +97,22 @@ export function tell(taskId: string, text: string): Promise<TaskRow> {
   return send({ taskId, parts: [{ text }] });
 }
 
-export interface ContextUse {
-  tokens: number;
+/** A state of a session that no event tells: the approval mode in force, and how full its conversation is. */
+export interface SessionStatus {
+  mode: string;
+  tokens: number | undefined;
   window: number;
 }
 
-/** Return how full the conversation of a session is, as far as the server has counted it. */
-export async function contextUse(contextId: string): Promise<ContextUse | undefined> {
+export async function sessionStatus(contextId: string): Promise<SessionStatus> {
   const found = (await call("POST", "/", {
-    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { contextId, metadata: { contextId } },
-  })) as { result?: { context_tokens?: unknown; context_window?: unknown } };
-  const tokens = found.result?.context_tokens, size = found.result?.context_window;
-  return typeof tokens === "number" ? { tokens, window: typeof size === "number" ? size : 0 } : undefined;
+    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: { contextId } },
+  })) as { result?: { approval_mode?: unknown; context_tokens?: unknown; context_window?: unknown } };
+  const { approval_mode: mode, context_tokens: tokens, context_window: size } = found.result ?? {};
+  return {
+    mode: typeof mode === "string" ? mode : "",
+    tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
+  };
 }
 
 export async function cancel(taskId: string): Promise<void> {
@@ -125,8 +129,8 @@ export async function runCommand(line: string, scope: { contextId?: string; work
   const answer = (await call("POST", "/", {
     jsonrpc: "2.0", id: 1, method: "command/execute",
     params: {
-      command_path: [name], args, ...(scope.contextId ? { contextId: scope.contextId } : {}),
-      ...(Object.keys(settings).length ? { metadata: { [EXTENSION]: settings } } : {}),
+      command_path: [name], args,
+      metadata: { ...(scope.contextId ? { contextId: scope.contextId } : {}), ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}) },
     },
   })) as { result?: { execution_id?: string; status?: string; message?: string }; error?: { message?: string } };
   const taskId = answer.result?.execution_id;

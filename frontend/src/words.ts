@@ -110,7 +110,7 @@ const TABLE = {
   days: ["{0} d", "{0} 天"],
   keyInbox: ["inbox", "收件箱"],
   keyHistory: ["history", "历史"],
-  keyNext: ["next and previous", "下一个和上一个"],
+  keyNext: ["next and previous question, or message of yours in a task", "下一个和上一个问题,或任务中您的消息"],
   keyAllow: ["allow once", "允许一次"],
   keyOptions: ["the answers in their order", "按顺序选择回答"],
   keyReject: ["reject", "拒绝"],
@@ -216,6 +216,24 @@ const TABLE = {
   waitsForYou: ["The task did not end well. Send it all the same, or remove it.", "任务未正常结束。仍可发送,或将其移除。"],
   sendNow: ["Send now", "立即发送"],
   queueFull: ["Too many messages wait. Remove one first.", "等待的消息过多,请先移除一条。"],
+  // rewind, branch, diff of a session, model
+  rewind: ["Rewind", "回退"],
+  rewindPrompt: ["Put files and conversation back to before the edits of this message", "将文件和对话恢复到此消息的编辑之前"],
+  rewindEdit: ["Put files and conversation back to before this edit", "将文件和对话恢复到此编辑之前"],
+  rewindTitle: ["Rewind to before \u201c{0}\u201d", "回退到“{0}”之前"],
+  rewindTouches: ["These files are put back, as far as they still differ:", "以下仍有差异的文件将被恢复:"],
+  rewindAllowed: ["Everything is allowed in this session, so the server does not ask again. The rewind can be rewound, too.", "此会话允许全部操作,服务器不会再询问。回退本身也可以撤销。"],
+  branch: ["Branch", "分支"],
+  branchHere: ["Go on in a new session from the end of this turn; files stay as they are", "从本轮结束处在新会话中继续;文件保持不变"],
+  branching: ["Branching", "正在创建分支"],
+  notWhileWorking: ["Not while the task works", "任务进行中不可用"],
+  cancel: ["Cancel", "取消"],
+  keyRewind: ["rewind to before the edits of that message", "回退到该消息的编辑之前"],
+  keyBranch: ["branch after that message", "在该消息之后分支"],
+  tookTooLong: ["The server took too long. Look at the history.", "服务器用时过长,请查看历史。"],
+  tokensUsed: ["Used by this task", "此任务用量"],
+  tokensIn: ["{0} tokens of input, {1} of them cached", "输入 {0} 个令牌,其中 {1} 个来自缓存"],
+  tokensOut: ["{0} of output, {1} of them thoughts", "输出 {0} 个令牌,其中 {1} 个为思考"],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -1,14 +1,16 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { cancel } from "../client.ts";
+import { cancel, complete, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
 import { MessageQueue, type Queued } from "../queue.ts";
+import { factsOf, shownPath } from "../question.ts";
+import { branch, rewind } from "../rewind.ts";
 import { visible, visibleLine } from "../safe.ts";
-import { problemOf, sendWritten } from "../sending.ts";
+import { isCommand, problemOf, sendWritten } from "../sending.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
 import type { TaskStore } from "../store.ts";
-import type { CallItem, Item } from "../task-fold.ts";
+import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement, go, isForPage } from "../parts/base.ts";
 import type { ItemList } from "../parts/item-list.ts";
@@ -18,6 +20,7 @@ import "../parts/item-list.ts";
 import "../parts/question-card.ts";
 import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
+import "../parts/rewind-ask.ts";
 import "../parts/task-aside.ts";
 
 /** Drawing that takes longer than this is done more seldom. */
@@ -35,6 +38,9 @@ export class TaskPage extends PageElement {
   @state() private open = new Set<string>();
   @state() private hasAside = false;
   @state() private version = 0;
+  @state() private canBranch = false;
+  /** A rewind that the user is asked about, since the server would not. */
+  @state() private asked: { what: string; checkpoint: string; files: string[] } | undefined;
   @query("isthmus-items") private list: ItemList | null | undefined;
   @query("isthmus-prompt") private box!: PromptBox;
   #session = new SessionStream(this.#reader());
@@ -63,6 +69,8 @@ export class TaskPage extends PageElement {
 
   #begin(): void {
     this.problem = "";
+    this.asked = undefined;
+    this.canBranch = false;
     this.list?.reset();
     const known = this.store.rows.get(this.taskId);
     this.#queue = known && new MessageQueue(known.contextId);
@@ -77,6 +85,8 @@ export class TaskPage extends PageElement {
       found: (contextId) => {
         this.#queue ??= new MessageQueue(contextId);
         this.requestUpdate();
+        // Agents of other authors have commands of their own.
+        complete("/chat fo", contextId, "").then((found) => { this.canBranch = found.some(({ line }) => line.startsWith("/chat fork")); }, () => undefined);
       },
       get mustSeeEnd() { return !!page.#queue?.messages.length; },
     };
@@ -109,6 +119,8 @@ export class TaskPage extends PageElement {
     this.#rows = {
       now: this.now, workspace, asking: new Set(questions.map((question) => question.tool_call_id)), open: this.open,
       set: (key, isOpen) => this.#set(key, isOpen), toggle: (item) => void this.#toggle(item),
+      rests: isOver && !this.isSending && this.asked === undefined, canBranch: this.canBranch && !row?.parent,
+      rewind: (item) => void this.#askRewind(item), branch: (item) => void this.#branch(item),
     };
     return html`
       <main class="pane surface">
@@ -124,6 +136,8 @@ export class TaskPage extends PageElement {
         ${this.#banner()}
         ${questions[0] ? html`<isthmus-question class="docked" .call=${questions[0]} .taskId=${this.taskId} .workspace=${workspace}
             ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
+        ${this.asked ? html`<isthmus-rewind .what=${this.asked.what} .files=${this.asked.files}
+            @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
         <div class="foot"><div class="col">
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           ${this.#queue?.messages.length ? html`<isthmus-queued .messages=${this.#queue.messages} ?isHeld=${isOver && this.#state !== "completed"} ?isBusy=${this.isSending}
@@ -222,6 +236,72 @@ export class TaskPage extends PageElement {
     }
   }
 
+  /** Do something that ends at another task, and go there. */
+  async #leadOn(begin: () => Promise<string>): Promise<void> {
+    if (this.isSending) return;
+    this.isSending = true;
+    this.problem = "";
+    try {
+      const taskId = await begin();
+      this.store.refresh();
+      go(`/ui/task/${taskId}`);
+    } catch (error) {
+      this.problem = problemOf(error);
+    } finally {
+      this.isSending = false;
+    }
+  }
+
+  /** Rewind to a checkpoint. The server asks and names the files, unless everything is allowed: then the page asks. */
+  async #askRewind(item: PromptItem | CallItem): Promise<void> {
+    const row = this.#fold.row, { checkpoint } = item;
+    if (!row || !checkpoint) return;
+    const status = await sessionStatus(row.contextId).catch(() => undefined);
+    if (status?.mode && status.mode !== "yolo") {
+      await this.#rewind(checkpoint);
+      return;
+    }
+    const { folds } = this.#session, from = folds.indexOf(this.#session.foldOf(item));
+    const files = new Set(folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))));
+    this.asked = { what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object, checkpoint, files: [...files] };
+  }
+
+  async #rewind(checkpoint: string): Promise<void> {
+    const row = this.#fold.row;
+    this.asked = undefined;
+    if (row) await this.#leadOn(() => rewind(row.contextId, checkpoint));
+  }
+
+  async #branch(item: PromptItem): Promise<void> {
+    const row = this.#fold.row, { name } = this.#session.foldOf(item);
+    if (row) await this.#leadOn(() => branch(row.contextId, name, row.workspace));
+  }
+
+  /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
+  get #chosen(): number {
+    const { items } = this.#session, focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
+    const at = focused ? items.findIndex((item) => item.key === focused.key) : -1;
+    return at >= 0 ? at : items.findLastIndex((item) => item.is === "prompt");
+  }
+
+  /** Go to the next or the previous message of the user. */
+  #step(by: 1 | -1): void {
+    const { items } = this.#session, hasFocus = document.activeElement?.closest(".it");
+    let at = hasFocus ? this.#chosen + by : by > 0 ? 0 : items.length - 1;
+    while (items[at] && items[at]?.is !== "prompt") at += by;
+    if (items[at]) void this.list?.reveal(at);
+  }
+
+  #pressFor(key: string): void {
+    const { items } = this.#session;
+    let at = this.#chosen;
+    while (at > 0 && items[at]?.is !== "prompt") at -= 1;
+    const item = items[at];
+    if (item?.is !== "prompt" || !this.#rows.rests) return;
+    if (key === "z" && item.checkpoint) this.#rows.rewind(item);
+    else if (key === "b" && this.#rows.canBranch && !isCommand(item.text)) this.#rows.branch(item);
+  }
+
   async #stop(): Promise<void> {
     try {
       await cancel(this.taskId);
@@ -233,6 +313,8 @@ export class TaskPage extends PageElement {
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
+    else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
+    else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type ContextUse, contextUse } from "../client.ts";
+import { type SessionStatus, sessionStatus } from "../client.ts";
 import { stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
 import { shownPath } from "../question.ts";
@@ -18,7 +18,7 @@ export class TaskAside extends PageElement {
   @property() taskId = "";
   @property() state: TaskState = "submitted";
   @property() version = "";
-  @state() private use: ContextUse | undefined;
+  @state() private status: SessionStatus | undefined;
   #asked = "";
 
   override willUpdate(): void {
@@ -27,12 +27,12 @@ export class TaskAside extends PageElement {
     const wanted = row && rests ? `${row.contextId} ${this.taskId} ${this.state} ${this.fold.questions.length}` : "";
     if (!row || !wanted || wanted === this.#asked) return;
     this.#asked = wanted;
-    contextUse(row.contextId).then((use) => { if (this.#asked === wanted) this.use = use; }, () => undefined);
+    sessionStatus(row.contextId).then((status) => { if (this.#asked === wanted) this.status = status; }, () => undefined);
   }
 
   override render() {
     const { fold } = this, row = fold.row ?? this.store.rows.get(this.taskId), workspace = row?.workspace ?? "";
-    const children = this.store.childrenOf(this.taskId), { changedFiles } = fold, { use } = this;
+    const children = this.store.childrenOf(this.taskId), { changedFiles, usage } = fold, { tokens, window } = this.status ?? { window: 0 };
     return html`
       <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
       ${fold.todos.length ? html`<section><h2>${t("plan")}</h2><ul>${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}</ul></section>` : nothing}
@@ -41,7 +41,8 @@ export class TaskAside extends PageElement {
       ${row?.parent ? html`<section><h2>${t("begunBy")}</h2><a href="/ui/task/${row.parent}" dir="auto">${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a></section>` : nothing}
       <section><dl class="facts">
         ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
-        ${use ? html`<dt>${t("context")}</dt><dd class="num">${use.window ? t("tokensOf", use.tokens.toLocaleString(), use.window.toLocaleString()) : t("tokens", use.tokens.toLocaleString())}</dd>` : nothing}
+        ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
+        ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t("tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t("tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
         ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
       </dl></section>`;
   }

@@ -1,12 +1,13 @@
 // The rows of a conversation: prompts, texts, thoughts, tool calls and ends, one template each.
 
 import { html, nothing } from "lit";
-import { stateMark, toolIcon } from "../icons.ts";
+import { icon, stateMark, toolIcon } from "../icons.ts";
 import { markdownOf } from "../markdown.ts";
 import type { TaskState } from "../protocol.ts";
 import { diffOf, factsOf } from "../question.ts";
 import { outputText, visible, visibleLine } from "../safe.ts";
-import type { CallItem, Item } from "../task-fold.ts";
+import { isCommand } from "../sending.ts";
+import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { shownCounts } from "./diff-view.ts";
 import { stateWord } from "./task-aside.ts";
@@ -24,12 +25,17 @@ export interface Rows {
   open: ReadonlySet<string>;
   set(key: string, isOpen: boolean): void;
   toggle(item: CallItem): void;
+  /** Whether the task rests, so that its session can be rewound. */
+  rests: boolean;
+  canBranch: boolean;
+  rewind(item: PromptItem | CallItem): void;
+  branch(item: PromptItem): void;
 }
 
 export function rowOfItem(item: Item, rows: Rows) {
   switch (item.is) {
     case "prompt":
-      return html`<div class="said" dir="auto">${beginning(item.text)}</div>`;
+      return html`<div class="said" dir="auto" tabindex="-1">${beginning(item.text)}</div>${acts(item, rows)}`;
     case "text":
       return html`<div class="prose" dir="auto">${markdownOf(item, item.prefix ? `${item.prefix}\n${item.text}` : item.text)}</div>`;
     case "thought":
@@ -41,6 +47,16 @@ export function rowOfItem(item: Item, rows: Rows) {
     case "call":
       return callRow(item, rows);
   }
+}
+
+/** Return what can be done from a prompt; a slash command has none of it. */
+function acts(item: PromptItem, rows: Rows) {
+  const canBranch = rows.canBranch && !isCommand(item.text);
+  if (!item.checkpoint && !canBranch) return nothing;
+  return html`<div class="acts">
+    ${item.checkpoint ? html`<button class="b small quiet" ?disabled=${!rows.rests} title=${t(rows.rests ? "rewindPrompt" : "notWhileWorking")} @click=${() => rows.rewind(item)}>${icon("undo")}${t("rewind")}</button>` : nothing}
+    ${canBranch ? html`<button class="b small quiet" ?disabled=${!rows.rests} title=${t(rows.rests ? "branchHere" : "notWhileWorking")} @click=${() => rows.branch(item)}>${icon("branch")}${t("branch")}</button>` : nothing}
+  </div>`;
 }
 
 function beginning(text: string) {
@@ -61,6 +77,7 @@ function callRow(item: CallItem, rows: Rows) {
       <span class="right row t3 xs">${item.answeredBy ? html`<span class="wide-only" dir="auto">${t("answered", visibleLine(item.answeredBy, 60))}</span>` : nothing}
         ${isRunning ? html`<span class="num">${Math.max(0, Math.round((rows.now - item.since) / 1000))} s</span>` : nothing}
         ${canOpen ? html`<button class="b small quiet" aria-expanded=${isOpen} @click=${() => rows.toggle(item)}>${diff ? t("showDiff") : t("showOutput")}</button>` : nothing}
+        ${item.checkpoint ? html`<button class="b small quiet icon" ?disabled=${!rows.rests} aria-label="${t("rewind")}: ${t("rewindEdit")}" title=${t(rows.rests ? "rewindEdit" : "notWhileWorking")} @click=${() => rows.rewind(item)}>${icon("undo")}</button>` : nothing}
       </span></div>
     ${live ? output(live, 4_000) : nothing}
     ${isOpen && item.fetched ? html`<p class="out" role="status">${t("fetching")}</p>`

@@ -1,0 +1,99 @@
+"""A session in the workbench: rewind, branch, its diff, its model and its tokens, in a real browser."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.workbench import Workbench, desktop, workbench
+
+
+def _edit(file: str, old: str, new: str) -> dict[str, Any]:
+    arguments = {"file_path": file, "instruction": "x", "old_string": old, "new_string": new}
+    return {"call": {"name": "replace", "arguments": arguments}}
+
+
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            # First: after a rewind the model reads it together with the message before.
+            {"prompt": "third", "replies": [_edit("other.md", "old", "new"), {"text": "Done three."}]},
+            {"prompt": "first", "replies": [_edit("code.py", "hi", "hello"), {"text": "Done one."}]},
+            {"prompt": "second", "replies": [_edit("code.py", "end", "fin"), {"text": "Done two."}]},
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
+)
+
+
+@pytest.fixture
+def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
+    (workspace / "code.py").write_text('print("hi")\nprint("end")\n', "utf-8")
+    (workspace / "other.md").write_text("# old\n", "utf-8")
+    with workbench(tmp_path, workspace, SCRIPT) as found:
+        yield found
+
+
+def say(page: Page, text: str, mode: str = "") -> None:
+    """Send the next message of a session, and wait until it is on the page."""
+    if mode:
+        page.select_option("isthmus-task .prompt select[aria-label=Approval]", mode)
+    page.fill("isthmus-task textarea", text)
+    page.press("isthmus-task textarea", "Enter")
+    expect(page.locator("isthmus-task .said").last).to_have_text(text)
+
+
+def allow(page: Page, answer: str) -> None:
+    """Allow the question of the shown task, and wait for the agent's answer."""
+    page.click("isthmus-question .primary")
+    expect(page.locator("isthmus-task .prose").last).to_contain_text(answer)
+    page.wait_for_selector("isthmus-task .head .st-done")
+
+
+def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, served: Workbench) -> None:
+    code = served.workspace / "code.py"
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "first")
+        allow(page, "Done one.")
+        say(page, "second")
+        expect(page.locator("isthmus-task .acts button").last).to_be_disabled()  # while the task waits
+        allow(page, "Done two.")
+        assert code.read_text("utf-8") == 'print("hello")\nprint("fin")\n'
+        # The server asks, and names the files; nothing is put back before the answer.
+        page.locator(".acts").last.get_by_role("button", name="Rewind").click()
+        question = page.locator("isthmus-question")
+        expect(question).to_contain_text("code.py: put back")
+        assert "fin" in code.read_text("utf-8")
+        allow(page, "The conversation is back")
+        assert code.read_text("utf-8") == 'print("hello")\nprint("end")\n'
+        # Where everything is allowed the page asks itself; a key chooses the message.
+        say(page, "third", "yolo")
+        expect(page.locator("isthmus-task .prose").last).to_contain_text("Done three.")
+        page.wait_for_selector("isthmus-task .head .st-done")
+        page.locator("isthmus-items").focus()
+        page.keyboard.press("k")
+        expect(page.locator(".said:focus")).to_have_text("third")
+        page.keyboard.press("z")
+        expect(page.locator("isthmus-rewind li")).to_have_text(["other.md"])
+        page.keyboard.press("y")  # too early to be meant
+        page.wait_for_timeout(500)
+        page.keyboard.press("y")
+        expect(page.locator("isthmus-task .prose").last).to_contain_text("The conversation is back")
+        assert (served.workspace / "other.md").read_text("utf-8") == "# old\n"
+        # A branch has the conversation up to the end of the chosen message's task, and no more.
+        page.locator("isthmus-items").focus()
+        for _ in range(9):
+            page.keyboard.press("k")
+        expect(page.locator(".said:focus")).to_have_text("first")
+        before = page.url
+        page.keyboard.press("b")
+        expect(page.locator("isthmus-task .said").first).to_contain_text("/chat resume branch-")
+        assert page.url != before
+        expect(page.locator("isthmus-task .prose").last).to_contain_text("Done one.")
+        assert "Done two." not in page.inner_text("isthmus-items")
+        expect(page.locator("isthmus-task .said")).to_have_count(1)
