@@ -56,7 +56,14 @@ export interface DiffView {
   destroy(): void;
 }
 
+/** The numbers of the lines of both texts, from the first one; 0 for lines without one. */
+export interface LineNumbers {
+  before: readonly number[];
+  after: readonly number[];
+}
+
 export interface DiffOptions {
+  numbers?: LineNumbers;
   before: string;
   after: string;
   path: string;
@@ -69,12 +76,15 @@ export interface DiffOptions {
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   const language = new Compartment();
+  const numbered = (numbers: readonly number[] | undefined): Extension => lineNumbers(
+    numbers ? { formatNumber: (line) => String(numbers[line - 1] || "") } : {},
+  );
   const common: Extension = [
-    lineNumbers(), drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
+    drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
     EditorView.lineWrapping, language.of([]),
   ];
   const own: Extension = [
-    common,
+    common, numbered(options.numbers?.after),
     history(), keymap.of([...defaultKeymap, ...historyKeymap]),
     EditorState.readOnly.of(!options.editable), EditorView.editable.of(options.editable),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
@@ -82,16 +92,17 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       if (update.docChanged) options.onChange(update.state.doc.toString());
     }),
   ];
-  const collapse = { margin: 3, minSize: 6 };
+  // A part of a file has no more than the lines around its changes.
+  const collapse = options.numbers ? {} : { collapseUnchanged: { margin: 3, minSize: 6 } };
   const parent = root.querySelector("div") as HTMLDivElement;
   let views: EditorView[];
   let shown: { destroy(): void };
   let right: EditorView;
   if (options.sides) {
     const merge = new MergeView({
-      a: { doc: options.before, extensions: [common, EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
+      a: { doc: options.before, extensions: [common, numbered(options.numbers?.before), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
       b: { doc: options.after, extensions: own },
-      parent, root, collapseUnchanged: collapse, gutter: true, highlightChanges: true,
+      parent, root, ...collapse, gutter: true, highlightChanges: true,
       ...(options.editable ? { revertControls: "a-to-b" as const } : {}),
     });
     views = [merge.a, merge.b];
@@ -100,7 +111,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   } else {
     right = new EditorView({
       doc: options.after, parent, root,
-      extensions: [own, unifiedMergeView({ original: options.before, collapseUnchanged: collapse, mergeControls: options.editable ? hunkButton(options.label) : false, gutter: true, highlightChanges: true })],
+      extensions: [own, unifiedMergeView({ original: options.before, ...collapse, mergeControls: options.editable ? hunkButton(options.label) : false, gutter: true, highlightChanges: true })],
     });
     views = [right];
     shown = right;

@@ -232,8 +232,17 @@ const TABLE = {
   keyBranch: ["branch after that message", "在该消息之后分支"],
   tookTooLong: ["The server took too long. Look at the history.", "服务器用时过长,请查看历史。"],
   tokensUsed: ["Used by this task", "此任务用量"],
-  tokensIn: ["{0} tokens of input, {1} of them cached", "输入 {0} 个令牌,其中 {1} 个来自缓存"],
-  tokensOut: ["{0} of output, {1} of them thoughts", "输出 {0} 个令牌,其中 {1} 个为思考"],
+  tokensIn: ["{0} tokens of input", "输入 {0} 个令牌"],
+  tokensInCached: ["{0} tokens of input, {1} of them cached", "输入 {0} 个令牌,其中 {1} 个来自缓存"],
+  tokensOut: ["{0} tokens of output", "输出 {0} 个令牌"],
+  tokensOutThought: ["{0} tokens of output, {1} of them thoughts", "输出 {0} 个令牌,其中 {1} 个为思考"],
+  sessionDiff: ["Changes of the session", "会话的全部改动"],
+  sessionDiffShort: ["Changes", "改动"],
+  comparing: ["Comparing the files with what they were before the session", "正在将文件与会话之前的内容比较"],
+  diffWhenDone: ["The session works. Its changes can be compared when it rests.", "会话正在进行,结束后才能比较改动。"],
+  asOf: ["as of {0}", "截至 {0}"],
+  newOne: ["new", "新建"],
+  keyDiff: ["all changes of the session", "会话的全部改动"],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -1,6 +1,7 @@
 """A session in the workbench: rewind, branch, its diff, its model and its tokens, in a real browser."""
 
 import json
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,17 @@ def _edit(file: str, old: str, new: str) -> dict[str, Any]:
     return {"call": {"name": "replace", "arguments": arguments}}
 
 
+HEADINGS = "# old\n-- a/evil.py\n", "# new\n++ b/evil.py\n"
+"""Lines that look like headings of a diff when they are marked as removed and added."""
+RESTORE = re.compile("/restore ")
+LINES = "".join(f"line {number}\n" for number in range(40))
+
 SCRIPT = json.dumps(
     {
         "name": "practice",
         "scenarios": [
             # First: after a rewind the model reads it together with the message before.
-            {"prompt": "third", "replies": [_edit("other.md", "old", "new"), {"text": "Done three."}]},
+            {"prompt": "third", "replies": [_edit("other.md", HEADINGS[0], HEADINGS[1]), {"text": "Done three."}]},
             {"prompt": "first", "replies": [_edit("code.py", "hi", "hello"), {"text": "Done one."}]},
             {"prompt": "second", "replies": [_edit("code.py", "end", "fin"), {"text": "Done two."}]},
             {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
@@ -33,7 +39,7 @@ SCRIPT = json.dumps(
 @pytest.fixture
 def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
     (workspace / "code.py").write_text('print("hi")\nprint("end")\n', "utf-8")
-    (workspace / "other.md").write_text("# old\n", "utf-8")
+    (workspace / "other.md").write_text(LINES + HEADINGS[0], "utf-8")
     with workbench(tmp_path, workspace, SCRIPT) as found:
         yield found
 
@@ -84,9 +90,10 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         page.wait_for_timeout(500)
         page.keyboard.press("y")
         expect(page.locator("isthmus-task .prose").last).to_contain_text("The conversation is back")
-        assert (served.workspace / "other.md").read_text("utf-8") == "# old\n"
+        assert (served.workspace / "other.md").read_text("utf-8") == LINES + HEADINGS[0]
         # A branch has the conversation up to the end of the chosen message's task, and no more.
         page.locator("isthmus-items").focus()
+        expect(page.locator(".said")).to_have_text(["first", "second", RESTORE, "third", RESTORE])
         for _ in range(9):
             page.keyboard.press("k")
         expect(page.locator(".said:focus")).to_have_text("first")
@@ -97,3 +104,41 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         expect(page.locator("isthmus-task .prose").last).to_contain_text("Done one.")
         assert "Done two." not in page.inner_text("isthmus-items")
         expect(page.locator("isthmus-task .said")).to_have_count(1)
+
+
+def test_the_diff_of_a_session_is_shown_by_file(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "first")
+        page.wait_for_selector("isthmus-question .primary")
+        page.locator("isthmus-items").focus()
+        page.keyboard.press("d")
+        expect(page.locator("isthmus-session-diff .problem")).to_contain_text("The session works")
+        page.keyboard.press("Escape")
+        allow(page, "Done one.")
+        say(page, "third")
+        allow(page, "Done three.")
+        page.click("isthmus-task .head >> text=Changes")
+        files = page.locator("isthmus-session-diff .file")
+        expect(files.locator("code")).to_have_text(["code.py", "other.md"])
+        expect(files.locator(".num")).to_have_text(["+1 \u22121", "+2 \u22122"])
+        other = files.last
+        expect(other.locator(".cm-mergeView")).to_be_visible()
+        expect(other.locator(".cm-merge-b .cm-lineNumbers")).to_contain_text("42")
+        expect(other.locator(".cm-merge-b .cm-content")).to_contain_text("++ b/evil.py")
+        expect(other.locator(".cm-merge-a .cm-content")).to_contain_text("-- a/evil.py")
+        # From the history the same comparison is shown again: nothing was done since.
+        page.goto(f"{served.url}ui/history")
+        page.locator("li", has_text="first").get_by_role("link", name="Changes of the session").click()
+        expect(files).to_have_count(2)
+        page.set_viewport_size({"width": 390, "height": 844})
+        expect(other.locator(".cm-mergeView")).to_have_count(0)
+        expect(other.locator(".cm-deletedChunk")).to_contain_text("-- a/evil.py")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.set_viewport_size({"width": 1440, "height": 900})
+        # What changed on the disk since is compared when the user wants it.
+        (served.workspace / "code.py").write_text('print("hi")\nprint("end")\n', "utf-8")
+        page.keyboard.press("r")
+        expect(files.locator("code")).to_have_text(["other.md"])
+        page.goto(f"{served.url}ui/history")
+        expect(page.locator(".line", has_text="/diff")).to_have_count(2)

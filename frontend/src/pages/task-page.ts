@@ -46,6 +46,8 @@ export class TaskPage extends PageElement {
   #session = new SessionStream(this.#reader());
   #queue: MessageQueue | undefined;
   #rows!: Rows;
+  /** Key of the item that gets the focus once it is drawn. */
+  #revealing = "";
   #escapedAt = 0;
   #timer = 0;
   #drawnIn = 0;
@@ -128,7 +130,8 @@ export class TaskPage extends PageElement {
           ${stateMark(this.#state)}
           <h1 class="cut" dir="auto">${visibleLine(row?.title ?? "", 200)}</h1>
           <span class="xs t3 cut wide-only" dir="auto">${visible(workspace)}</span>
-          <span class="right row">${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
+          <span class="right row">${row && !row.parent ? html`<a class="b small quiet wide-only" href="/ui/diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+            ${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
             <button class="b small quiet aside-only" aria-expanded=${this.hasAside} aria-controls="aside" @click=${() => { this.hasAside = !this.hasAside; }}>${t("details")}</button></span>
         </div>
         <isthmus-items tabindex="0" role="log" aria-live="off" aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
@@ -136,7 +139,7 @@ export class TaskPage extends PageElement {
         ${this.#banner()}
         ${questions[0] ? html`<isthmus-question class="docked" .call=${questions[0]} .taskId=${this.taskId} .workspace=${workspace}
             ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
-        ${this.asked ? html`<isthmus-rewind .what=${this.asked.what} .files=${this.asked.files}
+        ${this.asked ? html`<isthmus-rewind class="docked" .what=${this.asked.what} .files=${this.asked.files}
             @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
         <div class="foot"><div class="col">
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
@@ -280,16 +283,18 @@ export class TaskPage extends PageElement {
   /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
   get #chosen(): number {
     const { items } = this.#session, focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
-    const at = focused ? items.findIndex((item) => item.key === focused.key) : -1;
+    const key = this.#revealing || focused?.key, at = key ? items.findIndex((item) => item.key === key) : -1;
     return at >= 0 ? at : items.findLastIndex((item) => item.is === "prompt");
   }
 
   /** Go to the next or the previous message of the user. */
   #step(by: 1 | -1): void {
-    const { items } = this.#session, hasFocus = document.activeElement?.closest(".it");
+    const { items } = this.#session, hasFocus = this.#revealing || document.activeElement?.closest(".it");
     let at = hasFocus ? this.#chosen + by : by > 0 ? 0 : items.length - 1;
     while (items[at] && items[at]?.is !== "prompt") at += by;
-    if (items[at]) void this.list?.reveal(at);
+    this.#revealing = items[at]?.key ?? "";
+    if (!this.#revealing) return;
+    void this.list?.reveal(at).finally(() => { this.#revealing = ""; });
   }
 
   #pressFor(key: string): void {
@@ -313,6 +318,7 @@ export class TaskPage extends PageElement {
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
+    else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
