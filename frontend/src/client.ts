@@ -58,18 +58,29 @@ async function send(message: Record<string, unknown>): Promise<TaskRow> {
   return rowOf((sent as { task?: unknown }).task);
 }
 
-export interface PromptOptions {
+/** Where a message goes, and the settings that it brings: those that are missing stay as they are in the session. */
+export interface Scope {
   contextId?: string;
   workspace?: string;
   mode?: string;
+  model?: string;
+}
+
+function settingsOf(scope: Scope): Record<string, string> {
+  return {
+    ...(scope.workspace ? { workspace_path: scope.workspace } : {}),
+    ...(scope.mode ? { approval_mode: scope.mode } : {}),
+    ...(scope.model ? { model: scope.model } : {}),
+  };
+}
+
+export interface PromptOptions extends Scope {
   images?: { data: string; mediaType: string; name: string }[];
 }
 
 /** Send a prompt: to a new session, or to the one with `contextId`. */
 export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
-  const settings: Record<string, string> = {};
-  if (options.workspace) settings.workspace_path = options.workspace;
-  if (options.mode) settings.approval_mode = options.mode;
+  const settings = settingsOf(options);
   const files = (options.images ?? []).map((image) => ({ raw: image.data, mediaType: image.mediaType, filename: image.name }));
   return send({
     ...(options.contextId ? { contextId: options.contextId } : {}),
@@ -97,20 +108,25 @@ export function tell(taskId: string, text: string): Promise<TaskRow> {
   return send({ taskId, parts: [{ text }] });
 }
 
-/** A state of a session that no event tells: the approval mode in force, and how full its conversation is. */
+/** A state of a session that no event tells: what is in force in it, and how full its conversation is. */
 export interface SessionStatus {
   mode: string;
+  model: string;
+  /** How much the model thinks; empty if it does not. */
+  effort: string;
   tokens: number | undefined;
   window: number;
 }
 
-export async function sessionStatus(contextId: string): Promise<SessionStatus> {
+export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "/", {
-    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: { contextId } },
-  })) as { result?: { approval_mode?: unknown; context_tokens?: unknown; context_window?: unknown } };
-  const { approval_mode: mode, context_tokens: tokens, context_window: size } = found.result ?? {};
+    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
+  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown } };
+  const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
+    model: typeof model === "string" ? model : "",
+    effort: typeof effort === "string" ? effort : "",
     tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
   };
 }
@@ -120,12 +136,10 @@ export async function cancel(taskId: string): Promise<void> {
 }
 
 /** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
-export async function runCommand(line: string, scope: { contextId?: string; workspace?: string; mode?: string }): Promise<string> {
+export async function runCommand(line: string, scope: Scope): Promise<string> {
   const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
   const args = rest.length ? line.trim().slice(1 + name.length).trim() : "";
-  const settings: Record<string, string> = {};
-  if (scope.workspace) settings.workspace_path = scope.workspace;
-  if (scope.mode) settings.approval_mode = scope.mode;
+  const settings = settingsOf(scope);
   const answer = (await call("POST", "/", {
     jsonrpc: "2.0", id: 1, method: "command/execute",
     params: {

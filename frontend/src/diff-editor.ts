@@ -6,7 +6,7 @@ import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemi
 import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 const COLOURS = HighlightStyle.define([
@@ -37,6 +37,7 @@ const THEME = EditorView.theme({
   ".cm-lineNumbers": { minWidth: "44px" },
   ".cm-chunkButtons button, .cm-chunkButtons button[name=accept], .cm-chunkButtons button[name=reject]": { font: "500 12px/18px var(--font-ui)", border: "1px solid var(--line-2)", borderRadius: "6px", background: "var(--raised) !important", color: "var(--text) !important", padding: "2px 8px", margin: "2px", cursor: "pointer" },
   ".cm-collapsedLines": { background: "var(--bg)", color: "var(--text-3)", font: "var(--t-xs) var(--font-ui)", padding: "6px 12px" },
+  ".cm-heading, .cm-heading *": { color: "var(--text-3) !important", backgroundColor: "var(--bg)" },
   ".cm-specialChar": { color: "var(--danger)" },
 });
 
@@ -73,12 +74,20 @@ export interface DiffOptions {
   onChange: (text: string) => void;
 }
 
+const HEADING = Decoration.line({ class: "cm-heading" });
+
+/** Return the line numbers of a text; of a part of a file its own, with the headings between parts set apart. */
+function numbered(numbers: readonly number[] | undefined): Extension {
+  if (!numbers) return lineNumbers();
+  const headings = EditorView.decorations.compute([], ({ doc }) => Decoration.set(
+    numbers.slice(0, doc.lines).flatMap((number, at) => (number === 0 ? [HEADING.range(doc.line(at + 1).from)] : [])),
+  ));
+  return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
+}
+
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   const language = new Compartment();
-  const numbered = (numbers: readonly number[] | undefined): Extension => lineNumbers(
-    numbers ? { formatNumber: (line) => String(numbers[line - 1] || "") } : {},
-  );
   const common: Extension = [
     drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
     EditorView.lineWrapping, language.of([]),

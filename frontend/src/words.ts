@@ -242,6 +242,15 @@ const TABLE = {
   diffWhenDone: ["The session works. Its changes can be compared when it rests.", "会话正在进行,结束后才能比较改动。"],
   asOf: ["as of {0}", "截至 {0}"],
   newOne: ["new", "新建"],
+  effort: ["Thinking", "思考程度"],
+  effortDefault: ["Thinking: as set", "思考:默认"],
+  effortLow: ["Thinking: low", "思考:低"],
+  effortMedium: ["Thinking: medium", "思考:中"],
+  effortHigh: ["Thinking: high", "思考:高"],
+  modelSearch: ["Search, or type any model", "搜索,或输入任意模型"],
+  modelNow: ["in force", "当前"],
+  modelAsking: ["Asking the providers", "正在询问提供方"],
+  keyModel: ["choose the model", "选择模型"],
   keyDiff: ["all changes of the session", "会话的全部改动"],
 } as const;
 

@@ -311,12 +311,15 @@ class SessionStatus:
     """State of a session that no event tells; None: not known.
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
-    for the last reply, and an estimate of what was added since.
+    for the last reply, and an estimate of what was added since. ``model`` is the next message's, as in ``--model``;
+    ``effort`` is how much it thinks, None for a model that does not think.
     """
 
     approval_mode: str | None = None
     context_tokens: int | None = None
     context_window: int | None = None
+    model: str | None = None
+    effort: str | None = None
 
 
 @runtime_checkable

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.workbench import Workbench, desktop, workbench
+from support.gemini_wire import GeminiWire
+from support.scripted_wire import Reply, Say, WireUsage
+from support.wire_server import Answer, WireRequest
+from support.workbench import Workbench, desktop, phone, workbench
 
 
 def _edit(file: str, old: str, new: str) -> dict[str, Any]:
@@ -42,6 +45,19 @@ def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
     (workspace / "other.md").write_text(LINES + HEADINGS[0], "utf-8")
     with workbench(tmp_path, workspace, SCRIPT) as found:
         yield found
+
+
+class ListingWire(GeminiWire):
+    """A provider that lists its models."""
+
+    def answer_other(self, request: WireRequest) -> Answer:
+        if request.path.partition("?")[0].endswith("/models"):
+            names = [f"gemini-2.5-{name}" for name in ("flash", "pro", *(f"x{number}" for number in range(60)))]
+            listed = [
+                {"name": f"models/{name}", "supportedGenerationMethods": ["generateContent"]} for name in names
+            ]
+            return Answer.json({"models": listed})
+        return super().answer_other(request)
 
 
 def say(page: Page, text: str, mode: str = "") -> None:
@@ -142,3 +158,52 @@ def test_the_diff_of_a_session_is_shown_by_file(browser: Browser, served: Workbe
         expect(files.locator("code")).to_have_text(["other.md"])
         page.goto(f"{served.url}ui/history")
         expect(page.locator(".line", has_text="/diff")).to_have_count(2)
+
+
+def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
+    browser: Browser, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = [Reply.of(Say(f"Answer {n}."), usage=WireUsage(1_200, 34, 1_000, thoughts=10)) for n in (1, 2, 3)]
+    with ListingWire(replies) as wire:
+        monkeypatch.setenv("GEMINI_API_KEY", "test-key")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        with workbench(tmp_path, workspace, SCRIPT, "-m", "gemini-2.5-flash") as served, desktop(browser) as context:
+            page = served.enter(context)
+            page.goto(f"{served.url}ui/new")
+            model, effort, mode = (page.get_by_label(name) for name in ("Model:", "Thinking", "Approval"))
+            expect(page.locator("isthmus-model button")).to_contain_text("gemini-2.5-flash")
+            expect(effort).to_have_value("default")
+            # A new session, its effort and its mode chosen with the first message.
+            effort.select_option("high")
+            mode.select_option("plan")
+            page.fill("isthmus-new textarea", "one")
+            page.press("isthmus-new textarea", "Enter")
+            expect(page.locator("isthmus-task .prose").last).to_have_text("Answer 1.")
+            assert "gemini-2.5-flash" in wire.model_requests[-1].path
+            assert "24576" in str(wire.model_requests[-1].json)
+            # Beside the conversation: the tokens of this task, no price.
+            expect(page.locator("isthmus-aside")).to_contain_text("1,200 tokens of input, 1,000 of them cached")
+            expect(page.locator("isthmus-aside")).to_contain_text("34 tokens of output, 10 of them thoughts")
+            page.reload()
+            expect(effort).to_have_value("high")
+            expect(mode).to_have_value("plan")
+            page.locator("isthmus-items").focus()
+            page.keyboard.press("m")
+            options = page.locator("isthmus-model [role=option]")
+            expect(options).to_have_count(50)
+            page.locator("isthmus-model input").fill("pro")
+            expect(options.locator("code")).to_have_text(["gemini-2.5-pro", "pro"])
+            page.keyboard.press("Enter")
+            expect(page.locator("isthmus-model button")).to_contain_text("gemini-2.5-pro")
+            say(page, "two")
+            expect(page.locator("isthmus-task .prose").last).to_have_text("Answer 2.")
+            assert "gemini-2.5-pro" in wire.model_requests[-1].path
+            # Another session has nothing of what was chosen for this one.
+            effort.select_option("low")
+            page.click("nav >> text=New task")
+            expect(effort).to_have_value("default")
+            page.fill("isthmus-new textarea", "three")
+            page.press("isthmus-new textarea", "Enter")
+            expect(page.locator("isthmus-task .prose").last).to_have_text("Answer 3.")
+            assert "gemini-2.5-flash" in wire.model_requests[-1].path
+            assert "thinkingBudget" not in str(wire.model_requests[-1].json)

@@ -3,6 +3,7 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { visible } from "../safe.ts";
 import { problemOf, sendWritten } from "../sending.ts";
 import type { Session } from "../session.ts";
+import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
@@ -17,6 +18,7 @@ export class NewPage extends PageElement {
   @state() private isSending = false;
   @state() private problem = "";
   @state() private folder = "";
+  #status = new StatusReader(() => this.requestUpdate());
   @query("isthmus-prompt") private box!: PromptBox;
 
   override firstUpdated(): void {
@@ -26,6 +28,7 @@ export class NewPage extends PageElement {
   override render() {
     const known = [...new Set([...this.session.workspaces, ...this.store.tasks.map((task) => task.workspace)])].filter(Boolean).slice(0, 30);
     this.folder ||= known[0] ?? "";
+    if (this.folder) this.#status.look({ workspace: this.folder }, "");
     return html`<main class="pane surface span"><div class="head"><h1>${t("newTask")}</h1></div>
       <div class="center-page"><div class="col">
         <label class="t2 sm row">${t("folder")}
@@ -33,7 +36,7 @@ export class NewPage extends PageElement {
             ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
           </select></label>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder}
+        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder} .status=${this.#status.status}
           @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
       </div></div></main>`;
   }

@@ -9,6 +9,7 @@ import { branch, rewind } from "../rewind.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { isCommand, problemOf, sendWritten } from "../sending.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
+import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
 import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
@@ -44,6 +45,7 @@ export class TaskPage extends PageElement {
   @query("isthmus-items") private list: ItemList | null | undefined;
   @query("isthmus-prompt") private box!: PromptBox;
   #session = new SessionStream(this.#reader());
+  #status = new StatusReader(() => this.requestUpdate());
   #queue: MessageQueue | undefined;
   #rows!: Rows;
   /** Key of the item that gets the focus once it is drawn. */
@@ -67,6 +69,9 @@ export class TaskPage extends PageElement {
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("taskId") && this.taskId) this.#begin();
     if (changed.has("now")) this.#session.tick();
+    // It changes at the ends of turns.
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId), rests = ENDED.has(this.#state) || this.#state === "input-required";
+    if (row && rests) this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
   }
 
   #begin(): void {
@@ -147,11 +152,11 @@ export class TaskPage extends PageElement {
             @removed=${(event: CustomEvent<Queued>) => { this.#queue?.remove(event.detail.id); this.version += 1; }}
             @sendnow=${(event: CustomEvent<Queued>) => void this.#sendQueued(event.detail)}></isthmus-queued>` : nothing}
           <isthmus-prompt .hint=${isWorking ? t("promptQueued") : t("promptNext")} ?isQueueing=${isWorking} ?isBusy=${this.isSending}
-            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
+            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} .status=${this.#status.status} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
         </div></div>
       </main>
       <aside id="aside" tabindex="0" class="aside ${this.hasAside ? "open" : ""}" aria-label=${t("details")}>
-        <isthmus-aside .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
+        <isthmus-aside .status=${this.#status.status} .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
       </aside>`;
   }
 
@@ -259,7 +264,7 @@ export class TaskPage extends PageElement {
   async #askRewind(item: PromptItem | CallItem): Promise<void> {
     const row = this.#fold.row, { checkpoint } = item;
     if (!row || !checkpoint) return;
-    const status = await sessionStatus(row.contextId).catch(() => undefined);
+    const status = await sessionStatus({ contextId: row.contextId }).catch(() => undefined);
     if (status?.mode && status.mode !== "yolo") {
       await this.#rewind(checkpoint);
       return;
@@ -318,6 +323,7 @@ export class TaskPage extends PageElement {
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
+    else if (event.key === "m") this.box.chooseModel();
     else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);

@@ -1,8 +1,8 @@
 import { html, nothing } from "lit";
-import { customElement, property, state } from "lit/decorators.js";
-import { type SessionStatus, sessionStatus } from "../client.ts";
+import { customElement, property } from "lit/decorators.js";
+import type { SessionStatus } from "../client.ts";
 import { stateMark } from "../icons.ts";
-import { ENDED, type TaskState } from "../protocol.ts";
+import type { TaskState } from "../protocol.ts";
 import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
@@ -18,18 +18,7 @@ export class TaskAside extends PageElement {
   @property() taskId = "";
   @property() state: TaskState = "submitted";
   @property() version = "";
-  @state() private status: SessionStatus | undefined;
-  #asked = "";
-
-  override willUpdate(): void {
-    // It is counted at the ends of turns.
-    const row = this.store.rows.get(this.taskId) ?? this.fold.row, rests = ENDED.has(this.state) || this.state === "input-required";
-    const wanted = row && rests ? `${row.contextId} ${this.taskId} ${this.state} ${this.fold.questions.length}` : "";
-    if (!row || !wanted || wanted === this.#asked) return;
-    this.#asked = wanted;
-    sessionStatus(row.contextId).then((status) => { if (this.#asked === wanted) this.status = status; }, () => undefined);
-  }
-
+  @property({ attribute: false }) status: SessionStatus | undefined;
   override render() {
     const { fold } = this, row = fold.row ?? this.store.rows.get(this.taskId), workspace = row?.workspace ?? "";
     const children = this.store.childrenOf(this.taskId), { changedFiles, usage } = fold, { tokens, window } = this.status ?? { window: 0 };
