@@ -311,8 +311,7 @@ class SessionStatus:
     """State of a session that no event tells; None: not known.
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
-    for the last reply, and an estimate of what was added since. ``model`` is the next message's, as in ``--model``;
-    ``effort`` is how much it thinks, None for a model that does not think.
+    for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model``, if it thinks at all.
     """
 
     approval_mode: str | None = None

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply, Say, WireUsage
 from support.wire_server import Answer, WireRequest
-from support.workbench import Workbench, desktop, phone, workbench
+from support.workbench import Workbench, desktop, workbench
 
 
 def _edit(file: str, old: str, new: str) -> dict[str, Any]:
@@ -53,9 +53,7 @@ class ListingWire(GeminiWire):
     def answer_other(self, request: WireRequest) -> Answer:
         if request.path.partition("?")[0].endswith("/models"):
             names = [f"gemini-2.5-{name}" for name in ("flash", "pro", *(f"x{number}" for number in range(60)))]
-            listed = [
-                {"name": f"models/{name}", "supportedGenerationMethods": ["generateContent"]} for name in names
-            ]
+            listed = [{"name": f"models/{name}", "supportedGenerationMethods": ["generateContent"]} for name in names]
             return Answer.json({"models": listed})
         return super().answer_other(request)
 
@@ -170,7 +168,7 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
         with workbench(tmp_path, workspace, SCRIPT, "-m", "gemini-2.5-flash") as served, desktop(browser) as context:
             page = served.enter(context)
             page.goto(f"{served.url}ui/new")
-            model, effort, mode = (page.get_by_label(name) for name in ("Model:", "Thinking", "Approval"))
+            effort, mode = page.get_by_label("Thinking"), page.get_by_label("Approval")
             expect(page.locator("isthmus-model button")).to_contain_text("gemini-2.5-flash")
             expect(effort).to_have_value("default")
             # A new session, its effort and its mode chosen with the first message.

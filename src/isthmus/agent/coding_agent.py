@@ -119,7 +119,9 @@ class CodingAgent:
         if not session.measured_messages:
             return SessionStatus(policy.mode.value, model=name, effort=effort)
         used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-        return SessionStatus(policy.mode.value, used, context_window(model) if model is not None else None, name, effort)
+        return SessionStatus(
+            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
+        )
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
