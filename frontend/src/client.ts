@@ -58,18 +58,29 @@ async function send(message: Record<string, unknown>): Promise<TaskRow> {
   return rowOf((sent as { task?: unknown }).task);
 }
 
-export interface PromptOptions {
+/** Where a message goes, and the settings that it brings: those that are missing stay as they are in the session. */
+export interface Scope {
   contextId?: string;
   workspace?: string;
   mode?: string;
+  model?: string;
+}
+
+function settingsOf(scope: Scope): Record<string, string> {
+  return {
+    ...(scope.workspace ? { workspace_path: scope.workspace } : {}),
+    ...(scope.mode ? { approval_mode: scope.mode } : {}),
+    ...(scope.model ? { model: scope.model } : {}),
+  };
+}
+
+export interface PromptOptions extends Scope {
   images?: { data: string; mediaType: string; name: string }[];
 }
 
 /** Send a prompt: to a new session, or to the one with `contextId`. */
 export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
-  const settings: Record<string, string> = {};
-  if (options.workspace) settings.workspace_path = options.workspace;
-  if (options.mode) settings.approval_mode = options.mode;
+  const settings = settingsOf(options);
   const files = (options.images ?? []).map((image) => ({ raw: image.data, mediaType: image.mediaType, filename: image.name }));
   return send({
     ...(options.contextId ? { contextId: options.contextId } : {}),
@@ -97,18 +108,27 @@ export function tell(taskId: string, text: string): Promise<TaskRow> {
   return send({ taskId, parts: [{ text }] });
 }
 
-export interface ContextUse {
-  tokens: number;
+/** A state of a session that no event tells: what is in force in it, and how full its conversation is. */
+export interface SessionStatus {
+  mode: string;
+  model: string;
+  /** How much the model thinks; empty if it does not. */
+  effort: string;
+  tokens: number | undefined;
   window: number;
 }
 
-/** Return how full the conversation of a session is, as far as the server has counted it. */
-export async function contextUse(contextId: string): Promise<ContextUse | undefined> {
+export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "/", {
-    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { contextId, metadata: { contextId } },
-  })) as { result?: { context_tokens?: unknown; context_window?: unknown } };
-  const tokens = found.result?.context_tokens, size = found.result?.context_window;
-  return typeof tokens === "number" ? { tokens, window: typeof size === "number" ? size : 0 } : undefined;
+    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
+  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown } };
+  const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size } = found.result ?? {};
+  return {
+    mode: typeof mode === "string" ? mode : "",
+    model: typeof model === "string" ? model : "",
+    effort: typeof effort === "string" ? effort : "",
+    tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
+  };
 }
 
 export async function cancel(taskId: string): Promise<void> {
@@ -116,17 +136,15 @@ export async function cancel(taskId: string): Promise<void> {
 }
 
 /** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
-export async function runCommand(line: string, scope: { contextId?: string; workspace?: string; mode?: string }): Promise<string> {
+export async function runCommand(line: string, scope: Scope): Promise<string> {
   const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
   const args = rest.length ? line.trim().slice(1 + name.length).trim() : "";
-  const settings: Record<string, string> = {};
-  if (scope.workspace) settings.workspace_path = scope.workspace;
-  if (scope.mode) settings.approval_mode = scope.mode;
+  const settings = settingsOf(scope);
   const answer = (await call("POST", "/", {
     jsonrpc: "2.0", id: 1, method: "command/execute",
     params: {
-      command_path: [name], args, ...(scope.contextId ? { contextId: scope.contextId } : {}),
-      ...(Object.keys(settings).length ? { metadata: { [EXTENSION]: settings } } : {}),
+      command_path: [name], args,
+      metadata: { ...(scope.contextId ? { contextId: scope.contextId } : {}), ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}) },
     },
   })) as { result?: { execution_id?: string; status?: string; message?: string }; error?: { message?: string } };
   const taskId = answer.result?.execution_id;

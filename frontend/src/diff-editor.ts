@@ -6,7 +6,7 @@ import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemi
 import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
 const COLOURS = HighlightStyle.define([
@@ -37,6 +37,7 @@ const THEME = EditorView.theme({
   ".cm-lineNumbers": { minWidth: "44px" },
   ".cm-chunkButtons button, .cm-chunkButtons button[name=accept], .cm-chunkButtons button[name=reject]": { font: "500 12px/18px var(--font-ui)", border: "1px solid var(--line-2)", borderRadius: "6px", background: "var(--raised) !important", color: "var(--text) !important", padding: "2px 8px", margin: "2px", cursor: "pointer" },
   ".cm-collapsedLines": { background: "var(--bg)", color: "var(--text-3)", font: "var(--t-xs) var(--font-ui)", padding: "6px 12px" },
+  ".cm-heading, .cm-heading *": { color: "var(--text-3) !important", backgroundColor: "var(--bg)" },
   ".cm-specialChar": { color: "var(--danger)" },
 });
 
@@ -56,7 +57,14 @@ export interface DiffView {
   destroy(): void;
 }
 
+/** The numbers of the lines of both texts, from the first one; 0 for lines without one. */
+export interface LineNumbers {
+  before: readonly number[];
+  after: readonly number[];
+}
+
 export interface DiffOptions {
+  numbers?: LineNumbers;
   before: string;
   after: string;
   path: string;
@@ -66,15 +74,26 @@ export interface DiffOptions {
   onChange: (text: string) => void;
 }
 
+const HEADING = Decoration.line({ class: "cm-heading" });
+
+/** Return the line numbers of a text; of a part of a file its own, with the headings between parts set apart. */
+function numbered(numbers: readonly number[] | undefined): Extension {
+  if (!numbers) return lineNumbers();
+  const headings = EditorView.decorations.compute([], ({ doc }) => Decoration.set(
+    numbers.slice(0, doc.lines).flatMap((number, at) => (number === 0 ? [HEADING.range(doc.line(at + 1).from)] : [])),
+  ));
+  return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
+}
+
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   const language = new Compartment();
   const common: Extension = [
-    lineNumbers(), drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
+    drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
     EditorView.lineWrapping, language.of([]),
   ];
   const own: Extension = [
-    common,
+    common, numbered(options.numbers?.after),
     history(), keymap.of([...defaultKeymap, ...historyKeymap]),
     EditorState.readOnly.of(!options.editable), EditorView.editable.of(options.editable),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
@@ -82,16 +101,17 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       if (update.docChanged) options.onChange(update.state.doc.toString());
     }),
   ];
-  const collapse = { margin: 3, minSize: 6 };
+  // A part of a file has no more than the lines around its changes.
+  const collapse = options.numbers ? {} : { collapseUnchanged: { margin: 3, minSize: 6 } };
   const parent = root.querySelector("div") as HTMLDivElement;
   let views: EditorView[];
   let shown: { destroy(): void };
   let right: EditorView;
   if (options.sides) {
     const merge = new MergeView({
-      a: { doc: options.before, extensions: [common, EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
+      a: { doc: options.before, extensions: [common, numbered(options.numbers?.before), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
       b: { doc: options.after, extensions: own },
-      parent, root, collapseUnchanged: collapse, gutter: true, highlightChanges: true,
+      parent, root, ...collapse, gutter: true, highlightChanges: true,
       ...(options.editable ? { revertControls: "a-to-b" as const } : {}),
     });
     views = [merge.a, merge.b];
@@ -100,7 +120,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   } else {
     right = new EditorView({
       doc: options.after, parent, root,
-      extensions: [own, unifiedMergeView({ original: options.before, collapseUnchanged: collapse, mergeControls: options.editable ? hunkButton(options.label) : false, gutter: true, highlightChanges: true })],
+      extensions: [own, unifiedMergeView({ original: options.before, ...collapse, mergeControls: options.editable ? hunkButton(options.label) : false, gutter: true, highlightChanges: true })],
     });
     views = [right];
     shown = right;

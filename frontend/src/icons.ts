@@ -19,6 +19,9 @@ const PATHS = {
   back: svg`<path d="M10 3 5 8l5 5"/>`,
   sides: svg`<rect x="2" y="3" width="12" height="10" rx="1"/><path d="M8 3v10"/>`,
   attach: svg`<path d="m12.5 7-4.8 4.8a2.6 2.6 0 0 1-3.7-3.7l5-5a1.7 1.7 0 0 1 2.4 2.4L6.6 10.3"/>`,
+  down: svg`<path d="m4.5 6.5 3.5 3.5 3.5-3.5"/>`,
+  undo: svg`<path d="M5.5 3 2.5 6l3 3"/><path d="M2.5 6h7a4 4 0 0 1 0 8H6"/>`,
+  branch: svg`<circle cx="4.5" cy="3.5" r="1.5"/><circle cx="4.5" cy="12.5" r="1.5"/><circle cx="11.5" cy="5" r="1.5"/><path d="M4.5 5v6M11.5 6.5c0 3-7 1.5-7 4.5"/>`,
   plus: svg`<path d="M8 3v10M3 8h10"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
 } as const;

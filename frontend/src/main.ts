@@ -10,6 +10,7 @@ import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go, isForPage } from "./parts/base.ts";
 import "./pages/devices-page.ts";
+import "./pages/diff-page.ts";
 import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
 import "./pages/new-page.ts";
@@ -171,7 +172,8 @@ export class Workbench extends PageElement {
 
   #frame(session: Session) {
     const count = this.#waiting, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
-    const page = taskId ? "task" : (/^\/ui\/(new|history|devices|tools|settings)$/.exec(this.path)?.[1] ?? "inbox");
+    const compared = /^\/ui\/diff\/([^/]+)$/.exec(this.path)?.[1];
+    const page = taskId ? "task" : compared ? "diff" : (/^\/ui\/(new|history|devices|tools|settings)$/.exec(this.path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
     return html`<div class="frame ${page === "inbox" ? "with-list" : page === "task" ? "with-aside" : ""}">
@@ -189,6 +191,7 @@ export class Workbench extends PageElement {
       </nav>
       ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
         : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
+        : page === "diff" ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
         : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
         : page === "tools" ? html`<isthmus-tools .session=${session}></isthmus-tools>`
         : page === "settings" ? html`<isthmus-settings></isthmus-settings>`
@@ -208,9 +211,9 @@ export class Workbench extends PageElement {
   #keys() {
     const all: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
-      ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
+      ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["m", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
     ];
-    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "esc esc"].includes(key));
+    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "m", "d", "z", "b", "esc esc"].includes(key));
     return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
       <button class="b" @click=${() => { this.hasKeys = false; }}>${t("close")}</button></div>`;

@@ -74,6 +74,14 @@ export interface TaskRow {
   pending: ToolCall[];
 }
 
+/** Tokens of requests to models: input with what was cached, output with thoughts. */
+export interface Usage {
+  input: number;
+  output: number;
+  cached: number;
+  thought: number;
+}
+
 /** An event. `seq` is its number in the task, if it is stored. */
 export type TaskEvent = { seq?: number } & Happening;
 
@@ -83,6 +91,8 @@ export type Happening =
   | { kind: "text"; messageId: string; text: string; replaces: string; at: number }
   | { kind: "thought"; subject: string; description: string; at: number }
   | { kind: "call"; call: ToolCall; at: number }
+  | { kind: "checkpoint"; callId: string; checkpointId: string }
+  | { kind: "usage"; usage: Usage }
   | { kind: "answered"; callId: string; optionId: string; by: string; at: number };
 
 type Json = Record<string, unknown>;
@@ -90,6 +100,7 @@ type Json = Record<string, unknown>;
 const object = (value: unknown): Json => (value !== null && typeof value === "object" ? (value as Json) : {});
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
+const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0);
 const time = (value: unknown): number => Date.parse(text(value)) || 0;
 
 function stateOf(value: unknown): TaskState {
@@ -130,7 +141,25 @@ function textOf(message: Json): string {
 
 /** Return the events in one item of a stream; of items that the page does not know, none. */
 export function eventsOf(item: unknown): TaskEvent[] {
-  const content = object(item);
+  const content = object(item), own = object(object(object(content.statusUpdate).metadata)[EXTENSION]);
+  return [...notesOf(own), ...mainEventsOf(content)];
+}
+
+/** Return what an event says of the time before it. */
+function notesOf(own: Json): TaskEvent[] {
+  const notes: TaskEvent[] = list(own.checkpoints).map(object).map((checkpoint) => (
+    { kind: "checkpoint", callId: text(checkpoint.tool_call_id), checkpointId: text(checkpoint.checkpoint_id) }
+  ));
+  const used = object(own.usage);
+  if (own.usage !== undefined) {
+    notes.push({ kind: "usage", usage: {
+      input: count(used.input_tokens), output: count(used.output_tokens), cached: count(used.cached_tokens), thought: count(used.thought_tokens),
+    } });
+  }
+  return notes;
+}
+
+function mainEventsOf(content: Json): TaskEvent[] {
   if (content.task !== undefined) {
     const row = rowOf(content.task);
     // The task of a slash command begins without a message; its title is what was typed.

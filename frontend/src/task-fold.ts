@@ -2,7 +2,7 @@
 // Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
 import { KeptCalls, shortened } from "./kept-calls.ts";
-import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall } from "./protocol.ts";
+import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall, type Usage } from "./protocol.ts";
 import { diffOf, type LineCounts } from "./diffs.ts";
 import { GrowingText } from "./text-parts.ts";
 
@@ -15,12 +15,23 @@ export interface CallItem {
   until: number;
   /** Lines of its diff, also when the diff itself is not kept. */
   counts?: LineCounts;
+  /** Checkpoint of its file from before the edit. */
+  checkpoint?: string;
   /** Number of the event with its result, if that is not kept: it is fetched again when it is opened. */
   fetched: number;
 }
 
+export interface PromptItem {
+  is: "prompt";
+  key: string;
+  text: string;
+  at: number;
+  /** Checkpoint from before the first edit that followed. */
+  checkpoint?: string;
+}
+
 export type Item =
-  | { is: "prompt"; key: string; text: string; at: number }
+  | PromptItem
   | { is: "text"; key: string; text: string; prefix: string }
   | { is: "thought"; key: string; subject: string; description: string; at: number }
   | CallItem
@@ -44,22 +55,24 @@ export class TaskFold {
   error = "";
   todos: Todo[] = [];
   version = 0;
+  readonly usage: Usage = { input: 0, output: 0, cached: 0, thought: 0 };
   /** Number of the events that were applied. */
   count = 0;
   #byKey = new Map<string, Item>();
   #texts = new Map<string, { growing: GrowingText; items: Item[] }>();
+  #prompt: PromptItem | undefined;
   #asking = new Map<string, CallItem>();
   #files = new Map<string, ChangedFile>();
   #kept: KeptCalls;
   #counted = new WeakSet<CallItem>();
 
-  constructor(private readonly name = "", characters?: number) {
+  constructor(readonly name = "", characters?: number) {
     this.#kept = new KeptCalls(characters);
   }
 
   apply(events: TaskEvent[]): void {
     for (const event of events) this.#apply(event);
-    this.count += events.length;
+    this.count += events.filter((event) => event.kind !== "usage" && event.kind !== "checkpoint").length;
     this.version += 1;
   }
 
@@ -86,7 +99,17 @@ export class TaskFold {
     switch (event.kind) {
       case "prompt":
         this.row = event.row;
-        this.#put({ is: "prompt", key: `p:${event.messageId}`, text: event.text, at: event.at });
+        this.#prompt = { is: "prompt", key: `p:${event.messageId}`, text: event.text, at: event.at };
+        this.#put(this.#prompt);
+        return;
+      case "checkpoint": {
+        const edit = this.#byKey.get(`c:${event.callId}`);
+        if (edit?.is === "call") edit.checkpoint = event.checkpointId;
+        if (this.#prompt) this.#prompt.checkpoint ??= event.checkpointId;
+        return;
+      }
+      case "usage":
+        for (const name of ["input", "output", "cached", "thought"] as const) this.usage[name] += event.usage[name];
         return;
       case "state":
         this.state = event.state;

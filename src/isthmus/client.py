@@ -311,12 +311,14 @@ class SessionStatus:
     """State of a session that no event tells; None: not known.
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
-    for the last reply, and an estimate of what was added since.
+    for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model``, if it thinks at all.
     """
 
     approval_mode: str | None = None
     context_tokens: int | None = None
     context_window: int | None = None
+    model: str | None = None
+    effort: str | None = None
 
 
 @runtime_checkable

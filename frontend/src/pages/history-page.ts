@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { stateMark } from "../icons.ts";
+import { icon, stateMark } from "../icons.ts";
 import { visible, visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
@@ -31,10 +31,11 @@ export class HistoryPage extends PageElement {
       <div class="head"><h1>${t("history")}</h1>
         <input class="field right" type="search" placeholder=${t("search")} aria-label=${t("search")} @input=${(event: Event) => { this.sought = (event.target as HTMLInputElement).value; }} /></div>
       <ul class="scroll rows">
-        ${found.map((task) => html`<li><a class="line" href="/ui/task/${task.id}">${stateMark(task.state)}
+        ${found.map((task) => html`<li class="row beside"><a class="line grow" href="/ui/task/${task.id}">${stateMark(task.state)}
           <span class="grow cut" dir="auto">${visibleLine(task.title, 200) || task.id}</span>
           <span class="t3 xs cut wide-only" dir="auto">${visible(task.workspace)}</span>
-          <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a></li>`)}
+          <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a>
+          <a class="b small quiet icon" href="/ui/diff/${task.id}" aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}" title=${t("sessionDiff")}>${icon("sides")}</a></li>`)}
         ${!found.length && this.store.isLoaded ? html`<li class="empty"><p>${t("emptyHistory")}</p><p class="t3">${t("emptyHistoryNext")}</p></li>` : nothing}
         ${this.store.hasMore ? html`<li class="center"><button class="b small" @click=${() => void this.store.more()}>${t("more")}</button></li>` : nothing}
       </ul>

@@ -1,12 +1,14 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { prompt, runCommand } from "../client.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { ApiError, type Session } from "../session.ts";
+import { visible } from "../safe.ts";
+import { problemOf, sendWritten } from "../sending.ts";
+import type { Session } from "../session.ts";
+import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
-import { type PromptBox, type Written, isCommand } from "../parts/prompt-box.ts";
+import type { PromptBox, Written } from "../parts/prompt-box.ts";
+import "../parts/prompt-box.ts";
 
 /** The beginning of a task. */
 @customElement("isthmus-new")
@@ -16,6 +18,7 @@ export class NewPage extends PageElement {
   @state() private isSending = false;
   @state() private problem = "";
   @state() private folder = "";
+  #status = new StatusReader(() => this.requestUpdate());
   @query("isthmus-prompt") private box!: PromptBox;
 
   override firstUpdated(): void {
@@ -25,6 +28,7 @@ export class NewPage extends PageElement {
   override render() {
     const known = [...new Set([...this.session.workspaces, ...this.store.tasks.map((task) => task.workspace)])].filter(Boolean).slice(0, 30);
     this.folder ||= known[0] ?? "";
+    if (this.folder) this.#status.look({ workspace: this.folder }, "");
     return html`<main class="pane surface span"><div class="head"><h1>${t("newTask")}</h1></div>
       <div class="center-page"><div class="col">
         <label class="t2 sm row">${t("folder")}
@@ -32,7 +36,7 @@ export class NewPage extends PageElement {
             ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
           </select></label>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder}
+        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder} .status=${this.#status.status}
           @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
       </div></div></main>`;
   }
@@ -41,19 +45,11 @@ export class NewPage extends PageElement {
     this.isSending = true;
     this.problem = "";
     try {
-      if (isCommand(written)) {
-        const taskId = await runCommand(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}) });
-        this.box.clear();
-        this.store.refresh();
-        go(`/ui/task/${taskId}`);
-        return;
-      }
-      const row = await prompt(written.text, { workspace: this.folder, ...(written.mode ? { mode: written.mode } : {}), images: written.images });
+      const taskId = await sendWritten(written, { workspace: this.folder }, this.store);
       this.box.clear();
-      this.store.put(row);
-      go(`/ui/task/${row.id}`);
+      go(`/ui/task/${taskId}`);
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      this.problem = problemOf(error);
     } finally {
       this.isSending = false;
     }

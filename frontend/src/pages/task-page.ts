@@ -1,36 +1,31 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { TaskFollower, cancel, eventsAgain, getTask, prompt, runCommand, tasksOf, type StreamState } from "../client.ts";
-import { icon, stateMark, toolIcon } from "../icons.ts";
-import { markdownOf } from "../markdown.ts";
+import { cancel, complete, sessionStatus } from "../client.ts";
+import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
-import { diffOf, factsOf } from "../question.ts";
 import { MessageQueue, type Queued } from "../queue.ts";
-import { outputText, visible, visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import { factsOf, shownPath } from "../question.ts";
+import { branch, rewind } from "../rewind.ts";
+import { visible, visibleLine } from "../safe.ts";
+import { isCommand, problemOf, sendWritten } from "../sending.ts";
+import { type SessionReader, SessionStream } from "../session-stream.ts";
+import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
-import { type CallItem, type Item, TaskFold } from "../task-fold.ts";
+import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement, go, isForPage } from "../parts/base.ts";
-import { shownCounts } from "../parts/diff-view.ts";
 import type { ItemList } from "../parts/item-list.ts";
-import { type PromptBox, type Written, isCommand } from "../parts/prompt-box.ts";
-import { stateWord } from "../parts/task-aside.ts";
+import type { PromptBox, Written } from "../parts/prompt-box.ts";
+import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import "../parts/item-list.ts";
 import "../parts/question-card.ts";
+import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
+import "../parts/rewind-ask.ts";
+import "../parts/task-aside.ts";
 
-const EARLIER_TASKS = 30;
-/** Characters of results that are kept of an earlier task. */
-const EARLIER_CHARACTERS = 300_000;
-const LONGEST_PROMPT = 20_000;
 /** Drawing that takes longer than this is done more seldom. */
 const SLOW_MS = 12;
-/** Events that come within this time after an interruption were missed; the note of them stays for a while. */
-const GATHER_MS = 700;
-const BACK_MS = 4_000;
-/** A page that is hidden for this long gives its connection up. */
-const HIDDEN_MS = 30_000;
 
 /** A task: its conversation in order, live, with its questions and a box for the next message. */
 @customElement("isthmus-task")
@@ -39,109 +34,69 @@ export class TaskPage extends PageElement {
   @property({ attribute: false }) store!: TaskStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) storeVersion = 0;
-  @state() private stream: StreamState = { is: "connecting" };
   @state() private problem = "";
   @state() private isSending = false;
   @state() private open = new Set<string>();
-  @state() private fetched = 0;
   @state() private hasAside = false;
   @state() private version = 0;
+  @state() private canBranch = false;
+  /** A rewind that the user is asked about, since the server would not. */
+  @state() private asked: { what: string; checkpoint: string; files: string[] } | undefined;
   @query("isthmus-items") private list: ItemList | null | undefined;
   @query("isthmus-prompt") private box!: PromptBox;
-  #fold = new TaskFold();
-  #follower: TaskFollower | undefined;
-  #earlier: { taskId: string; fold: TaskFold; follower: TaskFollower }[] = [];
-  #joined: readonly Item[] = [];
-  #joinedAt = "";
-  #leaving: AbortController | undefined;
+  #session = new SessionStream(this.#reader());
+  #status = new StatusReader(() => this.requestUpdate());
   #queue: MessageQueue | undefined;
-  #workspace = "";
-  #asking: ReadonlySet<string> = new Set();
+  #rows!: Rows;
+  /** Key of the item that gets the focus once it is drawn. */
+  #revealing = "";
   #escapedAt = 0;
   #timer = 0;
   #drawnIn = 0;
-  /** Number of events before an interruption, until what came meanwhile was counted. */
-  #missed: number | undefined;
-  #countAtTick = 0;
-  #backTimer = 0;
-  #hiddenTimer = 0;
 
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
-    document.addEventListener("visibilitychange", this.#again);
-    document.addEventListener("resume", this.#wake);
-    addEventListener("slept", this.#wake);
-    addEventListener("online", this.#wake);
+    this.#session.attach();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
-    document.removeEventListener("visibilitychange", this.#again);
-    document.removeEventListener("resume", this.#wake);
-    removeEventListener("slept", this.#wake);
-    removeEventListener("online", this.#wake);
-    this.#leave();
+    this.#session.detach();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("taskId") && this.taskId) this.#begin();
-    if (changed.has("now")) this.#countAtTick = this.#fold.count;
+    if (changed.has("now")) this.#session.tick();
+    // It changes at the ends of turns.
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId), rests = ENDED.has(this.#state) || this.#state === "input-required";
+    if (row && rests) this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
   }
 
   #begin(): void {
-    this.#leave();
     this.problem = "";
-    this.fetched = 0;
-    this.#missed = undefined;
-    clearTimeout(this.#backTimer);
-    this.#backTimer = 0;
-    this.#fold = new TaskFold();
+    this.asked = undefined;
+    this.canBranch = false;
     this.list?.reset();
     const known = this.store.rows.get(this.taskId);
     this.#queue = known && new MessageQueue(known.contextId);
-    const leaving = (this.#leaving = new AbortController());
-    this.#follower = this.#follow(this.taskId, this.#fold);
-    void this.#beginEarlier(this.taskId, leaving.signal).catch(() => undefined);
+    this.#session.begin(this.taskId, this.store);
   }
 
-  #leave(): void {
-    clearTimeout(this.#hiddenTimer);
-    this.#leaving?.abort();
-    this.#follower?.stop();
-    for (const { follower } of this.#earlier) follower.stop();
-    this.#earlier = [];
-  }
-
-  /** Show the tasks of the session before this one, each from its first event. */
-  async #beginEarlier(taskId: string, leaving: AbortSignal): Promise<void> {
-    const own = this.store.rows.get(taskId) ?? (await getTask(taskId));
-    if (leaving.aborted) return;
-    this.#queue ??= new MessageQueue(own.contextId);
-    this.requestUpdate();
-    const rows = (await tasksOf(own.contextId)).filter((row) => row.createdAt < own.createdAt && row.id !== taskId);
-    if (leaving.aborted) return;
-    this.#earlier = rows.slice(-EARLIER_TASKS).map((row) => {
-      const fold = new TaskFold(row.id, EARLIER_CHARACTERS);
-      return { taskId: row.id, fold, follower: this.#follow(row.id, fold, false) };
-    });
-  }
-
-  #follow(taskId: string, fold: TaskFold, isOwn = true): TaskFollower {
-    return new TaskFollower(
-      taskId,
-      (events) => {
-        fold.apply(events);
-        this.#draw();
+  #reader(): SessionReader {
+    const page = this;
+    return {
+      came: () => this.#draw(),
+      turned: () => this.requestUpdate(),
+      found: (contextId) => {
+        this.#queue ??= new MessageQueue(contextId);
+        this.requestUpdate();
+        // Agents of other authors have commands of their own.
+        complete("/chat fo", contextId, "").then((found) => { this.canBranch = found.some(({ line }) => line.startsWith("/chat fork")); }, () => undefined);
       },
-      (found) => {
-        if (!isOwn || fold !== this.#fold) return;
-        if (found.is === "waiting") this.#expectMissed();
-        else if (found.is === "live" || found.is === "ended") this.#tellMissed();
-        this.stream = found;
-      },
-    );
+      get mustSeeEnd() { return !!page.#queue?.messages.length; },
+    };
   }
 
   /** Draw what many events of one moment have changed, once; more seldom if drawing takes long. */
@@ -156,14 +111,8 @@ export class TaskPage extends PageElement {
     this.#timer = this.#drawnIn > SLOW_MS ? window.setTimeout(draw, 4 * this.#drawnIn) : requestAnimationFrame(draw);
   }
 
-  get #items(): readonly Item[] {
-    if (!this.#earlier.length) return this.#fold.items;
-    const version = [this.#fold, ...this.#earlier.map(({ fold }) => fold)].map((fold) => fold.items.length).join();
-    if (version !== this.#joinedAt) {
-      this.#joinedAt = version;
-      this.#joined = [...this.#earlier.flatMap(({ fold }) => fold.items), ...this.#fold.items];
-    }
-    return this.#joined;
+  get #fold() {
+    return this.#session.fold;
   }
 
   get #state(): TaskState {
@@ -174,96 +123,57 @@ export class TaskPage extends PageElement {
     const fold = this.#fold, row = fold.row ?? this.store.rows.get(this.taskId);
     const workspace = row?.workspace ?? "", isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
     const questions = fold.questions, isOver = ENDED.has(this.#state);
-    this.#workspace = workspace;
-    this.#asking = new Set(questions.map((question) => question.tool_call_id));
+    this.#rows = {
+      now: this.now, workspace, asking: new Set(questions.map((question) => question.tool_call_id)), open: this.open,
+      set: (key, isOpen) => this.#set(key, isOpen), toggle: (item) => void this.#toggle(item),
+      rests: isOver && !this.isSending && this.asked === undefined, canBranch: this.canBranch && !row?.parent,
+      rewind: (item) => void this.#askRewind(item), branch: (item) => void this.#branch(item),
+    };
     return html`
       <main class="pane surface">
         <div class="head">
           ${stateMark(this.#state)}
           <h1 class="cut" dir="auto">${visibleLine(row?.title ?? "", 200)}</h1>
           <span class="xs t3 cut wide-only" dir="auto">${visible(workspace)}</span>
-          <span class="right row">${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
+          <span class="right row">${row && !row.parent ? html`<a class="b small quiet wide-only" href="/ui/diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+            ${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
             <button class="b small quiet aside-only" aria-expanded=${this.hasAside} aria-controls="aside" @click=${() => { this.hasAside = !this.hasAside; }}>${t("details")}</button></span>
         </div>
         <isthmus-items tabindex="0" role="log" aria-live="off" aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
-          .items=${this.#items} .draw=${this.#item} .version=${`${this.version} ${this.now}`}></isthmus-items>
+          .items=${this.#session.items} .draw=${this.#item} .version=${`${this.version} ${this.now}`}></isthmus-items>
         ${this.#banner()}
         ${questions[0] ? html`<isthmus-question class="docked" .call=${questions[0]} .taskId=${this.taskId} .workspace=${workspace}
-            ?isOff=${this.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
+            ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
+        ${this.asked ? html`<isthmus-rewind class="docked" .what=${this.asked.what} .files=${this.asked.files}
+            @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
         <div class="foot"><div class="col">
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           ${this.#queue?.messages.length ? html`<isthmus-queued .messages=${this.#queue.messages} ?isHeld=${isOver && this.#state !== "completed"} ?isBusy=${this.isSending}
             @removed=${(event: CustomEvent<Queued>) => { this.#queue?.remove(event.detail.id); this.version += 1; }}
             @sendnow=${(event: CustomEvent<Queued>) => void this.#sendQueued(event.detail)}></isthmus-queued>` : nothing}
           <isthmus-prompt .hint=${isWorking ? t("promptQueued") : t("promptNext")} ?isQueueing=${isWorking} ?isBusy=${this.isSending}
-            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
+            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} .status=${this.#status.status} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
         </div></div>
       </main>
       <aside id="aside" tabindex="0" class="aside ${this.hasAside ? "open" : ""}" aria-label=${t("details")}>
-        <isthmus-aside .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
+        <isthmus-aside .status=${this.#status.status} .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
       </aside>`;
   }
+
+  #item = (item: Item) => rowOfItem(item, this.#rows);
 
   override updated(): void {
     this.#sendNext();
   }
 
-  #item = (item: Item) => {
-    switch (item.is) {
-      case "prompt":
-        return html`<div class="said" dir="auto">${this.#beginning(item.text)}</div>`;
-      case "text":
-        return html`<div class="prose" dir="auto">${markdownOf(item, item.prefix ? `${item.prefix}\n${item.text}` : item.text)}</div>`;
-      case "thought":
-        return html`<details class="thought" ?open=${this.open.has(item.key)} @toggle=${(event: Event) => this.#set(item.key, (event.target as HTMLDetailsElement).open)}>
-          <summary>${t("thought")} <span class="t3 cut" dir="auto">${visibleLine(item.subject.slice(0, 500), 120)}</span></summary>
-          ${this.open.has(item.key) ? html`<div class="prose t2" dir="auto">${markdownOf(item, item.description)}</div>` : nothing}</details>`;
-      case "end":
-        return html`<p class="problem">${stateWord(item.state)}${item.error ? html`: ${this.#beginning(item.error)}` : nothing}</p>`;
-      case "call":
-        return this.#callRow(item);
-    }
-  };
-
-  #beginning(text: string) {
-    const rest = text.length - LONGEST_PROMPT;
-    return rest > 0 ? html`${visible(text.slice(0, LONGEST_PROMPT))}\u2026 <span class="t3">${t("notShown", rest.toLocaleString())}</span>` : visible(text);
-  }
-
-  #callRow(item: CallItem) {
-    const call = item.call, facts = factsOf(call, this.#workspace), diff = diffOf(call), isOpen = this.open.has(item.key);
-    const isRunning = call.status === "EXECUTING", live = isRunning ? call.live_content : undefined;
-    const text = isRunning ? "" : (call.error?.message ?? call.output?.text ?? "");
-    const mark: TaskState = call.status === "SUCCEEDED" ? "completed" : call.status === "FAILED" ? "failed" : call.status === "CANCELLED" ? "canceled"
-      : this.#asking.has(call.tool_call_id) ? "input-required" : "working";
-    const canOpen = !isRunning && (diff !== undefined || text !== "" || item.fetched > 0);
-    return html`<div class="calls">
-      <div class="call">${stateMark(mark)}${toolIcon(call.tool_name)}
-        <span class="cut grow" dir="auto">${facts.verb} ${facts.verb ? html`<code>${facts.object}</code>` : facts.object} ${item.counts ? shownCounts(item.counts) : nothing}</span>
-        <span class="right row t3 xs">${item.answeredBy ? html`<span class="wide-only" dir="auto">${t("answered", visibleLine(item.answeredBy, 60))}</span>` : nothing}
-          ${isRunning ? html`<span class="num">${Math.max(0, Math.round((this.now - item.since) / 1000))} s</span>` : nothing}
-          ${canOpen ? html`<button class="b small quiet" aria-expanded=${isOpen} @click=${() => void this.#toggle(item)}>${diff ? t("showDiff") : t("showOutput")}</button>` : nothing}
-        </span></div>
-      ${live ? this.#output(live, 4_000) : nothing}
-      ${isOpen && item.fetched ? html`<p class="out" role="status">${t("fetching")}</p>`
-        : isOpen && diff ? html`<isthmus-diff .oldText=${diff.old_content} .newText=${diff.new_content} .path=${facts.object}></isthmus-diff>`
-        : isOpen && text ? this.#output(text, 20_000) : nothing}
-    </div>`;
-  }
-
-  #output(content: string, limit: number) {
-    const { text, hidden } = outputText(content, limit);
-    return html`<pre class="out" tabindex="0">${hidden ? html`<span class="t3">${t("linesAbove", hidden.toLocaleString())}\n</span>` : nothing}${text}</pre>`;
-  }
-
   #banner() {
-    const found = this.stream;
+    const found = this.#session.stream, { fetched } = this.#session;
     if (found.is === "waiting") {
       const seconds = Math.max(0, Math.ceil((found.until - this.now) / 1000));
-      return html`<div class="banner" role="status">${t("reconnecting", seconds)} <button class="b small" @click=${() => this.#follower?.retry()}>${t("retryNow")}</button></div>`;
+      return html`<div class="banner" role="status">${t("reconnecting", seconds)} <button class="b small" @click=${() => this.#session.retry()}>${t("retryNow")}</button></div>`;
     }
     if (found.is === "failed") return html`<div class="banner" role="alert">${visibleLine(found.reason, 300)}</div>`;
-    return this.fetched ? html`<div class="banner back" role="status">${t("fetched", this.fetched.toLocaleString())}</div>` : nothing;
+    return fetched ? html`<div class="banner back" role="status">${t("fetched", fetched.toLocaleString())}</div>` : nothing;
   }
 
   #set(key: string, isOpen: boolean): void {
@@ -278,12 +188,11 @@ export class TaskPage extends PageElement {
   async #toggle(item: CallItem): Promise<void> {
     this.#set(item.key, !this.open.has(item.key));
     if (!item.fetched || !this.open.has(item.key)) return;
-    const holder = this.#earlier.find(({ fold }) => fold.items.includes(item)), fold = holder?.fold ?? this.#fold;
     try {
-      fold.restore(item, await eventsAgain(holder?.taskId ?? this.taskId, item.fetched));
+      await this.#session.restore(item);
     } catch (error) {
       this.#set(item.key, false);
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      this.problem = problemOf(error);
     }
     this.version += 1;
   }
@@ -309,7 +218,7 @@ export class TaskPage extends PageElement {
   /** Send the first message that waits, once the work has ended well; what ended otherwise is left to the user. */
   #sendNext(): void {
     const next = this.#queue?.messages[0];
-    if (next && this.#fold.state === "completed" && this.stream.is === "ended" && !this.isSending && !this.problem) void this.#sendQueued(next);
+    if (next && this.#fold.state === "completed" && this.#session.stream.is === "ended" && !this.isSending && !this.problem) void this.#sendQueued(next);
   }
 
   async #sendQueued(message: Queued): Promise<void> {
@@ -323,80 +232,106 @@ export class TaskPage extends PageElement {
     this.isSending = true;
     this.problem = "";
     try {
-      if (isCommand(written)) {
-        const taskId = await runCommand(written.text, { contextId, ...(written.mode ? { mode: written.mode } : {}) });
-        onSent();
-        this.store.refresh();
-        go(`/ui/task/${taskId}`);
-        return true;
-      }
-      const begun = await prompt(written.text, { contextId, ...(written.mode ? { mode: written.mode } : {}), images: written.images });
+      const taskId = await sendWritten(written, { contextId }, this.store);
       onSent();
-      this.store.put(begun);
-      go(`/ui/task/${begun.id}`);
+      go(`/ui/task/${taskId}`);
       return true;
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      this.problem = problemOf(error);
       return false;
     } finally {
       this.isSending = false;
     }
   }
 
+  /** Do something that ends at another task, and go there. */
+  async #leadOn(begin: () => Promise<string>): Promise<void> {
+    if (this.isSending) return;
+    this.isSending = true;
+    this.problem = "";
+    try {
+      const taskId = await begin();
+      this.store.refresh();
+      go(`/ui/task/${taskId}`);
+    } catch (error) {
+      this.problem = problemOf(error);
+    } finally {
+      this.isSending = false;
+    }
+  }
+
+  /** Rewind to a checkpoint. The server asks and names the files, unless everything is allowed: then the page asks. */
+  async #askRewind(item: PromptItem | CallItem): Promise<void> {
+    const row = this.#fold.row, { checkpoint } = item;
+    if (!row || !checkpoint) return;
+    const status = await sessionStatus({ contextId: row.contextId }).catch(() => undefined);
+    if (status?.mode && status.mode !== "yolo") {
+      await this.#rewind(checkpoint);
+      return;
+    }
+    const { folds } = this.#session, from = folds.indexOf(this.#session.foldOf(item));
+    const files = new Set(folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))));
+    this.asked = { what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object, checkpoint, files: [...files] };
+  }
+
+  async #rewind(checkpoint: string): Promise<void> {
+    const row = this.#fold.row;
+    this.asked = undefined;
+    if (row) await this.#leadOn(() => rewind(row.contextId, checkpoint));
+  }
+
+  async #branch(item: PromptItem): Promise<void> {
+    const row = this.#fold.row, { name } = this.#session.foldOf(item);
+    if (row) await this.#leadOn(() => branch(row.contextId, name, row.workspace));
+  }
+
+  /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
+  get #chosen(): number {
+    const { items } = this.#session, focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
+    const key = this.#revealing || focused?.key, at = key ? items.findIndex((item) => item.key === key) : -1;
+    return at >= 0 ? at : items.findLastIndex((item) => item.is === "prompt");
+  }
+
+  /** Go to the next or the previous message of the user. */
+  #step(by: 1 | -1): void {
+    const { items } = this.#session, hasFocus = this.#revealing || document.activeElement?.closest(".it");
+    let at = hasFocus ? this.#chosen + by : by > 0 ? 0 : items.length - 1;
+    while (items[at] && items[at]?.is !== "prompt") at += by;
+    this.#revealing = items[at]?.key ?? "";
+    if (!this.#revealing) return;
+    void this.list?.reveal(at).finally(() => { this.#revealing = ""; });
+  }
+
+  #pressFor(key: string): void {
+    const { items } = this.#session;
+    let at = this.#chosen;
+    while (at > 0 && items[at]?.is !== "prompt") at -= 1;
+    const item = items[at];
+    if (item?.is !== "prompt" || !this.#rows.rests) return;
+    if (key === "z" && item.checkpoint) this.#rows.rewind(item);
+    else if (key === "b" && this.#rows.canBranch && !isCommand(item.text)) this.#rows.branch(item);
+  }
+
   async #stop(): Promise<void> {
     try {
       await cancel(this.taskId);
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      this.problem = problemOf(error);
     }
-  }
-
-  #again = (): void => {
-    clearTimeout(this.#hiddenTimer);
-    if (!document.hidden) {
-      this.#follower?.retry();
-      return;
-    }
-    // Browsers open few connections to one host. With messages that wait the end of the task must be seen.
-    this.#hiddenTimer = window.setTimeout(() => {
-      if (this.#queue?.messages.length || ENDED.has(this.#fold.state)) return;
-      this.#expectMissed();
-      this.#follower?.pause();
-    }, HIDDEN_MS);
-  };
-
-  /** The page slept: its connections may be dead although nothing says so. */
-  #wake = (): void => {
-    this.#missed ??= this.#countAtTick;
-    this.#follower?.renew();
-    for (const { follower } of this.#earlier) follower.renew();
-    this.#tellMissed();
-  };
-
-  /** Count the events that come first after an interruption, and say how many they were. */
-  #expectMissed(): void {
-    this.#missed ??= this.#fold.count;
-    clearTimeout(this.#backTimer);
-    this.#backTimer = 0;
-  }
-
-  #tellMissed(): void {
-    if (this.#missed === undefined || this.#backTimer) return;
-    this.#backTimer = window.setTimeout(() => {
-      this.fetched = this.#fold.count - (this.#missed ?? this.#fold.count);
-      this.#missed = undefined;
-      this.#backTimer = window.setTimeout(() => { this.fetched = 0; this.#backTimer = 0; }, BACK_MS);
-    }, GATHER_MS);
   }
 
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
+    else if (event.key === "m") this.box.chooseModel();
+    else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
+    else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
+    else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();
       this.#escapedAt = performance.now();
-    } else if (event.key === "r") this.#follower?.retry();
+    } else if (event.key === "r") this.#session.retry();
     else return;
     event.preventDefault();
   };

@@ -1,6 +1,6 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import type { DiffView } from "../diff-editor.ts";
+import type { DiffView, LineNumbers } from "../diff-editor.ts";
 import type { LineCounts } from "../diffs.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
@@ -23,11 +23,13 @@ export class DiffElement extends LitElement {
   @property() newText = "";
   @property() path = "";
   @property({ type: Boolean }) editable = false;
+  /** The numbers of the lines, if the texts are parts of files; 0 for lines without one. */
+  @property({ attribute: false }) numbers: LineNumbers | undefined;
   @state() private failed = "";
   text = "";
   #view: DiffView | undefined;
   #sides = false;
-  #size = new ResizeObserver(() => this.#fit());
+  #size = new ResizeObserver(() => this.fit());
 
   get isEdited(): boolean {
     return this.text !== this.newText;
@@ -36,7 +38,7 @@ export class DiffElement extends LitElement {
   /** Change between side by side and one column, for this device. */
   toggle(): void {
     localStorage.setItem(SIDES_KEY, this.#sides ? "no" : "yes");
-    this.#fit();
+    this.fit();
   }
 
   undo(): void {
@@ -88,7 +90,8 @@ export class DiffElement extends LitElement {
     return this.oldText !== undefined && (chosen === "yes" || (chosen !== "no" && isWide)) && this.clientWidth >= 480;
   }
 
-  #fit(): void {
+  /** Take over the choice of this device. */
+  fit(): void {
     if (this.#view && this.#wantsSides() !== this.#sides) {
       this.#sides = !this.#sides;
       this.#draw();
@@ -99,7 +102,7 @@ export class DiffElement extends LitElement {
     this.#view?.destroy();
     this.#view = undefined;
     if (!this.shadowRoot?.querySelector("div")) return;
-    const wanted = { before: this.oldText ?? "", after: this.text, path: this.path, sides: this.#sides };
+    const wanted = { before: this.oldText ?? "", after: this.text, path: this.path, sides: this.#sides, ...(this.numbers ? { numbers: this.numbers } : {}) };
     import("../diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;

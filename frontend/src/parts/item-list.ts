@@ -59,6 +59,19 @@ export class ItemList extends PageElement {
     this.requestUpdate();
   }
 
+  /** Show an item at the upper edge, and give its `.said`, if it has one, the focus. */
+  async reveal(index: number): Promise<void> {
+    const key = this.items[index]?.key;
+    if (key === undefined) return;
+    this.isAtEnd = false;
+    this.#anchor = { index, key, below: 0 };
+    this.#known = this.scrollTop;
+    this.requestUpdate();
+    await this.updateComplete;
+    const shown = [...this.querySelectorAll<HTMLElement & Keyed>(":scope > .col > .it")].find((element) => element.key === key);
+    shown?.querySelector<HTMLElement>(".said")?.focus({ preventScroll: true });
+  }
+
   /** Begin with other items. */
   reset(): void {
     this.#heights = new Heights();

@@ -1,22 +1,24 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
+import type { SessionStatus } from "../client.ts";
 import { icon } from "../icons.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import type { Suggestions } from "./suggestions.ts";
+import type { ModelPick } from "./model-pick.ts";
+import "./model-pick.ts";
 import "./suggestions.ts";
 
+const EFFORTS = [["default", "effortDefault"], ["low", "effortLow"], ["medium", "effortMedium"], ["high", "effortHigh"]] as const;
 const MAXIMUM_IMAGE = 15_000_000;
 
 export interface Written {
   text: string;
+  /** What the user chose for this message and those after it; empty where the session stays as it is. */
   mode: string;
+  model?: string;
+  effort?: string;
   images: { data: string; mediaType: string; name: string }[];
-}
-
-/** Return whether a message is a slash command, and not a text that begins with a path. */
-export function isCommand(written: Written): boolean {
-  return /^\/[A-Za-z][\w:.-]*(\s|$)/.test(written.text);
 }
 
 /** The box for a message. `queued` says that the task works, so that the message waits. */
@@ -25,13 +27,36 @@ export class PromptBox extends PageElement {
   @property() hint = "";
   @property({ type: Boolean }) isQueueing = false;
   @property({ type: Boolean }) isBusy = false;
-  @property() mode = "";
+  @state() private mode = "";
+  @state() private model = "";
+  @state() private effort = "";
+  /** What is in force in the session. */
+  @property({ attribute: false }) status: SessionStatus | undefined;
   @property() draftKey = "";
   @property() contextId = "";
   @property() workspace = "";
   @state() private images: Written["images"] = [];
+  @query("isthmus-model") private models: ModelPick | null | undefined;
   @query("textarea") private field!: HTMLTextAreaElement;
   @query("isthmus-suggestions") private suggestions!: Suggestions;
+
+  #contextId = "";
+
+  override willUpdate(changed: Map<string, unknown>): void {
+    if (changed.has("contextId") && this.contextId) {
+      const isOther = this.#contextId !== "" && this.#contextId !== this.contextId;
+      this.#contextId = this.contextId;
+      if (isOther) this.#leave();
+    }
+  }
+
+  /** Begin with another session: nothing that was chosen or written for the one before goes to it. */
+  #leave(): void {
+    this.mode = this.model = this.effort = "";
+    this.images = [];
+    this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
+    this.#grow();
+  }
 
   override firstUpdated(): void {
     this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
@@ -42,6 +67,10 @@ export class PromptBox extends PageElement {
     this.field.focus();
   }
 
+  chooseModel(): void {
+    void this.models?.open();
+  }
+
   clear(): void {
     this.field.value = "";
     this.images = [];
@@ -50,7 +79,8 @@ export class PromptBox extends PageElement {
   }
 
   override render() {
-    const modes = [["", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
+    const { status } = this, mode = this.mode || status?.mode || "default", effort = this.effort || status?.effort;
+    const modes = [["default", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
     return html`<form class="prompt" @submit=${this.#submit}>
       <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>
       ${this.images.length ? html`<ul class="images">${this.images.map((image, at) => html`<li>${image.name} <button type="button" class="b small icon quiet" aria-label="${t("remove")} ${image.name}" @click=${() => { this.images = this.images.filter((_, other) => other !== at); }}>${icon("close")}</button></li>`)}</ul>` : nothing}
@@ -58,10 +88,14 @@ export class PromptBox extends PageElement {
       <div class="bar">
         <label class="pick" title=${t("attach")}>${icon("attach")}<span class="vh">${t("attach")}</span>
           <input class="vh" type="file" accept="image/png,image/jpeg,image/gif,image/webp" multiple @change=${(event: Event) => { const input = event.target as HTMLInputElement; void this.#take([...(input.files ?? [])]); input.value = ""; }} /></label>
-        <select class="pick ${this.mode === "yolo" ? "warn" : ""}" aria-label=${t("mode")} @change=${(event: Event) => { this.mode = (event.target as HTMLSelectElement).value; }}>
-          ${modes.map(([value, word]) => html`<option value=${value} ?selected=${value === this.mode}>${word}</option>`)}
+        <div class="picks"><select class="pick ${mode === "yolo" ? "warn" : ""}" aria-label=${t("mode")} @change=${(event: Event) => { this.mode = (event.target as HTMLSelectElement).value; }}>
+          ${modes.map(([value, word]) => html`<option value=${value} .selected=${value === mode}>${word}</option>`)}
         </select>
-        <span class="grow"></span>
+        ${status?.model ? html`<isthmus-model .contextId=${this.contextId} .workspace=${this.workspace} .current=${status.model} .chosen=${this.model}
+          @chosen=${(event: CustomEvent<string>) => { this.model = event.detail; }}></isthmus-model>` : nothing}
+        ${effort ? html`<select class="pick" aria-label=${t("effort")} title=${t("effort")} @change=${(event: Event) => { this.effort = (event.target as HTMLSelectElement).value; }}>
+          ${EFFORTS.map(([value, word]) => html`<option value=${value} .selected=${value === effort}>${t(word)}</option>`)}
+        </select>` : nothing}</div>
         <button class="b small primary" ?disabled=${this.isBusy}>${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd></button>
       </div>
     </form>`;
@@ -107,7 +141,9 @@ export class PromptBox extends PageElement {
     event.preventDefault();
     const text = this.field.value.trim();
     if (this.isBusy || (!text && !this.images.length)) return;
-    const written: Written = { text, mode: this.mode, images: this.images };
+    const written: Written = {
+      text, mode: this.mode, model: this.model, effort: this.effort === this.status?.effort ? "" : this.effort, images: this.images,
+    };
     this.dispatchEvent(new CustomEvent<Written>("written", { detail: written, bubbles: true, composed: true }));
   };
 }

@@ -1,8 +1,8 @@
 import { html, nothing } from "lit";
-import { customElement, property, state } from "lit/decorators.js";
-import { type ContextUse, contextUse } from "../client.ts";
+import { customElement, property } from "lit/decorators.js";
+import type { SessionStatus } from "../client.ts";
 import { stateMark } from "../icons.ts";
-import { ENDED, type TaskState } from "../protocol.ts";
+import type { TaskState } from "../protocol.ts";
 import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
@@ -18,30 +18,21 @@ export class TaskAside extends PageElement {
   @property() taskId = "";
   @property() state: TaskState = "submitted";
   @property() version = "";
-  @state() private use: ContextUse | undefined;
-  #asked = "";
-
-  override willUpdate(): void {
-    // It is counted at the ends of turns.
-    const row = this.store.rows.get(this.taskId) ?? this.fold.row, rests = ENDED.has(this.state) || this.state === "input-required";
-    const wanted = row && rests ? `${row.contextId} ${this.taskId} ${this.state} ${this.fold.questions.length}` : "";
-    if (!row || !wanted || wanted === this.#asked) return;
-    this.#asked = wanted;
-    contextUse(row.contextId).then((use) => { if (this.#asked === wanted) this.use = use; }, () => undefined);
-  }
-
+  @property({ attribute: false }) status: SessionStatus | undefined;
   override render() {
     const { fold } = this, row = fold.row ?? this.store.rows.get(this.taskId), workspace = row?.workspace ?? "";
-    const children = this.store.childrenOf(this.taskId), { changedFiles } = fold, { use } = this;
+    const children = this.store.childrenOf(this.taskId), { changedFiles, usage } = fold, { tokens, window } = this.status ?? { window: 0 };
     return html`
       <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
       ${fold.todos.length ? html`<section><h2>${t("plan")}</h2><ul>${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}</ul></section>` : nothing}
       ${children.length ? html`<section><h2>${t("subagents")}</h2><ul>${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="/ui/task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}</ul></section>` : nothing}
       ${changedFiles.length ? html`<section><h2>${t("changedFiles")}</h2><ul>${changedFiles.slice(0, 200).map((file) => html`<li><span class="grow cut" dir="auto">${shownPath(file.path, workspace)}</span><span class="num"><span class="add">+${file.added}</span> <span class="del">−${file.removed}</span></span></li>`)}</ul></section>` : nothing}
+      ${row && !row.parent ? html`<section><a href="/ui/diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
       ${row?.parent ? html`<section><h2>${t("begunBy")}</h2><a href="/ui/task/${row.parent}" dir="auto">${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a></section>` : nothing}
       <section><dl class="facts">
         ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
-        ${use ? html`<dt>${t("context")}</dt><dd class="num">${use.window ? t("tokensOf", use.tokens.toLocaleString(), use.window.toLocaleString()) : t("tokens", use.tokens.toLocaleString())}</dd>` : nothing}
+        ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
+        ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
         ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
       </dl></section>`;
   }

@@ -98,18 +98,25 @@ class CodingAgent:
         )
 
     async def status(self, session: Session) -> SessionStatus:
-        """Return the mode in force in a session, and how full the context of its model is, as far as it was counted."""
+        """Return the mode, the model and its effort in a session, and how full its context is, as far as counted."""
         refusal = await self._resources.yolo_refusal_of(Path(session.workspace))
         options = self._options
         policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
-        if not session.measured_messages:
-            return SessionStatus(policy.mode.value)
-        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
         try:
-            window = context_window(await self._resources.open_model(session.model))
+            model = await self._resources.open_model(session.model)
         except ModelError:  # its key is gone, for example; the next prompt will say it
-            window = None
-        return SessionStatus(policy.mode.value, used, window)
+            model = None
+        name, effort = session.model, None
+        if model is not None:
+            name = name or model.name
+            if model.capabilities.thoughts:
+                effort = session.effort or (options.effort.value if options.effort is not None else "default")
+        if not session.measured_messages:
+            return SessionStatus(policy.mode.value, model=name, effort=effort)
+        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+        return SessionStatus(
+            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
+        )
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""

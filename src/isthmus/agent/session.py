@@ -138,6 +138,8 @@ class Session:
 
     The list goes on growing, but messages before a model message never change.
     """
+    ends: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
+    """The conversation at the end of each earlier task, by task id, as in ``checkpoints``."""
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     loops: CallLoops = field(default_factory=CallLoops)
@@ -268,6 +270,9 @@ class Session:
     def _enter_task(self, task_id: str) -> None:
         """Go on with another task of the session. Open questions of the previous task are answered there, not here."""
         self._give_up_calls()
+        self.ends[self.task_id] = (self.messages, len(self.messages))
+        if self.messages and self.messages[-1].role == "user":
+            self.messages = list(self.messages)  # The next prompt is added to this message, in a list of its own.
         self.calls, self.new_prompts = {}, []
         self.task_id = task_id
         self.state = TaskState.SUBMITTED

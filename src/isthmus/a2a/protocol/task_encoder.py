@@ -7,6 +7,8 @@ with the content. We add to that metadata object:
 - ``answered_by`` (TOOL_CALL_CONFIRMATION)
 - ``reason`` (STATE_CHANGE): a machine-readable word
 - ``retry`` (STATE_CHANGE): while a model request is tried again
+- ``usage`` and ``checkpoints`` (any stored event): the tokens of the model's replies since the event before, and the
+  checkpoints taken since then
 - ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
 Without the extension only text, states, artifacts and questions are sent.
@@ -28,6 +30,7 @@ from isthmus.events import (
     AgentMessage,
     ArtifactPart,
     ArtifactUpdate,
+    Checkpoint,
     Command,
     ConfirmationAccepted,
     Prompt,
@@ -39,6 +42,9 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import InternalEvent, ModelReply
+
+USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
+"""The counts of a model's reply, as :class:`ModelReply` and the metadata name them."""
 
 
 class Shape(Protocol):
@@ -131,6 +137,8 @@ class StatusEncoder(StreamEncoder):
         self._user_tier = user_tier
         self._model = snapshot.model
         self._begun = False
+        self._usage: dict[str, int] = {}
+        self._checkpoints: list[JsonDict] = []
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
     @override
@@ -176,8 +184,13 @@ class StatusEncoder(StreamEncoder):
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
             case ArtifactUpdate() as update:
                 return self._artifact(update)
-            case ModelReply(model=model):
+            case ModelReply(model=model) as reply:
                 self._model = model or self._model
+                for name in USAGE:
+                    self._usage[name] = self._usage.get(name, 0) + getattr(reply, name)
+                return None
+            case Checkpoint(checkpoint_id, call_id):
+                self._checkpoints.append({"checkpoint_id": checkpoint_id, "tool_call_id": call_id})
                 return None
             case Prompt() | Command() | AgentMessage() | InternalEvent():
                 return None
@@ -223,8 +236,22 @@ class StatusEncoder(StreamEncoder):
             if self._user_tier is not None:
                 metadata["user_tier"] = self._user_tier
             metadata.update((name, value) for name, value in more.items() if value is not None)
+            if delivery.seq is not None:
+                metadata.update(self._since())
             extended = {self._uri: metadata}
         return self._shape.status_update(self._ids, status, extended, final=final)
+
+    def _since(self) -> JsonDict:
+        """Return what happened since the last stored event of the stream.
+
+        Only stored events have it: a client that goes on after one of them gets each of these once.
+        """
+        found: JsonDict = {}
+        if any(self._usage.values()):
+            found["usage"], self._usage = self._usage, {}
+        if self._checkpoints:
+            found["checkpoints"], self._checkpoints = self._checkpoints, []
+        return found
 
     def _artifact(self, update: ArtifactUpdate) -> JsonDict:
         flags = {"append": update.append, "lastChunk": update.last_chunk}

@@ -35,7 +35,25 @@ _NAME = argument("name", "The name of the chat", is_required=True)
 
 async def save(context: CommandContext) -> None:
     """Save the conversation as it is now."""
-    chats, name, messages = _chats(context), _name(context), context.session.messages
+    await _save(context, _named(context.args), context.session.messages)
+
+
+async def fork(context: CommandContext) -> None:
+    """Save the conversation as it was at the end of an earlier task of the session."""
+    task_id, _, name = context.args.strip().partition(" ")
+    ends = context.session.ends
+    found = [known for known in ends if known == task_id] or [known for known in ends if known.startswith(task_id)]
+    if len(found) != 1:
+        reason = "several earlier tasks whose ids begin with" if found else "no earlier task"
+        raise CommandError(
+            f"This session has {reason} {visible_line(task_id)[:100]!r}; /tasks lists its tasks.", "unknown_task"
+        )
+    messages, length = ends[found[0]]
+    await _save(context, _named(name), messages[:length])
+
+
+async def _save(context: CommandContext, name: str, messages: Sequence[Message]) -> None:
+    chats = _chats(context)
     if not messages:
         raise CommandError("There is no conversation to save yet.", "no_conversation")
     title = with_ellipsis(visible_line(" ".join(prompt_of(messages[0]).split())), MAXIMUM_TITLE)
@@ -65,7 +83,7 @@ async def list_chats(context: CommandContext) -> None:
 
 async def resume(context: CommandContext) -> None:
     """Replace the conversation of this session by a saved one."""
-    name = _name(context)
+    name = _named(context.args)
     saved = await _chats(context).messages(_place(context), name)
     if saved is None:
         raise await _unknown(context, name)
@@ -84,7 +102,7 @@ async def resume(context: CommandContext) -> None:
 
 async def delete(context: CommandContext) -> None:
     """Delete a saved chat."""
-    name = _name(context)
+    name = _named(context.args)
     # After a crash the command runs again: it has said before that it deletes the chat.
     if not context.session.command_texts and await _chats(context).messages(_place(context), name) is None:
         raise await _unknown(context, name)
@@ -119,9 +137,9 @@ def _place(context: CommandContext) -> ChatPlace:
     return ChatPlace(context.session.user, str(context.workspace))
 
 
-def _name(context: CommandContext) -> str:
-    name = context.args.strip()
-    if len(name) > MAXIMUM_NAME or visible_line(name) != name:
+def _named(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > MAXIMUM_NAME or visible_line(name) != name:
         raise CommandError(
             f"Expected a name of up to {MAXIMUM_NAME} printable characters in one line,"
             f" received {with_ellipsis(visible_line(name), MAXIMUM_NAME)!r}.",
@@ -173,6 +191,12 @@ COMMAND = CommandNode(
     "Save this conversation, or go on from a saved one",
     sub_commands=(
         CommandNode("save", "Save this conversation under a name", save, (_NAME,)),
+        CommandNode(
+            "fork",
+            "Save this conversation as it was at the end of an earlier task",
+            fork,
+            (argument("task", "The id of the task, or its beginning, as /tasks lists it", is_required=True), _NAME),
+        ),
         CommandNode("list", "List the chats that were saved in this folder", list_chats),
         CommandNode(
             "resume", "Go on from a saved chat, in place of this conversation", resume, (_NAME,), complete=_complete

@@ -51,6 +51,25 @@ async def test_a_saved_chat_goes_on_in_another_session_in_place_of_what_was_said
         assert "Something else" not in said
 
 
+async def test_a_fork_has_the_conversation_up_to_the_end_of_an_earlier_task(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        first = await talked(harness, "Call it Zephyr", "Zephyr it is")
+        await harness.run("/about", first.context_id)
+        await talked(harness, "Call it Boreas instead", "Boreas then", first.context_id)
+        forked = await harness.run(f"/chat fork {first.task_id[:8]} a branch", first.context_id)
+        assert forked.text.startswith("Saved the conversation (2 messages).")
+        resumed = await harness.run("/chat resume a branch")
+        await talked(harness, "Which name?", "Zephyr", resumed.context_id)
+        said = harness.said()
+        assert "Call it Zephyr" in said
+        assert "Boreas" not in said
+        unknown = await harness.run("/chat fork \x1bnothing x", first.context_id)
+        assert unknown.end.reason == "unknown_task"
+        assert "\x1b" not in (unknown.end.error or "")
+        nameless = await harness.run(f"/chat fork {first.task_id}", first.context_id)
+        assert nameless.end.reason == "unusable_name"
+
+
 async def test_chats_are_listed_newest_first_and_deleted_by_name(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         assert "no saved chats" in (await harness.run("/chat list")).text

@@ -1,0 +1,106 @@
+import { html, nothing } from "lit";
+import { customElement, property, query, state } from "lit/decorators.js";
+import { complete } from "../client.ts";
+import { icon } from "../icons.ts";
+import { visibleLine } from "../safe.ts";
+import { t } from "../words.ts";
+import { PageElement } from "./base.ts";
+
+const COMMAND = "/model ";
+const PAUSE_MS = 120;
+
+/** The model of the next message: a button with its name, and a list of those that the server reaches, with a search. */
+@customElement("isthmus-model")
+export class ModelPick extends PageElement {
+  @property() contextId = "";
+  @property() workspace = "";
+  /** The model in force. */
+  @property() current = "";
+  /** The model that the user chose; empty for the one in force. */
+  @property() chosen = "";
+  @state() private isOpen = false;
+  @state() private found: readonly string[] = [];
+  @state() private isAsking = false;
+  @state() private at = 0;
+  @query("input") private field: HTMLInputElement | null | undefined;
+  @query("button") private button!: HTMLButtonElement;
+  #sought = "";
+  #timer = 0;
+
+  override render() {
+    const shown = this.chosen || this.current;
+    return html`<button type="button" class="pick ${this.chosen && this.chosen !== this.current ? "changed" : ""}" aria-haspopup="listbox" aria-expanded=${this.isOpen}
+        title=${t("model")} @click=${() => { if (this.isOpen) this.#close(); else void this.open(); }}><span class="vh">${t("model")}: </span><span class="cut" dir="auto">${visibleLine(shown, 60)}</span>${icon("down")}</button>
+      ${this.isOpen ? html`<div class="suggestions models" @focusout=${this.#left}>
+        <input class="field" role="combobox" aria-expanded="true" aria-controls="models" aria-label=${t("modelSearch")} placeholder=${t("modelSearch")} spellcheck="false" autocomplete="off"
+          aria-activedescendant="model-${this.at}" @input=${this.#type} @keydown=${this.#press} />
+        <ul id="models" role="listbox" aria-label=${t("model")}>${this.#names.map((name, at) => html`<li id="model-${at}" role="option" aria-selected=${at === this.at} class=${at === this.at ? "on" : ""}
+          @mousedown=${(event: MouseEvent) => { event.preventDefault(); this.#take(name); }}><code class="cut" dir="auto">${visibleLine(name, 120)}</code>
+          ${name === this.current ? html`<span class="t3">${t("modelNow")}</span>` : nothing}</li>`)}</ul>
+        ${this.isAsking ? html`<p class="t3 xs" role="status">${t("modelAsking")}</p>` : nothing}
+      </div>` : nothing}`;
+  }
+
+  /** What can be chosen: what was found, and whatever was typed, since any model may be named. */
+  get #names(): readonly string[] {
+    return this.#sought && !this.found.includes(this.#sought) ? [...this.found, this.#sought] : this.found;
+  }
+
+  async open(): Promise<void> {
+    this.isOpen = true;
+    this.#sought = "";
+    this.#ask();
+    await this.updateComplete;
+    this.field?.focus();
+  }
+
+  #close(): void {
+    clearTimeout(this.#timer);
+    this.isOpen = false;
+  }
+
+  #ask(): void {
+    const sought = this.#sought;
+    this.isAsking = true;
+    complete(COMMAND + sought, this.contextId, this.workspace).then((found) => found.filter(({ line }) => line.startsWith(COMMAND)), () => []).then((found) => {
+      if (sought !== this.#sought) return;
+      this.isAsking = false;
+      this.found = found.map(({ line }) => line.slice(COMMAND.length).trim()).filter(Boolean);
+      this.at = Math.max(0, this.found.indexOf(this.chosen || this.current));
+      void this.updateComplete.then(() => this.#show());
+    });
+  }
+
+  #type = (): void => {
+    this.#sought = this.field?.value.trim() ?? "";
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#ask(), PAUSE_MS);
+  };
+
+  #press = (event: KeyboardEvent): void => {
+    if (event.isComposing) return;
+    const { length } = this.#names, name = this.#names[this.at];
+    if (event.key === "ArrowDown" && length) this.at = (this.at + 1) % length;
+    else if (event.key === "ArrowUp" && length) this.at = (this.at + length - 1) % length;
+    else if (event.key === "Enter") { if (name && !this.isAsking) this.#take(name); }
+    else if (event.key === "Escape") { this.#close(); this.button.focus(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    void this.updateComplete.then(() => this.#show());
+  };
+
+  #show(): void {
+    this.querySelector("li.on")?.scrollIntoView({ block: "nearest" });
+  }
+
+  #left = (event: FocusEvent): void => {
+    if (!(event.relatedTarget instanceof Node && this.contains(event.relatedTarget))) this.#close();
+  };
+
+  #take(name: string): void {
+    this.#close();
+    this.button.focus();
+    this.dispatchEvent(new CustomEvent<string>("chosen", { detail: name === this.current ? "" : name }));
+  }
+}

@@ -1,0 +1,61 @@
+"""What stored events say of the time before them: tokens of replies, and checkpoints."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from isthmus.a2a.protocol.task_encoder import StatusEncoder
+from isthmus.a2a.v1.encoder import ShapeV1
+from isthmus.client import Delivery, TaskSnapshot
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.events import AgentEvent, Checkpoint, ModelReply, StateChange, TaskState, TextContent, ToolCallUpdate
+
+URI = "https://example.org/extension"
+CALL = ToolCall("call", ToolCallStatus.EXECUTING, "replace", {})
+EVENTS: tuple[AgentEvent, ...] = (
+    TextContent("m", "Hello"),
+    ModelReply("m", "model", {}, 100, 20, 80, 5),
+    ModelReply("m", "model", {}, 1, 2, 3, 4),
+    ToolCallUpdate(CALL),
+    Checkpoint("one", "call"),
+    Checkpoint("two", "call"),
+    ToolCallUpdate(CALL),
+    StateChange(TaskState.COMPLETED),
+)
+
+
+def notes(after: int = 0, uri: str | None = URI) -> list[Mapping[str, Any]]:
+    """Return the notes in the metadata of each item of a stream that begins after an event."""
+    encoder = StatusEncoder(ShapeV1(), TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0), uri)
+    items: list[Mapping[str, Any]] = []
+    for seq, event in enumerate(EVENTS, 1):
+        if seq > after:
+            items += encoder.encode(Delivery(seq, 0.0, event))
+    found = [item["statusUpdate"].get("metadata", {}).get(URI, {}) for item in items]
+    return [{key: value for key, value in item.items() if key in ("usage", "checkpoints")} for item in found]
+
+
+USAGE = {"input_tokens": 101, "output_tokens": 22, "cached_tokens": 83, "thought_tokens": 9}
+CHECKPOINTS = [{"checkpoint_id": name, "tool_call_id": "call"} for name in ("one", "two")]
+
+
+def test_the_next_event_tells_tokens_and_checkpoints_once() -> None:
+    assert notes() == [{}, {"usage": USAGE}, {"checkpoints": CHECKPOINTS}, {}]
+
+
+def test_a_client_that_goes_on_after_an_event_misses_and_doubles_nothing() -> None:
+    whole = notes()
+    assert [notes(after=1), notes(after=4), notes(after=7)] == [whole[1:], whole[2:], whole[3:]]
+
+
+def test_progress_that_is_not_stored_tells_nothing() -> None:
+    snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
+    encoder = StatusEncoder(ShapeV1(), snapshot, URI)
+    encoder.encode(Delivery(1, 0.0, Checkpoint("one", "call")))
+    (progress,) = encoder.encode(Delivery(None, 0.0, ToolCallUpdate(CALL)))
+    (stored,) = encoder.encode(Delivery(2, 0.0, ToolCallUpdate(CALL)))
+    assert "checkpoints" not in progress["statusUpdate"]["metadata"][URI]
+    assert stored["statusUpdate"]["metadata"][URI]["checkpoints"] == CHECKPOINTS[:1]
+
+
+def test_without_the_extension_nothing_is_told() -> None:
+    assert notes(uri=None) == [{}, {}]
