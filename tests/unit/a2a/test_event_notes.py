@@ -7,7 +7,8 @@ from isthmus.a2a.protocol.task_encoder import StatusEncoder
 from isthmus.a2a.v1.encoder import ShapeV1
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.events import AgentEvent, Checkpoint, ModelReply, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import Checkpoint, ModelReply
 
 URI = "https://example.org/extension"
 CALL = ToolCall("call", ToolCallStatus.EXECUTING, "replace", {})
