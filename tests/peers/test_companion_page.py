@@ -16,12 +16,13 @@ from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import CompanionProgram, companion_program, user
 from support.qwen_cli import qwen_code
 from support.scripted_wire import Call
-from support.workbench import DESKTOP
+from support.workbench import DESKTOP, SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 BEFORE = "one\r\ntwo\r\nthree\r\n"
 PROPOSED = "one\r\nTWO\r\nthree\r\n"
+CHANGED = PROPOSED + "mine\r\n"  # with an end of line, which Claude Code adds otherwise
 
 
 def write_file(path: Path, content: str) -> Call:
@@ -37,7 +38,7 @@ async def companion_with_page(
     with companion_program(workspace, *arguments, command=command) as companion:
         page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
         try:
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(1000 * SECONDS)
             await page.goto(companion.ready["page"])
             yield companion, page
         finally:
@@ -60,7 +61,7 @@ async def test_edits_of_gemini_cli_are_answered_in_the_browser_and_elsewhere(
         await cli.propose(write_file(file, PROPOSED), "Accepted, I see.")
         await _accept_with_changed_text(page, "Gemini CLI")
         await cli.shows("Accepted, I see.")
-        assert file.read_bytes() == PROPOSED.encode() + b"mine"
+        assert file.read_bytes() == CHANGED.encode()
         await _a_review_that_is_rejected_elsewhere_stays_and_says_by_whom(cli, page, workspace)
 
 
@@ -72,7 +73,7 @@ async def test_qwen_code_writes_its_edit_as_it_was_changed_in_the_browser(
         await cli.rewrite(file, PROPOSED, "Accepted, I see.")
         await _accept_with_changed_text(page, "Qwen Code")
         await cli.shows("Accepted, I see.")
-        assert file.read_bytes() == PROPOSED.encode() + b"mine"
+        assert file.read_bytes() == CHANGED.encode()
         assert "User modified the `content`" in cli.tool_response()
 
 
@@ -89,7 +90,7 @@ async def test_claude_code_writes_its_edit_as_it_was_changed_in_the_browser(
             await cli.propose(file, "two", "TWO")
             await _accept_with_changed_text(page, "Claude Code")
             await cli.ended()
-            assert file.read_bytes() == PROPOSED.encode() + b"mine"
+            assert file.read_bytes() == CHANGED.encode()
 
 
 async def _accept_with_changed_text(page: Page, agent: str) -> None:
@@ -100,7 +101,7 @@ async def _accept_with_changed_text(page: Page, agent: str) -> None:
     await review.get_by_role("button", name="Edit first").click()
     await page.locator("isthmus-review isthmus-diff .cm-content").last.click()
     await page.keyboard.press("Control+End")
-    await page.keyboard.type("mine")
+    await page.keyboard.type("mine\n")
     await expect(review).to_contain_text("changed by you")
     await _answer(review, "Accept").click()
     await expect(page.locator("isthmus-review .ended")).to_have_text("Accepted by Chrome on Linux")
