@@ -39,6 +39,8 @@ class Workbench:
     program: Sequence[str] = ("-m", "isthmus")
     """Arguments of Python that run Isthmus."""
     command: Sequence[str] = ("web", "--no-open")
+    editor: Sequence[str] = ("--no-ide",)
+    """Arguments about the editor of the user."""
 
     @property
     def url(self) -> str:
@@ -48,7 +50,7 @@ class Workbench:
     def start(self, port: int = 0) -> None:
         """Start the server, and wait until it is ready."""
         command = [
-            *(sys.executable, *self.program, *self.command, "--no-ide", "--port", str(port)),
+            *(sys.executable, *self.program, *self.command, *self.editor, "--port", str(port)),
             *("--data-dir", str(self.folder / "data"), "-m", f"scripted:{self.folder / 'script.yaml'}"),
             *self.arguments,
         ]
