@@ -5,6 +5,8 @@ import { readFrames } from "./event-stream.ts";
 import { ApiError, api, deviceName, token } from "./session.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
+/** An answer that ended a question is stored already; without it nothing may come for long. */
+const ANSWER_MS = 10_000;
 
 function headers(more: Record<string, string> = {}): Record<string, string> {
   return { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, ...more };
@@ -305,6 +307,25 @@ export async function eventsAgain(taskId: string, seq: number): Promise<TaskEven
     clearTimeout(deadline);
     now.abort();
   }
+}
+
+/** Return who answered a question that waited at the event `seq`; an empty text if that is not known, e.g. of a task that was stopped. */
+export async function answererOf(taskId: string, seq: number, callId: string): Promise<string> {
+  const now = new AbortController(), deadline = setTimeout(() => now.abort(), ANSWER_MS);
+  try {
+    for await (const frames of readFrames(await subscribe(taskId, seq, now.signal), now)) {
+      for (const event of frames.flatMap((frame) => eventsOf(JSON.parse(frame.data)))) {
+        if (event.kind === "answered" && event.callId === callId) return event.by;
+        if (event.kind === "state" && ENDED.has(event.state)) return "";
+      }
+    }
+  } catch {
+    // The list of the inbox is whole without it.
+  } finally {
+    clearTimeout(deadline);
+    now.abort();
+  }
+  return "";
 }
 
 async function reasonOf(response: Response): Promise<string> {

@@ -71,6 +71,8 @@ export interface TaskRow {
   model: string;
   parent: string;
   error: string;
+  /** Number of the newest event. */
+  seq: number;
   pending: ToolCall[];
 }
 
@@ -128,6 +130,7 @@ export function rowOf(value: unknown): TaskRow {
     model: text(own.model),
     parent: text(own.parent_task_id),
     error: text(own.error),
+    seq: typeof own.seq === "number" ? own.seq : 0,
     pending: callsIn(status.message),
   };
 }

@@ -10,8 +10,9 @@ from isthmus.cli import main
 from support.isthmus_program import InProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Generator
 
+    from playwright.async_api import Browser as AsyncBrowser
     from playwright.sync_api import Browser
 
 
@@ -46,4 +47,13 @@ def browser() -> "Generator[Browser]":
     from support.workbench import chromium  # here, because most files need no browser
 
     with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+async def browser_beside(anyio_backend: str) -> "AsyncGenerator[AsyncBrowser]":
+    """Return a real Chromium for tests that have an event loop, one for all tests of a file."""
+    from support.workbench import chromium_beside
+
+    async with chromium_beside() as found:
         yield found

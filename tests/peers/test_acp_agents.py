@@ -2,29 +2,19 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from isthmus.acp.host.agents import gemini, qwen
-from isthmus.acp.host.known_agent import KnownAgent
 from isthmus.acp.host.limits import HostLimits
 from isthmus.client import CommandScope
 from isthmus.development_tool import FileDiff, ToolCallStatus
 from isthmus.events import TaskState
 from support.acp_hosting import AcpHosting, acp_hosting
-from support.coding_cli import cli_environment
-from support.gemini_cli import SETTINGS as GEMINI_SETTINGS
-from support.gemini_cli import gemini_environment
-from support.gemini_wire import GeminiWire
-from support.openai_wire import OpenAIWire
-from support.programs import node_package, require
-from support.qwen_cli import SETTINGS as QWEN_SETTINGS
-from support.scripted_wire import Call, Reply, Say, ScriptedWire
+from support.coding_cli_agents import CHOSEN, CodingCliAgent, coding_cli_agent
+from support.scripted_wire import Call, Reply, Say
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -33,62 +23,30 @@ PROPOSED = "one\nTWO\nthree\n"
 MINE = "one\nMINE\nthree\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """A CLI, its model, and how a test starts it."""
-
-    agent: KnownAgent
-    wire: ScriptedWire
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-
-    def writes(self, path: Path) -> None:
-        """Have the model read and rewrite a file, as each CLI requires."""
-        arguments = {"file_path": str(path)}
-        self.wire.add(Reply.of(Say("I look. "), Call("read_file", arguments)))
-        self.wire.add(Reply.of(Call("write_file", {**arguments, "content": PROPOSED})))
-
-    @asynccontextmanager
-    async def hosted(self, folder: Path) -> AsyncGenerator[AcpHosting]:
-        """Serve it."""
-        variables = tuple(self.environment)
-        limits = HostLimits(cancel_seconds=20)
-        hosted = acp_hosting(folder, agent=self.agent, limits=limits, command=self.command, variables=variables)
-        async with hosted as hosting:
-            yield hosting
-
-
-@pytest.fixture(params=os.environ.get("ACP_AGENTS", "gemini").split())
-def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    home = Path(os.environ["HOME"])
-    settings: Mapping[str, Any]
-    wire: ScriptedWire
-    if request.param == "gemini":
-        wire, settings, agent = GeminiWire(), GEMINI_SETTINGS, gemini.AGENT
-        program = node_package("@google/gemini-cli") / "bundle" / "gemini.js"
-    else:
-        wire, settings, agent = OpenAIWire(), QWEN_SETTINGS, qwen.AGENT
-        program = node_package("@qwen-code/qwen-code") / "cli.js"
-    folder = home / f".{request.param}"
-    folder.mkdir()
-    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    with wire:
-        if isinstance(wire, GeminiWire):
-            environment = gemini_environment(wire)
-        else:
-            model = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": wire.base_url, "OPENAI_MODEL": "scripted"}
-            environment = {**cli_environment(), **model, "QWEN_CODE_NO_RELAUNCH": "true"}
-        for name, value in environment.items():
+@pytest.fixture(params=CHOSEN)
+def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[CodingCliAgent]:
+    with coding_cli_agent(request.param) as agent:
+        for name, value in agent.environment.items():
             monkeypatch.setenv(name, value)
-        yield Peer(agent, wire, (str(require("node")), str(program), "--acp"), environment)
-        assert wire.unexpected == 0
+        yield agent
 
 
-async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(peer: Peer, tmp_path: Path) -> None:
-    async with peer.hosted(tmp_path) as hosting:
+@asynccontextmanager
+async def hosted(peer: CodingCliAgent, folder: Path) -> AsyncGenerator[AcpHosting]:
+    variables = tuple(peer.environment)
+    limits = HostLimits(cancel_seconds=20)
+    hosting = acp_hosting(folder, agent=peer.agent, limits=limits, command=peer.command, variables=variables)
+    async with hosting as served:
+        yield served
+
+
+async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(
+    peer: CodingCliAgent, tmp_path: Path
+) -> None:
+    async with hosted(peer, tmp_path) as hosting:
         path = hosting.workspace / "a.txt"
         path.write_text(BEFORE, encoding="utf-8")
-        peer.writes(path)
+        peer.writes(path, PROPOSED)
         peer.wire.add(Reply.of(Say("Done.")))
         asked = await hosting.prompt("Make the second line loud.")
         assert asked.state is TaskState.INPUT_REQUIRED, asked.view
@@ -111,7 +69,7 @@ async def test_an_edit_is_changed_the_session_survives_and_a_turn_is_cancelled(p
         assert "init" in [command.name for command in commands]
         await _cancel_a_turn_that_asks(peer, hosting, asked.context_id)
     _begin_earlier()
-    async with peer.hosted(tmp_path) as hosting:
+    async with hosted(peer, tmp_path) as hosting:
         peer.wire.add(Reply.of(Say("I know.")))
         again = await hosting.prompt("Go on.", asked.context_id)
         assert again.state is TaskState.COMPLETED, again.view
@@ -128,7 +86,7 @@ def _begin_earlier() -> None:
         file.rename(file.with_name(f"session-2026-01-01T00-00-{file.name[-14:]}"))
 
 
-async def _cancel_a_turn_that_asks(peer: Peer, hosting: AcpHosting, context_id: str) -> None:
+async def _cancel_a_turn_that_asks(peer: CodingCliAgent, hosting: AcpHosting, context_id: str) -> None:
     command = {"command": "touch made.txt", "description": "Make a file", "is_background": False}
     peer.wire.add(Reply.of(Call("run_shell_command", command)))
     asked = await hosting.prompt("Make a file.", context_id)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from playwright.async_api import Browser as AsyncBrowser
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
 """Folder of the Chromium that ``make peers`` unpacks from an npm package, for machines without one."""
+SECONDS = 20
+"""Maximum seconds for any step in a page: agents start slowly on a busy machine."""
 DESKTOP, PHONE = (1440, 900), (390, 844)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -37,6 +39,8 @@ class Workbench:
     program: Sequence[str] = ("-m", "isthmus")
     """Arguments of Python that run Isthmus."""
     command: Sequence[str] = ("web", "--no-open")
+    editor: Sequence[str] = ("--no-ide",)
+    """Arguments about the editor of the user."""
 
     @property
     def url(self) -> str:
@@ -46,7 +50,7 @@ class Workbench:
     def start(self, port: int = 0) -> None:
         """Start the server, and wait until it is ready."""
         command = [
-            *(sys.executable, *self.program, *self.command, "--no-ide", "--port", str(port)),
+            *(sys.executable, *self.program, *self.command, *self.editor, "--port", str(port)),
             *("--data-dir", str(self.folder / "data"), "-m", f"scripted:{self.folder / 'script.yaml'}"),
             *self.arguments,
         ]
@@ -82,7 +86,7 @@ class Workbench:
         """Note the errors of a page: in its scripts, and what its content policy refused."""
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda line: self.problems.append(line.text) if _is_problem(line.text) else None)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * SECONDS)
         return page
 
     def enter(self, context: BrowserContext) -> Page:
@@ -129,6 +133,7 @@ def chromium() -> Generator[Browser]:
 async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
     """Start the Chromium of :func:`chromium` for a test that has an event loop of its own."""
     program, environment = _program()
+    expect.set_options(timeout=1000 * SECONDS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS], env={**environment})
         try:

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
+import { answererOf } from "../client.ts";
 import { icon } from "../icons.ts";
 import { factsOf, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -17,6 +18,8 @@ interface Item {
   question?: Question;
   review?: Waiting;
   isAnswered: boolean;
+  /** Who answered the question of a task, once that is known. */
+  by?: string;
 }
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
@@ -33,6 +36,8 @@ export class InboxPage extends PageElement {
   #shown: Item[] = [];
   /** The review that is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
+  /** The last request for who answered; one at a time, since many questions may end at once. */
+  #asking: Promise<void> = Promise.resolve();
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -51,6 +56,7 @@ export class InboxPage extends PageElement {
     for (const item of this.#shown) {
       const found = waiting.get(item.key);
       if (!found && !item.isAnswered && item.review && item.key === this.chosen) this.#kept = item.key;
+      if (!found && !item.isAnswered && item.question) this.#askWho(item, item.question);
       Object.assign(item, found ?? { isAnswered: true });
     }
     const known = new Set(this.#shown.map((item) => item.key));
@@ -92,6 +98,14 @@ export class InboxPage extends PageElement {
       </section></main>`;
   }
 
+  #askWho(item: Item, { task, call }: Question): void {
+    this.#asking = this.#asking.then(async () => {
+      if (!this.isConnected) return;
+      item.by = await answererOf(task.id, task.seq, call.tool_call_id);
+      this.requestUpdate();
+    });
+  }
+
   get #isLoaded(): boolean {
     return this.store.isLoaded || this.reviews.isLoaded;
   }
@@ -131,7 +145,7 @@ export class InboxPage extends PageElement {
 
   #anyRow(item: Item) {
     const { review, question, isAnswered } = item;
-    if (!review) return question ? this.#row(item.key, question, isAnswered) : nothing;
+    if (!review) return question ? this.#row(item.key, question, isAnswered, item.by ?? "") : nothing;
     const isChosen = item.key === this.chosen;
     const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
@@ -142,14 +156,14 @@ export class InboxPage extends PageElement {
       </button></li>`;
   }
 
-  #row(key: string, { task, call }: Question, isAnswered: boolean) {
+  #row(key: string, { task, call }: Question, isAnswered: boolean, by: string) {
     const facts = factsOf(call, task.workspace), diff = call.confirmation_request?.file_edit_details;
     const isChosen = key === this.chosen && !isAnswered;
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
       <button class="cover" ?disabled=${isAnswered} @click=${() => { this.chosen = key; this.isOpen = true; }}>
         <span class="from"><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b><time>${age(task.changedAt, this.now)}</time></span>
         <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
-        <span class="peek cut">${diff ? countsOf(diff) : nothing} ${facts.touches}</span>
+        <span class="peek cut" dir="auto">${by ? t("answered", visibleLine(by, 60)) : html`${diff ? countsOf(diff) : nothing} ${facts.touches}`}</span>
       </button></li>`;
   }
 

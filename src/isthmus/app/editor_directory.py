@@ -71,6 +71,10 @@ class IdeEditor:
             case Closed():
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
 
+    def answered_elsewhere(self, path: Path, by: str) -> None:
+        """Have the IDE tell its user who answered the question of a review, if it can."""
+        self.peer.answered_elsewhere(str(path), by)
+
     async def _outcome(self, path: str, new_content: str) -> "Outcome":
         from isthmus.ide.clients.ide_client import IdeError, UndecidedError
 

@@ -17,6 +17,8 @@ from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConf
 from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 
+CLOSED_SECONDS = 5.0
+"""Maximum wait in seconds, after an answer from an editor came too late, to learn who answered first."""
 log = logging.getLogger(__name__)
 
 
@@ -40,6 +42,10 @@ class EditorPeer(Protocol):
         """
         ...
 
+    def answered_elsewhere(self, path: Path, by: str) -> None:
+        """Have the editor's user told who answered the question of a review, which is open or was decided too late."""
+        ...
+
 
 FindEditor: TypeAlias = Callable[[QuestionOpened], Awaitable[EditorPeer | None]]
 """Returns the editor for a question: the one its session names, or one that has the workspace open, or None."""
@@ -60,7 +66,9 @@ class EditorSurface:
         self._find_editor = find_editor
         self._on_shown = on_shown
         self._reviews: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._answering: set[tuple[str, str]] = set()
+        self._shown: dict[tuple[str, str], tuple[EditorPeer, Path]] = {}
+        self._answering: dict[tuple[str, str], asyncio.Future[str]] = {}
+        """Questions whose answers are being sent; each future gets the name of who answered."""
 
     async def run(self) -> None:
         """Follow the questions until cancelled; then close the views."""
@@ -70,8 +78,8 @@ class EditorSurface:
                     match change:
                         case QuestionOpened():
                             self._open(change)
-                        case QuestionClosed(task_id, tool_call_id):
-                            self._close((task_id, tool_call_id))
+                        case QuestionClosed(task_id, tool_call_id, answered_by):
+                            self._close((task_id, tool_call_id), answered_by)
                         case _:
                             assert_never(change)
         finally:
@@ -91,23 +99,32 @@ class EditorSurface:
             lambda ended: self._reviews.pop(key, None) if self._reviews.get(key) is ended else None
         )
 
-    def _close(self, key: tuple[str, str]) -> None:
-        # A review that is sending its answer must not be cancelled: its own answer closes the question.
-        if key not in self._answering and (review := self._reviews.pop(key, None)) is not None:
+    def _close(self, key: tuple[str, str], answered_by: str) -> None:
+        if (answering := self._answering.get(key)) is not None:
+            if not answering.done():  # not cancelled: its own answer closes the question, or one that came before
+                answering.set_result(answered_by)
+        elif (review := self._reviews.pop(key, None)) is not None:
+            if answered_by and (shown := self._shown.get(key)) is not None:
+                editor, path = shown
+                editor.answered_elsewhere(path, answered_by)
             review.cancel()
 
     async def _review(self, question: QuestionOpened, edit: FileDiff) -> None:
         call_id = question.tool_call.tool_call_id
+        key, path = (question.task_id, call_id), Path(edit.file_path)
         try:
             editor = await self._find_editor(question)
             if editor is None:
                 return
             if self._on_shown is not None and editor.is_there:
                 self._on_shown(call_id, editor.name)
-            content = await editor.review(Path(edit.file_path), edit.new_content)
+            self._shown[key] = editor, path
+            content = await editor.review(path, edit.new_content)
         except IsthmusError as error:
             log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)
             return
+        finally:
+            self._shown.pop(key, None)
         if content is None:
             answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS, "reject_once"))
         else:
@@ -115,11 +132,14 @@ class EditorSurface:
             answer = ToolCallConfirmation(
                 call_id, offered_option(question.tool_call, ACCEPTING_OPTIONS, "allow_once"), modified
             )
-        key = (question.task_id, call_id)
-        self._answering.add(key)
+        closed = self._answering[key] = asyncio.get_running_loop().create_future()
         try:
             await self._agent_of(question.user).answer(question.task_id, [answer], answered_by=editor.name)
         except TaskError as error:
             log.info("the answer from %s came too late: %s", editor.name, error)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSED_SECONDS):
+                    if by := await closed:
+                        editor.answered_elsewhere(path, by)
         finally:
-            self._answering.discard(key)
+            del self._answering[key]

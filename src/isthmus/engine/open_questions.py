@@ -32,6 +32,8 @@ class QuestionClosed:
 
     task_id: str
     tool_call_id: str
+    answered_by: str = ""
+    """The surface or user that answered; empty if nobody did."""
 
 
 QuestionChange: TypeAlias = QuestionOpened | QuestionClosed
@@ -55,19 +57,21 @@ class OpenQuestions:
         settings: AgentSettings | None = None,
     ) -> None:
         """Record that exactly these calls of a task are waiting."""
-        self.closed(task_id, [key for _, key in self._of(task_id) if all(call.tool_call_id != key for call in calls)])
+        for _, key in self._of(task_id):
+            if all(call.tool_call_id != key for call in calls):
+                self.closed(task_id, key)
         for call in calls:
             question = QuestionOpened(task_id, context_id, workspace, call, user, settings)
             if self._open.get(key := (task_id, call.tool_call_id)) != question:
                 self._open[key] = question
                 self._tell(question)
 
-    def closed(self, task_id: str, call_ids: Sequence[str] | None = None) -> None:
-        """Record that these calls of a task, or all its calls, are no longer waiting."""
+    def closed(self, task_id: str, call_id: str | None = None, answered_by: str = "") -> None:
+        """Record that a call of a task, or all its calls, are no longer waiting; ``answered_by`` may be empty."""
         for key in self._of(task_id):
-            if call_ids is None or key[1] in call_ids:
+            if call_id is None or key[1] == call_id:
                 del self._open[key]
-                self._tell(QuestionClosed(*key))
+                self._tell(QuestionClosed(*key, answered_by))
 
     async def changes(self) -> AsyncGenerator[QuestionChange, None]:
         """Yield the questions that are open now, then every change."""

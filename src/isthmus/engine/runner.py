@@ -181,8 +181,11 @@ class Runner:
         write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
         taken = await self._run_taken(write)
         if taken is not None:
-            answered = [event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)]
-            self.questions.closed(row.task_id, answered or None)
+            answers = [event for event in events if isinstance(event, ConfirmationAccepted)]
+            for answer in answers:
+                self.questions.closed(row.task_id, answer.confirmation.tool_call_id, answer.answered_by)
+            if not answers:
+                self.questions.closed(row.task_id)
         return taken
 
     async def cancel(self, task_id: str) -> None:

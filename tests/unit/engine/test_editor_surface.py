@@ -31,6 +31,7 @@ class Screen:
     is_there: bool = True
     shown: list[str] = field(default_factory=list[str])
     closed: int = 0
+    ends: list[str] = field(default_factory=list[str])
     decision: "asyncio.Future[str | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     async def review(self, path: Path, new_content: str) -> str | None:
@@ -40,6 +41,10 @@ class Screen:
         except asyncio.CancelledError:
             self.closed += 1
             raise
+
+    def answered_elsewhere(self, path: Path, by: str) -> None:
+        assert not self.closed
+        self.ends.append(f"{path}: {by}")
 
 
 @dataclass
@@ -139,11 +144,12 @@ async def test_a_servers_document_that_is_accepted_is_sent_to_it(tmp_path: Path)
         assert answer.confirmation == ToolCallConfirmation("one", "accept", ModifiedFileDetails("filled in\n"))
 
 
-async def test_an_answer_elsewhere_closes_the_view(tmp_path: Path) -> None:
+async def test_an_answer_elsewhere_closes_the_view_and_the_editor_is_told_by_whom(tmp_path: Path) -> None:
     async with desk(tmp_path, Screen()) as at:
         await at.ask()
         await at.engine.answer(at.task_id, [ToolCallConfirmation("one", "proceed_once")], answered_by="terminal")
         await eventually_async(lambda: at.screen.closed == 1)
+        assert at.screen.ends == ["/w/a.txt: terminal"]
         await eventually_async(lambda: at.agent.ran == ["one"])
 
 
@@ -152,6 +158,7 @@ async def test_a_cancelled_task_closes_the_view(tmp_path: Path) -> None:
         await at.ask()
         await at.engine.cancel(at.task_id)
         await eventually_async(lambda: at.screen.closed == 1)
+        assert at.screen.ends == []
         assert at.agent.ran == []
 
 

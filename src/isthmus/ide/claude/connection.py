@@ -132,15 +132,19 @@ class ClaudeConnection:
         except (OSError, WebSocketException) as error:
             raise IdeError(f"{self.endpoint.url}: {str(error) or type(error).__name__}") from error
 
-    async def call_tool(self, name: str, arguments: JsonObject, seconds: float | None) -> ToolOutcome:
+    async def call_tool(
+        self, name: str, arguments: JsonObject, seconds: float | None, answered_by: str = ""
+    ) -> ToolOutcome:
         """Call a tool, within ``seconds``; without a deadline if None.
+
+        A call that closes a view may say who answered its question elsewhere.
 
         Raises:
             LostError: the connection was lost.
             CallFailedError: the server answered with an error.
             IdeError: the server did not answer in time.
         """
-        request = self._core.call_tool(name, arguments)
+        request = self._core.call_tool(name, arguments, answered_by)
         try:
             async with asyncio.timeout(seconds):
                 return mcp_client.tool_outcome(await self._request(request))

@@ -12,6 +12,7 @@ import contextlib
 import os
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,8 @@ from isthmus.ide.reviews.review import Accepted, Closed, Rejected
 from isthmus.rpc.messages import Notification
 
 _FILE_NOT_OPEN: Final = -32001
+KEPT_LEFT = 20
+"""Maximum number of ended reviews whose users can still be told that their decision came too late."""
 LAST_WRITTEN_SECONDS = 0.3
 """Maximum wait in seconds for an accepted edit to be written before its view is closed, when we disconnect."""
 _WRITTEN_POLL_SECONDS: Final = 0.05
@@ -91,6 +94,8 @@ class ClaudePeer(Link):
         self._reviews: dict[str, _Review] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._leaving: set[asyncio.Task[None]] = set()
+        self._left: deque[tuple[str, str]] = deque(maxlen=KEPT_LEFT)
+        """Paths and tab names of the last reviews that have ended."""
         self._ending = asyncio.Event()
 
     def context(self) -> IdeContext | None:
@@ -181,11 +186,19 @@ class ClaudePeer(Link):
             return outcome
         finally:
             del self._reviews[path]
+            self._left.append((path, review.tab_name))
             asking.cancel()
             review.asked.leave()
             leaving = self._in_background(self._leave_view(path, review, accepted))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
+
+    @override
+    def answered_elsewhere(self, path: str, by: str) -> None:
+        if (review := self._reviews.get(path)) is not None:
+            review.asked.answered_by = by
+        elif (tab_name := next((tab for left, tab in reversed(self._left) if left == path), "")) != "":
+            self._in_background(self._tell_late(tab_name, by))
 
     async def close_diff(self, path: str) -> str | None:
         """Close the view of a review; return None, because this protocol does not report its text."""
@@ -255,7 +268,15 @@ class ClaudePeer(Link):
         connection, review.connection = review.connection, None
         if connection is not None and review.tab_name and not connection.lost.is_set():
             name = tool_name("close_tab", connection.tools)
-            await connection.call_tool(name, {"tab_name": review.tab_name}, self._deadlines.close_diff)
+            closing = {"tab_name": review.tab_name}
+            await connection.call_tool(name, closing, self._deadlines.close_diff, review.asked.answered_by)
+
+    async def _tell_late(self, tab_name: str, by: str) -> None:
+        with contextlib.suppress(IdeError):
+            connection = await self._ready(self._deadlines.close_diff)
+            closing = {"tab_name": tab_name}
+            name = tool_name("close_tab", connection.tools)
+            await connection.call_tool(name, closing, self._deadlines.close_diff, by)
 
     # Operations that only this protocol has.
 

@@ -57,10 +57,14 @@ def schema(properties: Mapping[str, JsonObject] | None = None, required: Iterabl
 
 @record
 class Arguments:
-    """Checked arguments of one call. Arguments with the value null are absent."""
+    """Checked arguments of one call. Arguments with the value null are absent.
+
+    ``answered_by`` is as in :class:`~isthmus.ide.mcp.mcp_peer.CallTool`.
+    """
 
     tool: str
     values: Mapping[str, Any]
+    answered_by: str = ""
 
     def text(self, name: str) -> str | None:
         """Return a string, or None if absent."""

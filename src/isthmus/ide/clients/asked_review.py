@@ -20,6 +20,8 @@ class AskedReview:
         self.proposed = proposed
         self.is_shown = False
         """Whether the IDE has reported that the review is visible."""
+        self.answered_by = ""
+        """The surface where it was answered instead, for the IDE's user; empty if it was not, or is not known."""
         self._outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     @property

@@ -99,6 +99,13 @@ class IdeClient(Protocol):
         """
         ...
 
+    def answered_elsewhere(self, path: str, by: str) -> None:
+        """Note who answered the question of the last review of a file; our companions tell the user.
+
+        The user of an open review is told when its view closes. After a decision that came too late, at once.
+        """
+        ...
+
     async def close_diff(self, path: str) -> str | None:
         """Withdraw a review; return the text in its view, or None if the IDE does not report it.
 

@@ -7,7 +7,7 @@ The socket is in :mod:`control`.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from isthmus.encoding.codec import JsonObject
@@ -17,8 +17,10 @@ from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.questions import ClientQuestion
 from isthmus.ide.editor import Capability, Consent, Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.editor_messages import HasMessages
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
 from isthmus.ide.processes import place_of
+from isthmus.ide.reviews.outcomes import Outcome
 from isthmus.ide.reviews.review import DiffReview, Rejected
 from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
 from isthmus.text.offsets import OffsetEncoding
@@ -42,16 +44,6 @@ class SettableDiagnostics(Protocol):
 
     def set_diagnostics(self, path: str, found: tuple[Diagnostic, ...]) -> None:
         """Replace the diagnostics of a file."""
-        ...
-
-
-@runtime_checkable
-class HasMessages(Protocol):
-    """An editor that stores messages instead of showing them."""
-
-    @property
-    def messages(self) -> Sequence[str]:
-        """Messages to the user, oldest first."""
         ...
 
 
@@ -179,13 +171,16 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
     decided = await companion.queue.accept(review.id, content, by=TERMINAL)
-    return {**_decided(review, decided, "accepted"), "agent_connected": companion.queue.is_client_connected(review)}
+    return {
+        **_decided(companion, review, decided, "accepted"),
+        "agent_connected": companion.queue.is_client_connected(review),
+    }
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     """Reject a review."""
     review = _find(companion, request)
-    return _decided(review, await companion.queue.reject(review.id, by=TERMINAL), "rejected")
+    return _decided(companion, review, await companion.queue.reject(review.id, by=TERMINAL), "rejected")
 
 
 async def log(companion: Companion, request: JsonObject) -> JsonObject:
@@ -258,7 +253,9 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     found = [review for review in reviews if named == os.path.realpath(review.file_path)]
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
-        raise ControlCommandError(f"no diff is open for {path}; open diffs: {waiting}")
+        ended = [outcome for outcome in companion.queue.outcomes.all if named == os.path.realpath(outcome.about)]
+        last = f"; the last one was {_end(ended[-1])}" if ended else ""
+        raise ControlCommandError(f"no diff is open for {path}{last}; open diffs: {waiting}")
     # The review that the user sees: two agents that propose the same file are answered in the order of their requests.
     # Reviews of disconnected agents, which may never return, come last.
     return min(
@@ -267,11 +264,18 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     )
 
 
-def _decided(review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
+def _end(outcome: Outcome) -> str:
+    """Return how a review ended, to be read after "was"."""
+    if outcome.decision == "closed":
+        return f"taken back by {outcome.by}, or answered in its own terminal"
+    return f"{outcome.decision} by {outcome.by or 'the user'}"
+
+
+def _decided(companion: Companion, review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
     if decided is None:
-        raise ControlCommandError(
-            f"the diff of {review.file_path} was answered elsewhere a moment ago; nothing was changed"
-        )
+        outcome = companion.queue.outcomes.get(review.id)
+        how = "answered elsewhere" if outcome is None else _end(outcome)
+        raise ControlCommandError(f"the diff of {review.file_path} was {how} a moment ago; nothing was changed")
     if isinstance(decided.state, Rejected) and decided.state.instead:
         raise ControlCommandError(f"not accepted: {decided.state.instead}")
     return {"file": review.file_path, "agent": review.title, "decision": decision}

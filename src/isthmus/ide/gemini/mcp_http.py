@@ -129,13 +129,13 @@ class McpConnection:
                 return frozenset()
             raise
 
-    async def call_tool(self, name: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
-        """Call a tool.
+    async def call_tool(self, name: str, arguments: JsonObject, timeout: float, answered_by: str = "") -> ToolOutcome:
+        """Call a tool; a call that closes a view may say who answered its question elsewhere.
 
         Raises:
             McpError: the call failed without a result.
         """
-        return mcp_client.tool_outcome(await self._request(self._core.call_tool(name, arguments), timeout))
+        return mcp_client.tool_outcome(await self._request(self._core.call_tool(name, arguments, answered_by), timeout))
 
     async def listen(self, on_open: Callable[[], None]) -> StreamEnd:
         """Receive the server's notifications until the stream ends, starting after the last received event."""

@@ -151,8 +151,15 @@ class GeminiPeer(ClientBase):
             return await review.outcome()
         finally:
             del self._reviews[path]
-            if review.leave() and shown:
-                self._closing[path] = self._in_background(self._close_view(path))
+            if (review.leave() or review.answered_by) and shown:
+                self._closing[path] = self._in_background(self._close_view(path, review.answered_by))
+
+    @override
+    def answered_elsewhere(self, path: str, by: str) -> None:
+        if (review := self._reviews.get(path)) is not None:
+            review.answered_by = by
+        else:
+            self._in_background(self._close_view(path, by))
 
     async def close_diff(self, path: str) -> str | None:
         """Withdraw a review and return the text in its view, with the user's edits; None if not reported.
@@ -305,14 +312,14 @@ class GeminiPeer(ClientBase):
 
     # Calls and notifications.
 
-    async def _call(self, tool: str, arguments: JsonObject, timeout: float) -> ToolOutcome:
+    async def _call(self, tool: str, arguments: JsonObject, timeout: float, answered_by: str = "") -> ToolOutcome:
         from isthmus.ide.gemini.mcp_http import McpError, ServerUnreachableError, SessionEndedError
 
         for attempt in (1, 2):
             if self._connection is None or not await self._is_connected():
                 raise IdeError(self.problem or "no IDE is connected")
             try:
-                return await self._connection.call_tool(tool, arguments, timeout)
+                return await self._connection.call_tool(tool, arguments, timeout, answered_by)
             except (SessionEndedError, ServerUnreachableError) as error:
                 self._disconnect()
                 self._session_ended.set()  # the follower begins a new session; both tools can safely be repeated
@@ -333,9 +340,10 @@ class GeminiPeer(ClientBase):
                 connected.cancel()
         return self.connected
 
-    async def _close_view(self, path: str) -> None:
+    async def _close_view(self, path: str, answered_by: str = "") -> None:
+        arguments = {"filePath": path, "suppressNotification": True}
         with contextlib.suppress(IdeError):
-            await self._call(CLOSE_DIFF, {"filePath": path, "suppressNotification": True}, self._deadlines.close_diff)
+            await self._call(CLOSE_DIFF, arguments, self._deadlines.close_diff, answered_by)
 
     def _notified(self, notification: Notification) -> None:
         received = meaning(notification)

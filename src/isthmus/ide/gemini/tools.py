@@ -34,15 +34,15 @@ async def call_tool(companion: Companion, client: Client, client_name: str, call
         request = wire.close_diff_request(call.arguments)
         if not companion.shows_diffs:
             return CallToolResult.error(f"{CLOSE_DIFF}: this companion shows no diffs")
-        closed = await _close(companion, client, request.file_path)
+        closed = await _close(companion, client, request.file_path, call.answered_by)
         return wire.close_diff_result(request, client_name, closed)
     except (wire.ArgumentError, EditorError) as error:
         return CallToolResult.error(str(error))
 
 
-async def _close(companion: Companion, client: Client, file_path: str) -> DiffReview | None:
+async def _close(companion: Companion, client: Client, file_path: str, answered_by: str) -> DiffReview | None:
     review = companion.reviews.find(client.id, file_path)
     if review is not None and client.title == QWEN_CODE:
         # After a decision in its terminal it writes its proposal, ignoring closeDiff's result: keep the user's text.
-        return await companion.queue.close(review.id)
-    return await companion.queue.close_oldest(client, file_path)
+        return await companion.queue.close(review.id, answered_by)
+    return await companion.queue.close_oldest(client, file_path, answered_by)

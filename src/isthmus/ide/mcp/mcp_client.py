@@ -14,6 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, is_object
 from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.ide.mcp.mcp_peer import LATEST_PROTOCOL_VERSION, PROTOCOL_VERSIONS
+from isthmus.ide.mcp.tool_names import ANSWERED_BY
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
 
@@ -77,9 +78,10 @@ class McpClient:
         number, self._next_id = self._next_id, self._next_id + 1
         return rpc.request(number, method, params)
 
-    def call_tool(self, name: str, arguments: JsonObject) -> rpc.JsonMessage:
-        """Return a ``tools/call`` request."""
-        return self.request("tools/call", {"name": name, "arguments": arguments})
+    def call_tool(self, name: str, arguments: JsonObject, answered_by: str = "") -> rpc.JsonMessage:
+        """Return a ``tools/call`` request; one that closes a view may say who answered its question elsewhere."""
+        params: JsonObject = {"name": name, "arguments": arguments}
+        return self.request("tools/call", {**params, "_meta": {ANSWERED_BY: answered_by}} if answered_by else params)
 
 
 def receive(data: str | bytes) -> tuple[rpc.Message, ...]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, assert_never, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import JsonError, decode_any_text
+from isthmus.ide.mcp.tool_names import ANSWERED_BY
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.text.visible import visible_line
@@ -22,6 +23,8 @@ LATEST_PROTOCOL_VERSION = PROTOCOL_VERSIONS[-1]
 
 MAXIMUM_CALLS = 256
 """Maximum number of concurrent calls of one client."""
+MAXIMUM_NAME = 60
+"""Maximum number of characters of the name of a surface."""
 
 
 @record
@@ -84,13 +87,15 @@ class Reply:
 class CallTool:
     """Run this tool and pass its result to :meth:`McpPeer.finish`.
 
-    ``progress_token`` is for notifications about its progress; None if the client wants none.
+    ``progress_token`` is for notifications about its progress; None if the client wants none. ``answered_by`` is the
+    surface where, as the client claims, the question of a view that it closes was answered; empty if it does not say.
     """
 
     request_id: rpc.RequestId
     name: str
     arguments: JsonObject
     progress_token: rpc.RequestId | None = None
+    answered_by: str = ""
 
 
 @record
@@ -255,15 +260,22 @@ class McpPeer:
                 rpc.SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers"
             )
         self._running.add(request_id)
-        return CallTool(request_id, name, cast("JsonObject", arguments or {}), _progress_token(params))
+        given: object = params.get("_meta")
+        meta: JsonObject = cast("JsonObject", given) if isinstance(given, dict) else {}
+        called = cast("JsonObject", arguments or {})
+        return CallTool(request_id, name, called, _progress_token(meta), _answered_by(meta))
 
     def _require_initialized(self, method: str) -> None:
         if self.client is None:
             raise rpc.RpcError(rpc.INVALID_REQUEST, f"{method}: send initialize first")
 
 
-def _progress_token(params: JsonObject) -> rpc.RequestId | None:
+def _answered_by(meta: JsonObject) -> str:
+    by: object = meta.get(ANSWERED_BY)
+    return visible_line(by[:MAXIMUM_NAME])[:MAXIMUM_NAME].strip() if isinstance(by, str) else ""
+
+
+def _progress_token(meta: JsonObject) -> rpc.RequestId | None:
     """Return the token for notifications about the progress of a request; None if it has none."""
-    meta: object = params.get("_meta")
-    token: object = cast("JsonObject", meta).get("progressToken") if isinstance(meta, dict) else None
+    token: object = meta.get("progressToken")
     return token if isinstance(token, str) or (isinstance(token, int) and not isinstance(token, bool)) else None

@@ -20,6 +20,9 @@ CLOSE_ALL_DIFF_TABS = "closeAllDiffTabs"
 EXECUTE_CODE = "executeCode"
 """Last of the tools of the Claude IDE protocol; the first is :data:`OPEN_FILE`."""
 
+ANSWERED_BY = "isthmus/answeredBy"
+"""Key of ``_meta`` in our agent's call that closes a view: the surface where its question was answered."""
+
 COMPANION_TOOLS = frozenset(
     {
         OPEN_DIFF,

@@ -12,11 +12,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 from types import MappingProxyType
 from uuid import uuid4
 
 from isthmus.ide.agent_client import Client
 from isthmus.ide.editor import Editor, EditorError
+from isthmus.ide.editor_messages import HasMessages
 from isthmus.ide.options import ReviewLimits
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.outcomes import Outcomes
@@ -103,33 +105,44 @@ class ReviewQueue:
         await self._announce()
         return review
 
-    async def close_oldest(self, client: Client, file_path: str) -> DiffReview | None:
+    async def close_oldest(self, client: Client, file_path: str, answered_by: str = "") -> DiffReview | None:
         """Close the oldest review of a file, and return it with its final text; None if there was none.
 
+        ``answered_by`` is the surface where the user answered instead, as the client claims; empty if it does not say.
         If the user decides at the same moment, the returned review holds their decision.
         """
         review = self.reviews.find(client.id, file_path)
         if review is None:
             ended = [r for r in self._ended.values() if (r.owner, r.file_path) == (client.id, file_path)]
             # Only the last one: an answer to an earlier proposal does not apply to one withdrawn since.
-            return None if not ended or isinstance(ended[-1].state, Closed) else ended[-1]
+            if not ended or isinstance(ended[-1].state, Closed):
+                return None
+            self._tell_answerer(ended[-1], answered_by)
+            return ended[-1]
         before = FileStamp.of(review.target)
-        closed = await self._withdraw(review)
+        closed = await self._withdraw(review, answered_by)
         if closed is not None and isinstance(closed.state, Closed) and closed.state.content != closed.proposed:
             self._in_background(self._keep_unless_written(closed, closed.state.content, before))
         return closed
 
-    async def close(self, review_id: str) -> DiffReview | None:
+    async def close(self, review_id: str, answered_by: str = "") -> DiffReview | None:
         """Close a review whose client cannot receive its text; text that the user typed is kept as a file.
 
-        Return the ended review, also if it ended earlier; None if the review is unknown or forgotten.
+        ``answered_by`` is as in :meth:`close_oldest`. Return the ended review, also if it ended earlier; None if the
+        review is unknown or forgotten.
         """
         review = self.reviews.get(review_id)
-        closed = await self._withdraw(review) if review is not None else self._ended.get(review_id)
+        closed = await self._withdraw(review, answered_by) if review is not None else self._ended.get(review_id)
         if review is not None and closed is not None and isinstance(closed.state, Closed):
             # The protocol has no message that would send the typed text to the client.
             await self._keep(closed, closed.state.content)
         return closed
+
+    def decided_too_late(self, owner: str, tab_name: str, answered_by: str) -> None:
+        """Tell the user who answered before the decision about the last review of a client with this tab name."""
+        decided = [review for review in self._ended.values() if (review.owner, review.tab_name) == (owner, tab_name)]
+        if decided:
+            self._tell_answerer(decided[-1], answered_by)
 
     async def close_all(self, owner: str) -> int:
         """Close all reviews of a client without a decision, and return their number. Typed text is kept as files.
@@ -153,10 +166,14 @@ class ReviewQueue:
         Raises:
             EditorError: the editor does not answer; the review stays open.
         """
+        was_shown = self.reviews.is_shown(review_id)
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
-        return await self._decide(self.reviews.accept(review_id, text if content is None else content), by)
+        decided = await self._decide(self.reviews.accept(review_id, text if content is None else content), by)
+        if decided is not None and isinstance(decided.state, Accepted) and was_shown and by:
+            self._tell_end(decided, f"accepted by {by}")
+        return decided
 
     async def reject(self, review_id: str, *, by: str = "") -> DiffReview | None:
         """Reject on behalf of the user; return None if already decided. ``by`` is as in :meth:`accept`.
@@ -164,11 +181,14 @@ class ReviewQueue:
         Raises:
             EditorError: the editor does not answer; the review stays open.
         """
+        was_shown = self.reviews.is_shown(review_id)
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
         decided = await self._decide(self.reviews.reject(review_id), by)
         if decided is not None:
+            if was_shown and by:
+                self._tell_end(decided, f"rejected by {by}")
             await self._keep(decided, text)
         return decided
 
@@ -298,20 +318,25 @@ class ReviewQueue:
             return None  # answered in the editor a moment ago
         return self._typed.get(review_id, review.proposed) if text is None else text
 
-    async def _withdraw(self, review: DiffReview) -> DiffReview | None:
+    async def _withdraw(self, review: DiffReview, answered_by: str) -> DiffReview | None:
         """Close a review at its client's request; if the user answers at the same moment, return the decided review."""
         content = self._typed.get(review.id)
         before = FileStamp.of(review.target)
-        if self.reviews.is_shown(review.id):
+        was_shown = self.reviews.is_shown(review.id)
+        if was_shown:
             shown = await self._views.put_away(review.id)
             if shown is None and await self._is_decided_soon(review):
-                return self._ended.get(review.id)
+                if (ended := self._ended.get(review.id)) is not None:
+                    self._tell_answerer(ended, answered_by)
+                return ended
             content = content if shown is None else shown
         closed = self.reviews.close(review.id, content)
         if closed is None:
             return self._ended.get(review.id)
         self._typed.pop(review.id, None)
         self._remember(closed)
+        if was_shown:
+            self._tell_answerer(closed, answered_by)
         self._settle(closed, before)  # it was answered in the client's own terminal
         await self._announce()
         return closed
@@ -407,6 +432,23 @@ class ReviewQueue:
             except TimeoutError:
                 return False
         return True
+
+    def _tell_answerer(self, review: DiffReview, by: str) -> None:
+        """Tell the user where the client's question was answered, as the client says; nothing if it does not say.
+
+        If the user has decided here, too late, the client does not use the text, and it is kept as a file.
+        """
+        if not by:
+            return
+        late = "" if isinstance(review.state, Closed) else "too late here, "
+        self._tell_end(review, f"{late}{review.title} was answered in {by}")
+        if isinstance(review.state, Accepted):
+            self._in_background(self._keep(review, review.state.content))
+
+    def _tell_end(self, review: DiffReview, how: str) -> None:
+        """Tell the user of an editor how a review ended that disappeared there."""
+        if not isinstance(self._editor, HasMessages):  # these have no view that disappears
+            self.notify_user(f"{PurePath(review.file_path).name}: {how}")
 
     def notify_user(self, text: str) -> None:
         """Show the user a message in the editor without waiting, because the editor may hang."""

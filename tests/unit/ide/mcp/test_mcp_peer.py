@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.mcp.mcp_peer import (
     MAXIMUM_CALLS,
+    MAXIMUM_NAME,
     PROTOCOL_VERSIONS,
     CallTool,
     CallToolResult,
@@ -21,6 +22,7 @@ from isthmus.ide.mcp.mcp_peer import (
     Reply,
     ToolDefinition,
 )
+from isthmus.ide.mcp.tool_names import ANSWERED_BY
 from isthmus.rpc.messages import Notification
 
 _TOOL = ToolDefinition("openDiff", "Opens a diff.", {"type": "object"})
@@ -107,6 +109,18 @@ def test_a_call_is_handed_out_and_its_result_becomes_the_response() -> None:
         "result": {"content": [{"type": "text", "text": "no"}], "isError": True},
     }
     assert peer.finish("x", CallToolResult()) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [("terminal", "terminal"), ("a\x1b[2J\nb" + 100 * "c", None), (7, ""), ({"by": "x"}, ""), ("", "")],
+)
+def test_where_a_question_was_answered_is_a_short_line_of_text(told: object, read: str | None) -> None:
+    call = _call(_peer(), "x", _meta={ANSWERED_BY: told})
+    assert isinstance(call, CallTool)
+    assert read is None or call.answered_by == read
+    assert len(call.answered_by) <= MAXIMUM_NAME
+    assert call.answered_by.isprintable()
 
 
 def test_only_so_many_calls_run_at_once_and_the_next_is_refused_until_one_has_ended() -> None:

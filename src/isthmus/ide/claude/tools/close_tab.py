@@ -27,10 +27,12 @@ async def run(companion: Companion, client: ClaudeSession, arguments: Arguments)
     name = arguments.required_text("tab_name")
     reviews = [review for review in companion.reviews.all(client.id) if review.tab_name == name]
     for review in reviews:
-        closed = await companion.queue.close(review.id)
+        closed = await companion.queue.close(review.id, arguments.answered_by)
         if closed is not None and isinstance(closed.state, Closed):
             client.review_closed(closed)  # its openDiff still waits
-    if not reviews and (file := _named(await companion.open_files(), name)) is not None:
+    if not reviews and arguments.answered_by:
+        companion.queue.decided_too_late(client.id, name, arguments.answered_by)
+    elif not reviews and (file := _named(await companion.open_files(), name)) is not None:
         await companion.editor.close_file(file.path)
     return CallToolResult.text("TAB_CLOSED")
 
