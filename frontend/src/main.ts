@@ -66,6 +66,7 @@ export class Workbench extends PageElement {
     const now = Date.now();
     if (now - this.#ticked > SLEPT_MS && !document.hidden) {
       this.#store.renew();
+      this.#reviews.renew();
       dispatchEvent(new Event("slept"));
     }
     this.#ticked = now;

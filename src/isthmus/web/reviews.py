@@ -5,7 +5,7 @@ in a file, where an agent could read it. A review or question is named ``COMPANI
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, Protocol, cast
 
 from starlette.responses import Response
@@ -46,6 +46,10 @@ class Companions(Protocol):
         """
         ...
 
+    def changes(self) -> AsyncGenerator[None]:
+        """Yield at once, and whenever something that :meth:`waiting` returns may have changed, until it is closed."""
+        ...
+
     async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
         """Return the answer of a companion to one of :mod:`isthmus.ide.control.page_commands`.
 
@@ -57,10 +61,10 @@ class Companions(Protocol):
 
 
 class ReviewsApi:
-    """Requests to ``reviews`` and ``questions``."""
+    """Requests to ``reviews``, ``questions`` and ``files`` of ``companions``."""
 
     def __init__(self, companions: Companions) -> None:
-        self._companions = companions
+        self.companions = companions
 
     async def respond(
         self, name: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
@@ -73,13 +77,13 @@ class ReviewsApi:
         if principal.name:
             return _json({"error": "reviews and questions of companions are for the owner of this server alone"}, 403)
         if request.method == "GET" and not item and kind == "reviews":
-            return _json({"companions": [_named(found) for found in await self._companions.waiting()]})
+            return _json({"companions": [_named(found) for found in await self.companions.waiting()]})
         companion, dot, own_id = item.partition(".")
         if not dot or request.method not in ("GET", "POST") or (request.method == "GET" and kind == "questions"):
             return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
         try:
             if request.method == "GET":
-                return _answered(await self._companions.ask(companion, "review", {"id": own_id}), item)
+                return _answered(await self.companions.ask(companion, "review", {"id": own_id}), item)
             return await self._decide(kind, item, principal, device, request, body_of)
         except NoSuchCompanionError as error:
             return _json({"error": str(error)}, 404)
@@ -107,7 +111,7 @@ class ReviewsApi:
         companion, _, own_id = item.partition(".")
         wanted |= {"id": own_id, "by": device, "browser": await asyncio.to_thread(_browser_of, request)}
         command = "decide" if kind == "reviews" else "reply"
-        return _answered(await self._companions.ask(companion, command, wanted), item)
+        return _answered(await self.companions.ask(companion, command, wanted), item)
 
 
 def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:

@@ -1,10 +1,11 @@
 """Reviews of running companions in the page of another server: over the control channel, with the rules of devices."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -13,6 +14,7 @@ import pytest
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
+from isthmus.app import running_companions
 from isthmus.app.running_companions import RunningCompanions
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
@@ -151,6 +153,27 @@ async def test_reviews_of_the_servers_own_agent_are_left_out(
     assert found["reviews"] == []
     with pytest.raises(NoSuchCompanionError):
         await RunningCompanions(tmp_path / "runtime").ask(found["id"], "waiting", {})
+
+
+async def test_changes_at_companions_are_told_and_so_are_companions_that_come_and_go(
+    companion: Companion, client: Recorder, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_companions, "APPEAR_SECONDS", 0.02)
+    running = RunningCompanions(tmp_path / "runtime")
+    async with aclosing(running.changes()) as changes, asyncio.timeout(30):
+        await anext(changes)
+        assert await running.waiting() == []
+        async with announced(companion, tmp_path / "runtime"):
+            while not await running.waiting():
+                await anext(changes)
+            await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+            while not (await running.waiting())[0]["reviews"]:
+                await anext(changes)
+            await companion.detach(client.id)
+            while (await running.waiting())[0]["agents"]:
+                await anext(changes)
+        while await running.waiting():
+            await anext(changes)
 
 
 async def test_a_server_that_the_user_may_not_have_started_is_refused(
