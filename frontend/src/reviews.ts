@@ -48,7 +48,14 @@ export interface Detail {
   state: string;
 }
 
-interface Companion {
+/** A file that is open in the page of a companion. `state` is another one after the file was written. */
+export interface OpenFile {
+  path: string;
+  active: boolean;
+  state: string;
+}
+
+export interface Companion {
   id: string;
   editor: string;
   folders: string[];
@@ -56,12 +63,16 @@ interface Companion {
   reviews: { id: string; file: string; agent: string; opened: number; shown: boolean; new: boolean }[];
   questions: { id: string; agent: string; title: string; text: string; opened: number }[];
   ended: Outcome[];
+  /** Null if an editor shows the files, and not the page. */
+  files?: OpenFile[] | null;
 }
 
 export class ReviewStore extends EventTarget {
   waiting: Waiting[] = [];
   agents: string[] = [];
   folders: string[] = [];
+  /** The companions whose files the page shows. */
+  filePages: Companion[] = [];
   isReached = true;
   isLoaded = false;
   #outcomes = new Map<string, Outcome>();
@@ -178,6 +189,7 @@ export class ReviewStore extends EventTarget {
   #take(companions: Companion[]): void {
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
+    this.filePages = companions.filter((one) => Array.isArray(one.files));
     for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
     this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({

@@ -60,7 +60,9 @@ async def find(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def view(companion: Companion, request: JsonObject) -> JsonObject:
-    """Open a file, and return its ``text`` with the ``state`` of the file, its ``size`` and its ``selection``.
+    """Open a file, and return its ``text``, ``size`` and ``selection``, and the ``state`` of the file on disk.
+
+    The file is focused unless ``focus`` is false.
 
     ``text`` is null, and the file is not opened, for a file that is not text (``why`` is "binary") or too large
     ("large"). A selection is line and character of its start and end, 0-based, in UTF-16 units.
@@ -72,7 +74,7 @@ async def view(companion: Companion, request: JsonObject) -> JsonObject:
     if text is not None:
         if path not in open_files and len(open_files) >= MAXIMUM_OPEN:
             raise ControlCommandError(f"{MAXIMUM_OPEN} files are open already; close some of them first")
-        await companion.editor.open_file(path)
+        await companion.editor.open_file(path, focus=request.get("focus") is not False)
         open_files = {file.path: file for file in await companion.editor.open_files()}
     return {
         "path": path,
