@@ -5,12 +5,12 @@ import { defaultKeymap } from "@codemirror/commands";
 import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
 import { Compartment, EditorSelection, EditorState } from "@codemirror/state";
-import { EditorView, drawSelection, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { COLOURS, THEME } from "./diff-editor.ts";
 import type { Selection } from "./files.ts";
 
 // The focus is shown around the whole view (file-viewer.ts).
-const FULL = EditorView.theme({ "&": { height: "100%" }, "&.cm-focused": { outline: "none" }, ".cm-scroller": { overflow: "auto" }, ".cm-activeLine": { backgroundColor: "var(--select)" } });
+const FULL = EditorView.theme({ "&": { height: "100%" }, "&.cm-focused": { outline: "none" }, ".cm-scroller": { overflow: "auto" } });
 
 export interface TextOptions {
   text: string;
@@ -35,11 +35,11 @@ export function showText(root: ShadowRoot, options: TextOptions): TextView {
   const state = EditorState.create({
     doc: options.text,
     extensions: [
-      separator, lineNumbers(), drawSelection(), highlightActiveLine(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME, FULL,
+      separator, lineNumbers(), drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME, FULL,
       EditorView.lineWrapping, language.of([]), EditorState.readOnly.of(true),
       keymap.of([on("m"), on("x"), on("/"), on("Escape"), ...defaultKeymap]),
       // It has a cursor, and so takes the focus; a phone is not to show its keyboard.
-      EditorView.contentAttributes.of({ "aria-label": options.label, "aria-readonly": "true", inputmode: "none" }),
+      EditorView.contentAttributes.of({ "aria-label": options.label, "aria-readonly": "true", inputmode: "none", tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.selectionSet) options.onSelect(selectionOf(update.state));
       }),

@@ -215,6 +215,18 @@ const TABLE = {
   waitsHere: ["Waits in this tab until the task has ended", "在此标签页中等待任务结束"],
   waitsForYou: ["The task did not end well. Send it all the same, or remove it.", "任务未正常结束。仍可发送,或将其移除。"],
   sendNow: ["Send now", "立即发送"],
+  // history
+  searchHistory: ["Search all tasks", "搜索所有任务"],
+  anyState: ["Any state", "任何状态"],
+  stateWaiting: ["Wait for you", "等待您"],
+  stateWorking: ["Working", "进行中"],
+  stateDone: ["Done", "完成"],
+  stateFailed: ["Failed or cancelled", "失败或已取消"],
+  searching: ["Searching: {0} of {1} tasks", "正在搜索:{0} / {1} 个任务"],
+  foundAll: ["{0} found in all {1} tasks", "在全部 {1} 个任务中找到 {0} 个"],
+  foundSome: ["{0} found in the {1} newest of {2} tasks", "在最近 {1} 个(共 {2} 个)任务中找到 {0} 个"],
+  searchOn: ["Search on", "继续搜索"],
+  noneFound: ["No task has all these words in its title, its first prompt or its folder.", "没有任务在标题、首条提示或文件夹中包含所有这些词。"],
   // files of a companion
   files: ["Files", "文件"],
   openFiles: ["Open", "已打开"],

@@ -7,7 +7,7 @@ The page speaks A2A. This API has what A2A has not: pairing a browser, and the d
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs
@@ -30,6 +30,7 @@ from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
+from isthmus.web.history import HistorySearch
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
@@ -84,6 +85,7 @@ class WorkbenchPages:
     url: str = ""
     """URL under which others reach the server, for links; empty until it listens."""
     changes: ChangeFeed | None = None
+    history: HistorySearch | None = None
     review_feed: ReviewFeed | None = field(init=False)
     """Changes of the reviews, as lines of the same stream; None without reviews."""
     _streams: dict[Principal, OpenStreams] = field(default_factory=dict[Principal, OpenStreams])
@@ -154,6 +156,8 @@ class WorkbenchPages:
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
+        if (request.method, name) == ("GET", "history") and self.history is not None:
+            handler = self.history.respond
         if method in KINDS and self.reviews is not None:
             handler = self._reviews
         if handler is None:
@@ -233,11 +237,8 @@ class WorkbenchPages:
         if self._is_closing:
             streams.close()
         since = int(last) / 1000 if last else None
-        parts: list[AsyncGenerator[bytes]] = []
-        if self.changes is not None:
-            parts.append(self.changes.frames(principal.name, since))
-        if reviews is not None:
-            parts.append(reviews.frames())
+        parts = [] if self.changes is None else [self.changes.frames(principal.name, since)]
+        parts += [] if reviews is None else [reviews.frames()]
         return EventStream(
             merged(*parts), streams, headers=HEADERS, last_frame=lambda reason: b": %b\n\n" % reason.encode()
         )
