@@ -217,6 +217,7 @@ const TABLE = {
   sendNow: ["Send now", "立即发送"],
   // history
   searchHistory: ["Search all tasks", "搜索所有任务"],
+  state: ["State", "状态"],
   anyState: ["Any state", "任何状态"],
   stateWaiting: ["Wait for you", "等待您"],
   stateWorking: ["Working", "进行中"],

@@ -12,6 +12,7 @@ from support.isthmus_program import CompanionProgram, companion_program, user
 from support.workbench import DESKTOP, PHONE, chromium_beside
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 COMMAND = ("companion", "--editor", "web")
 
 
@@ -49,6 +50,8 @@ async def test_agents_get_the_files_selections_and_mentions_of_the_page(project:
             await _lines_selected_by_keyboard_are_in_both_contexts(gemini, claude, page, project)
             await _a_mention_goes_to_the_agent_whose_protocol_has_it(claude, page, project)
             await _a_word_selected_by_mouse_is_the_selection(claude, page)
+            await page.evaluate(AXE.read_text("utf-8"))
+            assert (await page.evaluate("axe.run()"))["violations"] == []
             await _a_file_that_is_left_is_in_no_context(gemini, claude, page, project)
 
 

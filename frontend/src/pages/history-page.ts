@@ -69,7 +69,7 @@ export class HistoryPage extends PageElement {
       <div class="head"><h1>${t("history")}</h1><div class="filters">
         <input class="field" type="search" placeholder=${t("searchHistory")} aria-label=${t("searchHistory")} maxlength="200"
           @input=${(event: Event) => { this.#words = (event.target as HTMLInputElement).value; this.#seek(); }} />
-        <select class="field" aria-label=${t("anyState")} @change=${(event: Event) => { this.#state = (event.target as HTMLSelectElement).value as StateName; this.#seek(); }}>
+        <select class="field" aria-label=${t("state")} @change=${(event: Event) => { this.#state = (event.target as HTMLSelectElement).value as StateName; this.#seek(); }}>
           ${STATES.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}</select></div></div>
       ${this.search ? this.#found(this.search) : this.#all()}
     </main>`;

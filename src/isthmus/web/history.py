@@ -83,7 +83,7 @@ def excerpt(prompt: str, title: str, words: Sequence[str]) -> str:
     places = [at for word in words if word.casefold() not in shown and (at := folded.find(word.casefold())) >= 0]
     if not places:
         return ""
-    start = max(0, min(places) - BEFORE_CHARACTERS)
+    start = text.rfind(" ", 0, max(0, min(places) - BEFORE_CHARACTERS)) + 1
     return ("\N{HORIZONTAL ELLIPSIS}" if start else "") + with_ellipsis(text[start:], EXCERPT_CHARACTERS)
 
 
