@@ -1,30 +1,40 @@
-// The stream of changed tasks (docs/reference/workbench.md): it says when the list of tasks is to be asked for again.
+// The stream of changes (docs/reference/workbench.md): it says when tasks, or reviews of companions, are to be asked for again.
 
 import { readFrames } from "./event-stream.ts";
 import { token } from "./session.ts";
 
+/** Several listeners ask for a new connection at the same moment. */
+const RENEWED_MS = 500;
+/** The line for companions, as the server writes it. */
+const REVIEWS = '{"reviews":true}';
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 
 export interface ChangeListener {
   /** The stream is open: what happened before is to be asked for. */
-  opened(): void;
+  opened?(): void;
   /** A task changed. */
-  changed(): void;
-  lost(): void;
-  refused(): void;
+  changed?(): void;
+  /** Something at a companion changed. The first line of a stream that tells of companions says so, too. */
+  reviewsChanged?(): void;
+  lost?(): void;
+  refused?(): void;
 }
 
 /** Name of the lock of the one page that has the stream, and of the channel on which it tells the others. */
 const SHARED = "isthmus-changes";
 
-type Told = "ask" | "open" | "opened" | "changed" | "lost";
+type Told = "ask" | "open" | "opened" | "changed" | "reviews" | "lost";
 
 /**
- * Follows the changes of all tasks of the user while the page is shown. Of several pages of one browser one has the
+ * Follows all changes of the user's while the page is shown. Of several pages of one browser one has the
  * stream and tells the others: browsers open only six connections to one host, for all pages together.
  */
 export class ChangeStream {
   isOpen = false;
+  /** Whether the open stream tells of companions. */
+  hasReviews = false;
+  #listeners = new Set<ChangeListener>();
+  #renewed = 0;
   #last = "";
   #now: AbortController | undefined;
   #wake: (() => void) | undefined;
@@ -33,9 +43,17 @@ export class ChangeStream {
   #waiting: AbortController | undefined;
   #channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(SHARED);
 
-  constructor(private readonly listener: ChangeListener) {
+  constructor() {
     this.#channel?.addEventListener("message", (event: MessageEvent<Told>) => this.#hear(event.data));
     this.#tell("ask");
+  }
+
+  listen(listener: ChangeListener): void {
+    this.#listeners.add(listener);
+  }
+
+  #each(what: keyof ChangeListener): void {
+    for (const listener of this.#listeners) listener[what]?.();
   }
 
   start(): void {
@@ -57,14 +75,24 @@ export class ChangeStream {
 
   #hear(what: Told): void {
     if (what === "ask") {
-      if (this.#now && this.isOpen) this.#tell("open");
+      if (this.#now && this.isOpen) {
+        this.#tell("open");
+        if (this.hasReviews) this.#tell("reviews");
+      }
       return;
     }
     if (this.#now) return;
     this.isOpen = what !== "lost";
-    if (what === "opened") this.listener.opened();
-    else if (what === "changed") this.listener.changed();
-    else if (what === "lost") this.listener.lost();
+    if (what === "lost" || what === "opened") this.hasReviews = false;
+    if (what === "opened") this.#each("opened");
+    else if (what === "changed") this.#each("changed");
+    else if (what === "reviews") this.#tellReviews();
+    else if (what === "lost") this.#each("lost");
+  }
+
+  #tellReviews(): void {
+    this.hasReviews = true;
+    this.#each("reviewsChanged");
   }
 
   /** Have the stream as soon as no other page has it. Locks exist only in secure contexts; elsewhere each page has one. */
@@ -83,7 +111,8 @@ export class ChangeStream {
 
   /** Connect anew: the connection may be dead although nothing says so. */
   renew(): void {
-    if (!this.#isWanted) return;
+    if (!this.#isWanted || Date.now() - this.#renewed < RENEWED_MS) return;
+    this.#renewed = Date.now();
     if (this.#now) this.#now.abort();
     this.start();
   }
@@ -93,11 +122,11 @@ export class ChangeStream {
     while (this.#isWanted) {
       const status = await this.#follow(() => { attempt = 0; });
       if (this.isOpen) {
-        this.isOpen = false;
+        this.isOpen = this.hasReviews = false;
         this.#tell("lost");
-        if (this.#isWanted) this.listener.lost();
+        if (this.#isWanted) this.#each("lost");
       }
-      if (status === 401) { this.#isWanted = false; this.listener.refused(); }
+      if (status === 401) { this.#isWanted = false; this.#each("refused"); }
       if (status === 404) this.#isWanted = false;
       if (!this.#isWanted) break;
       const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 15000;
@@ -121,13 +150,19 @@ export class ChangeStream {
       if (!response.ok || response.body === null) return response.status;
       onOpen();
       this.isOpen = true;
-      this.listener.opened();
+      this.#each("opened");
       this.#tell("opened");
       for await (const frames of readFrames(response.body, now)) {
         for (const { id } of frames) if (id !== undefined) this.#last = String(id);
-        if (!frames.length) continue;
-        this.listener.changed();
-        this.#tell("changed");
+        const ofReviews = frames.filter(({ data }) => data === REVIEWS).length;
+        if (frames.length > ofReviews) {
+          this.#each("changed");
+          this.#tell("changed");
+        }
+        if (ofReviews) {
+          this.#tellReviews();
+          this.#tell("reviews");
+        }
       }
     } catch {
       // It is opened again.
@@ -138,3 +173,6 @@ export class ChangeStream {
     return 0;
   }
 }
+
+/** The stream of this page. */
+export const changeStream = new ChangeStream();

@@ -9,7 +9,7 @@ import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-const COLOURS = HighlightStyle.define([
+export const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--c-key)" },
   { tag: [tags.string, tags.special(tags.string), tags.regexp], color: "var(--c-str)" },
   { tag: [tags.number, tags.bool, tags.null, tags.atom], color: "var(--c-num)" },
@@ -17,7 +17,7 @@ const COLOURS = HighlightStyle.define([
   { tag: [tags.comment, tags.meta], color: "var(--c-com)", fontStyle: "italic" },
 ]);
 
-const THEME = EditorView.theme({
+export const THEME = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--surface)", font: "var(--t-code) var(--font-code)", fontVariantLigatures: "none" },
   ".cm-content": { caretColor: "var(--mine)", padding: "4px 0" },
   ".cm-scroller": { fontFamily: "inherit", lineHeight: "20px" },

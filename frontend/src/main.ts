@@ -11,6 +11,7 @@ import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go, isForPage } from "./parts/base.ts";
 import "./pages/devices-page.ts";
 import "./pages/diff-page.ts";
+import "./pages/files-page.ts";
 import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
 import "./pages/new-page.ts";
@@ -67,6 +68,7 @@ export class Workbench extends PageElement {
     const now = Date.now();
     if (now - this.#ticked > SLEPT_MS && !document.hidden) {
       this.#store.renew();
+      this.#reviews.renew();
       dispatchEvent(new Event("slept"));
     }
     this.#ticked = now;
@@ -173,13 +175,14 @@ export class Workbench extends PageElement {
   #frame(session: Session) {
     const count = this.#waiting, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
     const compared = /^\/ui\/diff\/([^/]+)$/.exec(this.path)?.[1];
-    const page = taskId ? "task" : compared ? "diff" : (/^\/ui\/(new|history|devices|tools|settings)$/.exec(this.path)?.[1] ?? "inbox");
+    const page = taskId ? "task" : compared ? "diff" : (/^\/ui\/(new|history|devices|tools|settings|files)$/.exec(this.path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
-    return html`<div class="frame ${page === "inbox" ? "with-list" : page === "task" ? "with-aside" : ""}">
+    return html`<div class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : ""}">
       <nav class="nav" aria-label="Isthmus">
         <div class="brand">${MARK}<span>Isthmus</span></div>
         ${link("/ui/", "inbox", t("inbox"), "inbox", count)}
+        ${this.#reviews.filePages.length || page === "files" ? link("/ui/files", "files", t("files"), "file") : nothing}
         ${session.tasks ? html`${link("/ui/history", "history", t("history"), "history")}
         ${link("/ui/new", "new", t("newTask"), "plus")}
         <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
@@ -192,6 +195,7 @@ export class Workbench extends PageElement {
       ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
         : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
         : page === "diff" ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
+        : page === "files" ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
         : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
         : page === "tools" ? html`<isthmus-tools .session=${session}></isthmus-tools>`
         : page === "settings" ? html`<isthmus-settings></isthmus-settings>`
@@ -213,6 +217,7 @@ export class Workbench extends PageElement {
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
       ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["m", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
     ];
+    if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
     const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "m", "d", "z", "b", "esc esc"].includes(key));
     return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
@@ -226,6 +231,7 @@ export class Workbench extends PageElement {
     this.#second = "";
     if (first === "g" && event.key === "i") go("/ui/");
     else if (first === "g" && event.key === "h" && this.session.tasks) go("/ui/history");
+    else if (first === "g" && event.key === "f" && this.#reviews.filePages.length) go("/ui/files");
     else if (first === "g" && event.key === "s" && this.session.tasks) go("/ui/tools");
     else if (event.key === "g") this.#second = "g";
     else if (event.key === "c" && this.session.tasks) go("/ui/new");

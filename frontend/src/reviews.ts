@@ -1,11 +1,18 @@
 // Reviews and questions of companions: agents of other kinds that show their edits to the user (docs/reference/workbench.md).
 
+import { changeStream } from "./changes.ts";
 import { ApiError, api } from "./session.ts";
 
+/** With the stream of changes reviews are asked for at its lines; this often all the same, in case one was lost. */
+const TOLD_MS = 60_000;
+/** Lines of one moment cost one question. */
+const GATHER_MS = 30;
+/** Without the stream. */
 const SHOWN_MS = 1_000;
 const HIDDEN_MS = 10_000;
 /** While no companion runs, there is nothing to miss but its start. */
 const ALONE_MS = 10_000;
+const UNREACHED_MS = 2_000;
 
 /** How a review or question ended, and by whom. `at` is in milliseconds. */
 export interface Outcome {
@@ -41,7 +48,14 @@ export interface Detail {
   state: string;
 }
 
-interface Companion {
+/** A file that is open in the page of a companion. `state` is another one after the file was written. */
+export interface OpenFile {
+  path: string;
+  active: boolean;
+  state: string;
+}
+
+export interface Companion {
   id: string;
   editor: string;
   folders: string[];
@@ -49,12 +63,16 @@ interface Companion {
   reviews: { id: string; file: string; agent: string; opened: number; shown: boolean; new: boolean }[];
   questions: { id: string; agent: string; title: string; text: string; opened: number }[];
   ended: Outcome[];
+  /** Null if an editor shows the files, and not the page. */
+  files?: OpenFile[] | null;
 }
 
 export class ReviewStore extends EventTarget {
   waiting: Waiting[] = [];
   agents: string[] = [];
   folders: string[] = [];
+  /** The companions whose files the page shows. */
+  filePages: Companion[] = [];
   isReached = true;
   isLoaded = false;
   #outcomes = new Map<string, Outcome>();
@@ -63,20 +81,57 @@ export class ReviewStore extends EventTarget {
   #asking: Promise<void> | undefined;
   #isStopped = true;
   #isAlone = false;
+  #isBehind = false;
+
+  constructor() {
+    super();
+    changeStream.listen({
+      reviewsChanged: () => this.#soon(),
+      lost: () => this.refresh(),
+      refused: () => this.#isStopped || this.#refuse(),
+    });
+  }
 
   start(): void {
     if (!this.#isStopped) return;
     this.#isStopped = false;
-    document.addEventListener("visibilitychange", this.refresh);
-    addEventListener("online", this.refresh);
+    document.addEventListener("visibilitychange", this.#see);
+    document.addEventListener("resume", this.renew);
+    addEventListener("online", this.renew);
+    this.#see();
+  }
+
+  /** Ask now: the page was asleep or without a network, and its stream may be dead although nothing says so. */
+  renew = (): void => {
+    if (this.#isStopped) return;
+    if (!document.hidden) changeStream.renew();
     this.refresh();
+  };
+
+  #see = (): void => {
+    if (document.hidden) changeStream.stop();
+    else changeStream.start();
+    this.refresh();
+  };
+
+  #soon(): void {
+    if (this.#isStopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(this.refresh, GATHER_MS);
+  }
+
+  #refuse(): void {
+    this.stop();
+    this.dispatchEvent(new Event("refused"));
   }
 
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    document.removeEventListener("visibilitychange", this.refresh);
-    removeEventListener("online", this.refresh);
+    changeStream.stop();
+    document.removeEventListener("visibilitychange", this.#see);
+    document.removeEventListener("resume", this.renew);
+    removeEventListener("online", this.renew);
   }
 
   outcome(key: string): Outcome | undefined {
@@ -94,9 +149,20 @@ export class ReviewStore extends EventTarget {
   refresh = (): void => {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
-    this.#asking ??= this.#ask().finally(() => {
+    if (this.#asking) {
+      this.#isBehind = true;
+      return;
+    }
+    this.#asking = this.#ask().finally(() => {
       this.#asking = undefined;
-      if (!this.#isStopped) this.#timer = window.setTimeout(this.refresh, document.hidden ? HIDDEN_MS : this.#isAlone ? ALONE_MS : SHOWN_MS);
+      if (this.#isStopped) return;
+      if (this.#isBehind) {
+        this.#isBehind = false;
+        this.refresh();
+        return;
+      }
+      const pause = document.hidden ? HIDDEN_MS : changeStream.hasReviews ? TOLD_MS : this.#isAlone ? ALONE_MS : SHOWN_MS;
+      this.#timer = window.setTimeout(this.refresh, this.isReached ? pause : Math.min(pause, UNREACHED_MS));
     });
   };
 
@@ -112,8 +178,7 @@ export class ReviewStore extends EventTarget {
       this.#tell();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
-        this.stop();
-        this.dispatchEvent(new Event("refused"));
+        this.#refuse();
       } else if (this.isReached) {
         this.isReached = false;
         this.#tell();
@@ -124,6 +189,7 @@ export class ReviewStore extends EventTarget {
   #take(companions: Companion[]): void {
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
+    this.filePages = companions.filter((one) => Array.isArray(one.files));
     for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
     this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({

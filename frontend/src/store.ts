@@ -1,6 +1,6 @@
 // All tasks that the page knows, kept current by the stream of changes while it is shown. What is shown is what the server said last.
 
-import { ChangeStream } from "./changes.ts";
+import { changeStream } from "./changes.ts";
 import { listTasks } from "./client.ts";
 import { ENDED, type TaskRow, type ToolCall } from "./protocol.ts";
 import { ApiError } from "./session.ts";
@@ -31,13 +31,18 @@ export class TaskStore extends EventTarget {
   #next = "";
   #asking: Promise<void> | undefined;
   #isBehind = false;
-  #isStopped = false;
-  #stream = new ChangeStream({
-    opened: () => this.refresh(),
-    changed: () => this.#soon(),
-    lost: () => this.refresh(),
-    refused: () => this.#refuse(),
-  });
+  #isStopped = true;
+  #stream = changeStream;
+
+  constructor() {
+    super();
+    this.#stream.listen({
+      opened: () => this.#isStopped || this.refresh(),
+      changed: () => this.#isStopped || this.#soon(),
+      lost: () => this.#isStopped || this.refresh(),
+      refused: () => this.#isStopped || this.#refuse(),
+    });
+  }
 
   start(): void {
     this.#isStopped = false;

@@ -1,6 +1,7 @@
 """Tasks with very many or very large events, written straight into the journal of a server that does not run yet."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -77,3 +78,28 @@ def seed(data_dir: Path, workspace: Path, task_id: str, events: Iterable[AgentEv
     # A thread of its own: Playwright runs an event loop in that of the test.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(write())).result()
+
+
+def seed_history(data_dir: Path, workspace: Path, prompts: Sequence[str]) -> None:
+    """Store an ended task for each prompt, a minute after the one before; ids count from 0.
+
+    The title is the prompt's first line.
+    """
+    first = time.time() - 60 * len(prompts)
+    at = first
+
+    async def store() -> None:
+        nonlocal at
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        journal = await SqliteJournal.open(TaskFiles(data_dir).journal, lambda: at, agent=(AGENT,))
+        try:
+            for number, prompt in enumerate(prompts):
+                at = first + 60 * number
+                task = NewTask(f"past-{number}", f"session-{number}", str(workspace), prompt.splitlines()[0])
+                claimed = await journal.create(task, [Prompt(f"m-{number}", prompt, None)], "here", 60)
+                await journal.finish(claimed.lease, [StateChange(TaskState.COMPLETED)], [])
+        finally:
+            await journal.aclose()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(store())).result()

@@ -21,6 +21,10 @@ from isthmus.network import loopback
 if TYPE_CHECKING:
     from isthmus.ide.host import CompanionHost
 
+STARTING_SECONDS: Final = 0.1
+"""Time in seconds after which a companion that starts is looked at again."""
+LOOK_SECONDS: Final = 2.0
+"""Maximum time in seconds between looks at what the page shows, while a page is open."""
 _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     {**UNAVAILABLE, Capability.CONFIRM: "its page shows questions; answer there or with `isthmus ide answer`"}
 )
@@ -45,7 +49,12 @@ def require_page() -> None:
 
 
 class WebEditor(HeadlessEditor):
-    """A headless editor whose reviews are shown in the workbench. ``link`` returns a link that lets one browser in."""
+    """A headless editor that is shown in the workbench: its reviews, and the files that are open in it.
+
+    ``link`` returns a link that lets one browser in.
+    """
+
+    shows_files = True
 
     def __init__(self, folders: Sequence[str], *, is_trusted: bool | None = None) -> None:
         super().__init__(folders, is_trusted=is_trusted, name="web", unavailable=_UNAVAILABLE)
@@ -77,6 +86,18 @@ class HostedCompanion:
             return [{**await self.ask(self._id, "waiting", {}), "id": self._id}]
         except CompanionRefusedError:
             return []
+
+    async def changes(self) -> AsyncGenerator[None]:
+        """Yield at once, and whenever something at the companion may have changed."""
+        while True:
+            found = self._host.companion
+            if found is None:
+                await asyncio.sleep(STARTING_SECONDS)
+                continue
+            count = found.changes.number
+            yield
+            # Files are written without notice.
+            await found.changes.wait(count, LOOK_SECONDS)
 
     async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
         """Return the answer of the companion to a command of a page.

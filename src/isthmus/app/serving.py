@@ -114,7 +114,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         ):
             if pages is not None:
                 pages.agent_of = engine.for_user
-                _watch_changes(pages, engine)
+                _watch_journal(pages, engine, rule)
             options = ServerOptions(
                 token=token,
                 hosts=(settings.host,),
@@ -199,10 +199,12 @@ async def _notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "Async
         await asyncio.gather(running, return_exceptions=True)
 
 
-def _watch_changes(pages: "WorkbenchPages", engine: "Engine") -> None:
+def _watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> None:
     from isthmus.web.changes import ChangeFeed
+    from isthmus.web.history import HistorySearch
 
     pages.changes = ChangeFeed(engine.journal)
+    pages.history = HistorySearch(engine.journal, lambda: rule.resolved_roots)
 
 
 def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":

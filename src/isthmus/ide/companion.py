@@ -15,6 +15,7 @@ from typing import assert_never
 
 from isthmus.files.locations import data_directory
 from isthmus.ide.agent_client import AgentObserver, Client
+from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_sent
 from isthmus.ide.control.asking import CompanionQuestions
 from isthmus.ide.editor import (
@@ -65,7 +66,9 @@ class Companion:
         self.editor = editor
         self.options = options or CompanionOptions()
         self.limits = limits
-        self.asking = CompanionQuestions(editor, clock)
+        self.changes = ChangeCounter()
+        """Count of the changes that pages show."""
+        self.asking = CompanionQuestions(editor, clock, self.changes.add)
         self.wire = WireRecord()
         """Newest messages between agents and companion, for the user."""
         self.tools = ToolRegistry(editor)
@@ -74,7 +77,7 @@ class Companion:
         self._workspace_changed = workspace_changed
         self._clients: dict[str, Client] = {}
         self.kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
-        self.queue = ReviewQueue(editor, self._clients, self.kept_texts, limits.reviews)
+        self.queue = ReviewQueue(editor, self._clients, self.kept_texts, limits.reviews, self.changes.add)
         """Queue of the reviews. :meth:`open_diff` adds to it; clients close reviews, and the user decides them."""
         self.reviews = self.queue.reviews
         """Reviews that wait for a decision; read-only."""
@@ -136,6 +139,7 @@ class Companion:
         await self.queue.close_all(client_id)
 
     def _report_agents(self) -> None:
+        self.changes.add()
         if isinstance(self.editor, AgentObserver):
             self.editor.agents_changed({client.id: client.title for client in self.clients})
 
@@ -228,10 +232,13 @@ class Companion:
             await require_within_reach(file_path, await self.workspace_folders(), self.editor)
         return await self.queue.open(client, file_path, proposed, tab_name)
 
-    async def mention(self, path: str, start_line: int | None = None, end_line: int | None = None) -> None:
+    async def mention(
+        self, path: str, start_line: int | None = None, end_line: int | None = None, *, selects: bool = True
+    ) -> bool:
         """Point the most recently used agent to a file, or to lines in it (0-based, both included).
 
-        The file is opened and the lines are selected if the editor can do that.
+        The file is opened and, unless ``selects`` is false, the lines are selected if the editor can do that. Return
+        False if no attached agent can be sent a file; the mention is kept for one that attaches soon.
 
         Raises:
             EditorError: the file cannot be opened, or is hidden from agents; no agent is notified.
@@ -240,13 +247,13 @@ class Companion:
         if (reason := self._mention_problem(path)) is not None:
             raise EditorError(reason)
         at = None
-        if start_line is not None:
+        if start_line is not None and selects:
             at = Range(Position(start_line, 0), Position((start_line if end_line is None else end_line) + 1, 0))
         if Capability.OPEN not in self.editor.unavailable:
             await self.editor.open_file(path, at)
         elif not self._is_visible(path):
             raise EditorError(f"there is no file {path}")
-        self.mentions.notify(FileMentioned(path, start_line, start_line if end_line is None else end_line))
+        return self.mentions.notify(FileMentioned(path, start_line, start_line if end_line is None else end_line))
 
     # The editor.
 
@@ -288,6 +295,7 @@ class Companion:
         return os.path.isfile(path) and not self.hidden.hides(path)  # noqa: PTH113 - often
 
     def _note_change(self) -> None:
+        self.changes.add()
         self._tracker.changed(self._clock())
         self._dirty.set()
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, TaskQuery
+from isthmus.client import Delivery, TaskPlace, TaskQuery
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -26,8 +26,9 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import EventT, Journal, JournalError, TaskRow
+from isthmus.journal.base import SEARCHED_TASKS, EventT, FoundRows, Journal, JournalError, TaskRow, TaskSearch
 from isthmus.journal.schema import open_reader
+from isthmus.journal.searching import FIRST_PROMPT, TITLE, WORKSPACE, TaskMatcher, search_conditions
 from isthmus.journal.statements import (
     BEGUN_BY,
     BY_MESSAGE,
@@ -118,6 +119,32 @@ class SqliteReads(Journal):
         )
         (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
         return found, total
+
+    @override
+    async def search(self, search: TaskSearch, user: str, roots: Sequence[str] = ()) -> FoundRows:
+        fits, values = search_conditions(search, user, roots)
+        after, place = after_condition(TaskQuery(after=search.after))
+        found: list[tuple[TaskRow, str]] = []
+        looked: list[TaskPlace] = []
+        matches = TaskMatcher(search.words)
+
+        def look(row: Sequence[Any]) -> None:
+            if len(found) >= search.limit:
+                return
+            *columns, updated, body = row
+            looked.append(TaskPlace(updated, columns[0]))
+            if (prompt := matches.prompt_of(columns[TITLE], columns[WORKSPACE], body)) is not None:
+                found.append((row_from(columns), prompt))
+
+        rows = await self.read(
+            f"SELECT {COLUMNS}, updated, {FIRST_PROMPT} FROM tasks WHERE {fits}{after}"
+            " ORDER BY updated DESC, id LIMIT ?",
+            (*values, *place, SEARCHED_TASKS),
+            look,
+        )
+        (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        is_done = len(rows) < SEARCHED_TASKS and len(looked) == len(rows)
+        return FoundRows(found, len(looked), total, None if is_done else looked[-1])
 
     @override
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:

@@ -75,7 +75,9 @@ class CompanionSite:
         return f"{self._url}{ROOT}#code={self._codes.for_link('', self._clock()).text}"
 
     def close_streams(self) -> None:
-        """Do nothing: every answer ends by itself."""
+        """End the streams of changes because the companion ends."""
+        if self._pages is not None:
+            self._pages.close_streams()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of ASGI."""
@@ -96,7 +98,10 @@ class CompanionSite:
         pages = await self._ready_pages()
         if not pages.serves(request.scope["path"], request.method):
             return _refused(Refusal(404, "not found; the page is at /ui/", {}))
-        return await pages.respond(request, partial(self._identify, request), _body)
+        try:
+            return await pages.respond(request, partial(self._identify, request), _body)
+        finally:
+            pages.keep(self._devices.table(), time.time())  # the request may have revoked a device with a stream
 
     async def _ready_pages(self) -> WorkbenchPages:
         """Return the pages, whose files are read at the first request: most companions never get one."""

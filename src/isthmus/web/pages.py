@@ -30,9 +30,11 @@ from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
+from isthmus.web.history import HistorySearch
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
 from isthmus.web.view import NotShownError, WorkbenchView
 
@@ -65,7 +67,7 @@ class WorkbenchPages:
     """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task.
 
     ``reviews`` are those of companions; without ``has_tasks`` the server does not speak A2A.
-    Without ``changes`` there is no stream of changes, and pages look for them every few seconds.
+    Without ``changes`` the stream of changes tells of reviews alone, and pages look for tasks every few seconds.
     """
 
     bundle: Bundle
@@ -83,8 +85,14 @@ class WorkbenchPages:
     url: str = ""
     """URL under which others reach the server, for links; empty until it listens."""
     changes: ChangeFeed | None = None
+    history: HistorySearch | None = None
+    review_feed: ReviewFeed | None = field(init=False)
+    """Changes of the reviews, as lines of the same stream; None without reviews."""
     _streams: dict[Principal, OpenStreams] = field(default_factory=dict[Principal, OpenStreams])
     _is_closing: bool = False
+
+    def __post_init__(self) -> None:
+        self.review_feed = None if self.reviews is None else ReviewFeed(self.reviews.companions)
 
     def close_streams(self) -> None:
         """End every stream properly because the server stops."""
@@ -148,6 +156,8 @@ class WorkbenchPages:
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
+        if (request.method, name) == ("GET", "history") and self.history is not None:
+            handler = self.history.respond
         if method in KINDS and self.reviews is not None:
             handler = self._reviews
         if handler is None:
@@ -210,20 +220,28 @@ class WorkbenchPages:
         }
 
     async def _follow_changes(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        if self.changes is None:
+        reviews = None if principal.name else self.review_feed
+        if self.changes is None and reviews is None:
             return Refusal(404, "this server has no stream of changes; list the tasks", {})
         last = request.headers.get("last-event-id", "")
         if last and not (last.isascii() and last.isdigit() and len(last) <= MAXIMUM_EVENT_ID):
             return Refusal(400, "expected the id of a line of this stream in Last-Event-ID", {})
         try:
-            self.changes.check(principal.name)
+            if self.changes is not None:
+                self.changes.check(principal.name)
+            if reviews is not None:
+                reviews.check()
         except TooManyStreamsError as error:
             return Refusal(429, str(error), {"Retry-After": "10"})
         streams = self._streams.setdefault(principal, OpenStreams())
         if self._is_closing:
             streams.close()
-        frames = self.changes.frames(principal.name, int(last) / 1000 if last else None)
-        return EventStream(frames, streams, headers=HEADERS, last_frame=lambda reason: b": %b\n\n" % reason.encode())
+        since = int(last) / 1000 if last else None
+        parts = [] if self.changes is None else [self.changes.frames(principal.name, since)]
+        parts += [] if reviews is None else [reviews.frames()]
+        return EventStream(
+            merged(*parts), streams, headers=HEADERS, last_frame=lambda reason: b": %b\n\n" % reason.encode()
+        )
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)

@@ -1,11 +1,11 @@
-"""The API for reviews and questions of companions in the page (docs/reference/workbench.md).
+"""The API for reviews, questions and files of companions in the page (docs/reference/workbench.md).
 
 Both belong to the server's owner. An answer needs the token of a device, which is in a browser; the owner's token lies
 in a file, where an agent could read it. A review or question is named ``COMPANION.ID``.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, Protocol, cast
 
 from starlette.responses import Response
@@ -19,12 +19,15 @@ from isthmus.errors import IsthmusError
 from isthmus.ide.control.lineage import process_of_connection
 from isthmus.network.loopback import is_loopback
 from isthmus.web.bundle import HEADERS
+from isthmus.web.files import MAXIMUM_FILES_BODY, file_command, searched_words
 
 MAXIMUM_BODY: Final = 32 * 1024 * 1024
 """Maximum size of an answer in bytes; it may hold a whole file."""
-KINDS: Final = ("reviews", "questions")
+KINDS: Final = ("reviews", "questions", "files")
 """Names of the requests."""
 _CHANGED = "the file or the proposal has changed since you saw it; nothing is decided"
+_WRITTEN = "the file was written since you saw it; look again"
+_ONLY_DEVICES = "expected the token of a device: only a paired browser acts for the user"
 _LATE = "it was answered elsewhere, or its agent took it back"
 
 
@@ -46,6 +49,10 @@ class Companions(Protocol):
         """
         ...
 
+    def changes(self) -> AsyncGenerator[None]:
+        """Yield at once, and whenever something that :meth:`waiting` returns may have changed, until it is closed."""
+        ...
+
     async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
         """Return the answer of a companion to one of :mod:`isthmus.ide.control.page_commands`.
 
@@ -57,10 +64,10 @@ class Companions(Protocol):
 
 
 class ReviewsApi:
-    """Requests to ``reviews`` and ``questions``."""
+    """Requests to ``reviews``, ``questions`` and ``files`` of ``companions``."""
 
     def __init__(self, companions: Companions) -> None:
-        self._companions = companions
+        self.companions = companions
 
     async def respond(
         self, name: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
@@ -73,13 +80,20 @@ class ReviewsApi:
         if principal.name:
             return _json({"error": "reviews and questions of companions are for the owner of this server alone"}, 403)
         if request.method == "GET" and not item and kind == "reviews":
-            return _json({"companions": [_named(found) for found in await self._companions.waiting()]})
+            return _json({"companions": [_named(found) for found in await self.companions.waiting()]})
+        if kind == "files" and item:
+            return await self._files(item, principal, request, body_of)
         companion, dot, own_id = item.partition(".")
-        if not dot or request.method not in ("GET", "POST") or (request.method == "GET" and kind == "questions"):
+        if (
+            kind == "files"
+            or not dot
+            or request.method not in ("GET", "POST")
+            or (request.method == "GET" and kind == "questions")
+        ):
             return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
         try:
             if request.method == "GET":
-                return _answered(await self._companions.ask(companion, "review", {"id": own_id}), item)
+                return _answered(await self.companions.ask(companion, "review", {"id": own_id}), item)
             return await self._decide(kind, item, principal, device, request, body_of)
         except NoSuchCompanionError as error:
             return _json({"error": str(error)}, 404)
@@ -89,25 +103,57 @@ class ReviewsApi:
     async def _decide(
         self, kind: str, item: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
     ) -> Response:
-        if not principal.token_id:
-            return _json({"error": "expected the token of a device: only a paired browser answers for the user"}, 403)
-        body = await body_of(request, MAXIMUM_BODY)
-        if isinstance(body, Refusal):
-            return _json({"error": body.message}, body.status, body.headers)
-        try:
-            given: object = decode(body)
-        except JsonError as error:
-            return _json({"error": str(error)}, 400)
-        if not isinstance(given, dict):
-            return _json({"error": "expected a JSON object"}, 400)
-        fields = cast("dict[str, object]", given)
+        fields = await _fields(principal, request, body_of, MAXIMUM_BODY)
+        if isinstance(fields, Response):
+            return fields
         wanted = _of_review(fields) if kind == "reviews" else _of_question(fields)
         if isinstance(wanted, str):
             return _json({"error": wanted}, 400)
         companion, _, own_id = item.partition(".")
         wanted |= {"id": own_id, "by": device, "browser": await asyncio.to_thread(_browser_of, request)}
         command = "decide" if kind == "reviews" else "reply"
-        return _answered(await self._companions.ask(companion, command, wanted), item)
+        return _answered(await self.companions.ask(companion, command, wanted), item)
+
+    async def _files(self, companion: str, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Response:
+        """Answer a request about the files of a companion whose editor is the page."""
+        if request.method not in ("GET", "POST"):
+            return _json({"error": "expected GET or POST"}, 405, {"Allow": "GET, POST"})
+        if request.method == "GET":
+            wanted = "page_find", searched_words(request)
+            if not principal.token_id:
+                return _json({"error": _ONLY_DEVICES}, 403)
+        else:
+            fields = await _fields(principal, request, body_of, MAXIMUM_FILES_BODY)
+            if isinstance(fields, Response):
+                return fields
+            wanted = file_command(fields)
+            if isinstance(wanted, str):
+                return _json({"error": wanted}, 400)
+        try:
+            answer = await self.companions.ask(companion, *wanted)
+        except NoSuchCompanionError as error:
+            return _json({"error": str(error)}, 404)
+        except CompanionRefusedError as error:
+            return _json({"error": str(error)}, 403)
+        return _json({"error": _WRITTEN, "changed": True}, 409) if answer.get("changed") else _json(answer)
+
+
+async def _fields(
+    principal: Principal, request: HttpRequest, body_of: BodyOf, limit: int
+) -> dict[str, object] | Response:
+    """Return the object in a request's body, or a refusal."""
+    if not principal.token_id:
+        return _json({"error": _ONLY_DEVICES}, 403)
+    body = await body_of(request, limit)
+    if isinstance(body, Refusal):
+        return _json({"error": body.message}, body.status, body.headers)
+    try:
+        given: object = decode(body)
+    except JsonError as error:
+        return _json({"error": str(error)}, 400)
+    return (
+        cast("dict[str, object]", given) if isinstance(given, dict) else _json({"error": "expected a JSON object"}, 400)
+    )
 
 
 def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:

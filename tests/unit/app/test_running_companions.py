@@ -1,10 +1,11 @@
 """Reviews of running companions in the page of another server: over the control channel, with the rules of devices."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -13,6 +14,8 @@ import pytest
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
+from isthmus.app import running_companions
+from isthmus.app.companion_page import WebEditor
 from isthmus.app.running_companions import RunningCompanions
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
@@ -130,14 +133,61 @@ async def test_reviews_are_the_owners_and_only_devices_answer(
         ("DELETE", "reviews/{id}", "", 404),
         ("GET", "reviews/0.x", "", 404),
         ("POST", "reviews/0.x", '{"decision": "reject"}', 404),
+        ("GET", "files", "", 404),
+        ("GET", "files/0", "", 404),
+        ("GET", "files/{pid}", "", 403),
+        ("DELETE", "files/{pid}", "", 405),
+        ("POST", "files/{pid}", "[]", 400),
+        ("POST", "files/{pid}", '{"do": "view"}', 400),
+        ("POST", "files/{pid}", '{"do": "view", "path": "/a", "focus": 1}', 400),
+        ("POST", "files/{pid}", '{"do": "delete", "path": "/a"}', 400),
+        ("POST", "files/{pid}", '{"do": "select", "path": "/a", "state": "", "selection": [0, 0, 0]}', 400),
+        ("POST", "files/{pid}", '{"do": "mention", "path": "/a", "lines": [-1, 2]}', 400),
+        ("POST", "files/{pid}", '{"do": "view", "path": "/a"}', 403),
     ],
 )
 async def test_bad_requests_are_refused(
     http: httpx2.AsyncClient, pages: WorkbenchPages, method: str, path: str, body: str, status: int
 ) -> None:
     head = await paired(http, pages)
-    answer = await http.request(method, path.format(id=f"{os.getpid()}.x"), headers=head, content=body)
+    path = path.format(id=f"{os.getpid()}.x", pid=os.getpid())
+    answer = await http.request(method, path, headers=head, content=body.replace("{", "{").replace("}}", "}"))
     assert (answer.status_code, bool(answer.json()["error"])) == (status, True)
+
+
+async def test_files_of_a_page_are_shown_to_devices_of_the_owner_alone(tmp_path: Path, workspace: Path) -> None:
+    (workspace / "a.py").write_text("text")
+    companion = Companion(WebEditor((str(workspace),)), kept=KeptTexts(tmp_path / "kept"))
+    api = ReviewsApi(RunningCompanions(tmp_path / "runtime"))
+    pages = WorkbenchPages(Bundle({}), UsersFile(tmp_path / "users.json"), "Isthmus", reviews=api)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    transport, url = httpx2.ASGITransport(app), "http://127.0.0.1:80/ui/api/"
+    async with (
+        announced(companion, tmp_path / "runtime"),
+        httpx2.AsyncClient(transport=transport, base_url=url) as http,
+    ):
+        head, path = await paired(http, pages), f"files/{os.getpid()}"
+        found = (await http.get(f"{path}?words=A.PY", headers=head)).json()
+        assert found == {"files": [{"path": str(workspace / "a.py"), "name": "a.py"}], "more": False}
+        view = {"do": "view", "path": str(workspace / "a.py")}
+        shown = (await http.post(path, headers=head, json=view)).json()
+        assert shown["text"] == "text"
+        select = {**view, "do": "select", "state": shown["state"], "selection": [0, 0, 0, 4]}
+        assert (await http.post(path, headers=head, json=select)).json() == {"selection": [0, 0, 0, 4]}
+        assert (await http.post(path, headers=head, json={**select, "state": "of another text"})).status_code == 409
+        selected = (await companion.context()).files[0].selection
+        assert selected is not None
+        assert selected.text == "text"
+        assert not (await http.post(path, headers=head, json={**view, "do": "mention"})).json()["delivered"]
+        (waiting,) = (await http.get("reviews", headers=head)).json()["companions"]
+        assert [file["path"] for file in waiting["files"]] == [str(workspace / "a.py")]
+        outside = await http.post(path, headers=head, json={**view, "path": "/etc/passwd"})
+        assert (outside.status_code, "outside the workspace" in outside.json()["error"]) == (403, True)
+        for refused in ({"Authorization": "Bearer owner-token"}, await paired(http, pages, "alice")):
+            assert (await http.get(path, headers=refused)).status_code == 403
+            assert (await http.post(path, headers=refused, json=view)).status_code == 403
+        foreign = {**head, "Origin": "http://evil.test"}
+        assert (await http.post(path, headers=foreign, json=view)).status_code == 403
 
 
 async def test_reviews_of_the_servers_own_agent_are_left_out(
@@ -151,6 +201,27 @@ async def test_reviews_of_the_servers_own_agent_are_left_out(
     assert found["reviews"] == []
     with pytest.raises(NoSuchCompanionError):
         await RunningCompanions(tmp_path / "runtime").ask(found["id"], "waiting", {})
+
+
+async def test_changes_at_companions_are_told_and_so_are_companions_that_come_and_go(
+    companion: Companion, client: Recorder, tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_companions, "APPEAR_SECONDS", 0.02)
+    running = RunningCompanions(tmp_path / "runtime")
+    async with aclosing(running.changes()) as changes, asyncio.timeout(30):
+        await anext(changes)
+        assert await running.waiting() == []
+        async with announced(companion, tmp_path / "runtime"):
+            while not await running.waiting():
+                await anext(changes)
+            await companion.open_diff(client, str(workspace / "a.py"), "new\n")
+            while not (await running.waiting())[0]["reviews"]:
+                await anext(changes)
+            await companion.detach(client.id)
+            while (await running.waiting())[0]["agents"]:
+                await anext(changes)
+        while await running.waiting():
+            await anext(changes)
 
 
 async def test_a_server_that_the_user_may_not_have_started_is_refused(

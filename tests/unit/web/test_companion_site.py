@@ -1,6 +1,8 @@
 """The workbench of a companion without its companion: who is let in, and what is served."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, MutableMapping
+from typing import Any
 
 import httpx2
 import pytest
@@ -20,6 +22,9 @@ class NoCompanions:
 
     async def waiting(self) -> list[JsonObject]:
         return []
+
+    async def changes(self) -> AsyncGenerator[None]:
+        yield
 
     async def ask(self, companion: str, command: str, arguments: Mapping[str, object]) -> JsonObject:
         raise NoSuchCompanionError("none runs")
@@ -73,3 +78,32 @@ async def test_what_is_not_the_pages_is_refused(
 
 async def test_a_body_that_is_too_large_is_refused(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/ui/api/pair", content="x" * 20_000)).status_code == 413
+
+
+async def test_the_stream_of_changes_tells_of_reviews_and_ends_with_its_device(
+    site: CompanionSite, client: httpx2.AsyncClient
+) -> None:
+    code = site.link().partition("#code=")[2]
+    token = (await client.post("/ui/api/pair", json={"code": code, "device": "A browser"})).json()["token"]
+    head = {"Authorization": f"Bearer {token}"}
+    body = bytearray()
+    revoked = False
+
+    async def receive() -> dict[str, object]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        nonlocal revoked
+        body.extend(message.get("body", b""))
+        if b'"reviews"' in body and not revoked:
+            revoked = True
+            (device,) = (await client.get("/ui/api/devices", headers=head)).json()["devices"]
+            await client.delete(f"/ui/api/devices/{device['id']}", headers=head)
+
+    headers = [(b"host", b"127.0.0.1:1234"), (b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": "GET", "path": "/ui/api/changes", "headers": headers, "query_string": b""}
+    async with asyncio.timeout(10):
+        await site(scope, receive, send)
+    assert (b'data: {"reviews":true}' in body, b"no longer valid" in body) == (True, True)
+    assert (await client.get("/ui/api/changes")).status_code == 401

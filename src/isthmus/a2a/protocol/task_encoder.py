@@ -30,7 +30,6 @@ from isthmus.events import (
     AgentMessage,
     ArtifactPart,
     ArtifactUpdate,
-    Checkpoint,
     Command,
     ConfirmationAccepted,
     Prompt,
@@ -41,7 +40,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import InternalEvent, ModelReply
+from isthmus.internal_events import Checkpoint, InternalEvent, ModelReply
 
 USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
 """The counts of a model's reply, as :class:`ModelReply` and the metadata name them."""

@@ -17,18 +17,20 @@ from isthmus.text.visible import visible, without_control_characters
 
 
 class CompanionQuestions:
-    """Questions of one companion to its user."""
+    """Questions of one companion to its user. ``changed`` is called after each change of them and their outcomes."""
 
-    def __init__(self, editor: Editor, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, editor: Editor, clock: Callable[[], float] = time.monotonic, changed: Callable[[], None] = lambda: None
+    ) -> None:
         self._editor = editor
         self._clock = clock
         # Random, not counted: after a restart, an answer to an older question must not match a new one.
-        self._table = QuestionTable(lambda: secrets.token_hex(2))
+        self._table = QuestionTable(lambda: secrets.token_hex(2), changed)
         self._ended: dict[str, asyncio.Future[ClientQuestion]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._allowed: dict[tuple[str, str], str] = {}
-        self.outcomes = Outcomes()
+        self.outcomes = Outcomes(changed=changed)
         """Ends of the newest questions, and who ended them."""
         self._is_stopped = False
 

@@ -12,18 +12,24 @@ from typing import Any, Final
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
+from isthmus.ide.control.page_files import FILE_COMMANDS, shown_files
 from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.outcomes import Outcome
 from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
 from isthmus.ide.workspace_files import FileStamp
 from isthmus.text.visible import visible_line
 
+MAXIMUM_WAIT_SECONDS: Final = 60.0
+"""Maximum time in seconds for which a command waits for a change."""
 MAXIMUM_NAME: Final = 60
 """Maximum number of characters of the name of who answers."""
 
 
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the open reviews without their texts, the open questions, and the newest ones that have ended."""
+    """Return the open reviews without their texts, the open questions, and the newest ones that have ended.
+
+    ``files`` are the files that are open in the page; null if it shows none because the editor does.
+    """
     queue, asking = companion.queue, companion.asking
     pids = {client.id: client.pid for client in companion.clients}
     ended = sorted((*queue.outcomes.all, *asking.outcomes.all), key=lambda outcome: outcome.at)
@@ -54,7 +60,19 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
             for question in asking.open_questions
         ],
         "ended": [asdict(outcome) for outcome in ended],
+        "files": await shown_files(companion),
     }
+
+
+async def changes(companion: Companion, request: JsonObject) -> JsonObject:
+    """Wait until something of :func:`waiting` may have changed since the count ``after``; return the new ``count``.
+
+    It waits at most ``wait`` seconds, up to a minute.
+    """
+    after, wait = request.get("after"), request.get("wait")
+    if not isinstance(after, int) or not isinstance(wait, (int, float)):
+        raise ControlCommandError("expected after and wait as numbers")
+    return {"count": await companion.changes.wait(after, min(max(wait, 0.0), MAXIMUM_WAIT_SECONDS))}
 
 
 async def review(companion: Companion, request: JsonObject) -> JsonObject:
@@ -112,9 +130,11 @@ async def reply(companion: Companion, request: JsonObject) -> JsonObject:
 
 PAGE_COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]] = {
     "waiting": waiting,
+    "changes": changes,
     "review": review,
     "decide": decide,
     "reply": reply,
+    **FILE_COMMANDS,
 }
 PAGE_PERMISSIONS = frozenset({"decide", "reply"})
 """Commands of a page that give a permission on the user's behalf."""

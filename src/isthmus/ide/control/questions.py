@@ -86,10 +86,11 @@ class QuestionTable:
     """Table of the open questions, oldest first.
 
     ``new_id`` must be able to return many more ids than are remembered; used ids are skipped. Methods that end
-    questions return the ended ones.
+    questions return the ended ones. ``changed`` is called after each change.
     """
 
-    def __init__(self, new_id: Callable[[], str]) -> None:
+    def __init__(self, new_id: Callable[[], str], changed: Callable[[], None] = lambda: None) -> None:
+        self._changed = changed
         self._new_id = new_id
         self._used: deque[str] = deque(maxlen=REMEMBERED_IDS)
         self._open: dict[str, ClientQuestion] = {}
@@ -118,6 +119,7 @@ class QuestionTable:
         self._used.append(question_id)
         question = ClientQuestion(question_id, client, title, text, now + PATIENCE_SECONDS, asked=asked)
         self._open[question.id] = question
+        self._changed()
         return question
 
     def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
@@ -135,4 +137,6 @@ class QuestionTable:
 
     def _end(self, question_id: str, state: QuestionState) -> ClientQuestion | None:
         question = self._open.pop(question_id, None)
+        if question is not None:
+            self._changed()
         return replace(question, state=state) if question is not None else None

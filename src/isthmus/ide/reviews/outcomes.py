@@ -32,10 +32,11 @@ class Outcome:
 
 
 class Outcomes:
-    """The newest outcomes. ``now`` returns the Unix time in seconds."""
+    """The newest outcomes. ``now`` returns the Unix time in seconds; ``changed`` is called after each note."""
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, now: Callable[[], float] = time.time, changed: Callable[[], None] = lambda: None) -> None:
         self._now = now
+        self._changed = changed
         self._newest: OrderedDict[str, Outcome] = OrderedDict()
 
     @property
@@ -62,3 +63,4 @@ class Outcomes:
         self._newest.setdefault(ended_id, Outcome(ended_id, about, agent, decision, by, self._now(), problem))
         while len(self._newest) > MAXIMUM_OUTCOMES:
             self._newest.popitem(last=False)
+        self._changed()

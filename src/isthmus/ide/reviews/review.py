@@ -5,6 +5,7 @@ acceptance. The first answer wins, from any place; later answers change nothing.
 so that the next one is compared with the result of the previous one.
 """
 
+from collections.abc import Callable
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -96,7 +97,9 @@ class ReviewTable:
     Methods that change a review return it. None means that nothing changed, so no client needs a notification.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self.changed = changed
+        """Function that is called after each change."""
         self._by_id: dict[str, DiffReview] = {}
         self._shown: set[str] = set()
         self.unanswered: list[DiffReview] = []
@@ -111,12 +114,14 @@ class ReviewTable:
         if former is not None:
             self._remove(former.id)
         self._by_id[review.id] = review
+        self.changed()
         return former.close() if former is not None else None
 
     def hand_over(self, review_id: str, owner: str, title: str, tab_name: str = "") -> DiffReview:
         """Transfer an open review to another client, whose own review of the path the caller has closed."""
         review = replace(self._by_id[review_id], owner=owner, title=title, tab_name=tab_name)
         self._by_id[review_id] = review
+        self.changed()
         return review
 
     def find(self, owner: str, file_path: str, tab_name: str | None = None) -> DiffReview | None:
@@ -176,4 +181,7 @@ class ReviewTable:
 
     def _remove(self, review_id: str) -> DiffReview | None:
         self._shown.discard(review_id)
-        return self._by_id.pop(review_id, None)
+        removed = self._by_id.pop(review_id, None)
+        if removed is not None:
+            self.changed()
+        return removed

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from types import MappingProxyType
@@ -31,12 +31,20 @@ _log = logging.getLogger(__name__)
 
 
 class ReviewQueue:
-    """Queue of the reviews of all clients. ``clients`` is the companion's live mapping of attached clients by id."""
+    """Queue of the reviews of all clients. ``clients`` is the companion's live mapping of attached clients by id.
+
+    ``changed`` is called after each change of the reviews and of their outcomes.
+    """
 
     def __init__(
-        self, editor: Editor, clients: Mapping[str, Client], kept: KeptTexts, limits: ReviewLimits = ReviewLimits()
+        self,
+        editor: Editor,
+        clients: Mapping[str, Client],
+        kept: KeptTexts,
+        limits: ReviewLimits = ReviewLimits(),
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.reviews = ReviewTable()
+        self.reviews = ReviewTable(changed)
         self._editor = editor
         self._clients = clients
         self._kept_texts = kept
@@ -46,7 +54,7 @@ class ReviewQueue:
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
         """Texts in the views of open reviews, by review id, as far as the editor has reported edits."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
-        self.outcomes = Outcomes()
+        self.outcomes = Outcomes(changed=changed)
         """Ends of the newest reviews, and who ended them."""
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()

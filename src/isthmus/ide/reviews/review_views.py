@@ -29,6 +29,7 @@ class ReviewViews:
             del self._showing[review.id]
             shown.set()
         self._visible = {visible for visible in self._visible if self._reviews.get(visible) is not None} | {review.id}
+        self._reviews.changed()
 
     def has(self, review: DiffReview) -> bool:
         """Return whether the user can see a review: it is open and due, and the editor has shown it."""
