@@ -112,7 +112,7 @@ export class InboxPage extends PageElement {
         <span class="right xs t3 num">${hasEnded ? (open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing)
           : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`}</span>
       </div>
-      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} @ended=${this.#ended}></isthmus-review>`;
+      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} ?takesKeys=${true} @ended=${this.#ended}></isthmus-review>`;
   }
 
   /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */

@@ -25,6 +25,8 @@ export class DiffElement extends LitElement {
   @property({ type: Boolean }) editable = false;
   @state() private failed = "";
   text = "";
+  /** Whether all of the diff is drawn; `shown` says when. */
+  isShown = false;
   #view: DiffView | undefined;
   #sides = false;
   #size = new ResizeObserver(() => this.#fit());
@@ -98,7 +100,8 @@ export class DiffElement extends LitElement {
   #draw(): void {
     this.#view?.destroy();
     this.#view = undefined;
-    if (!this.shadowRoot?.querySelector("div")) return;
+    this.isShown = false;
+    if (!this.shadowRoot?.querySelector("div")) { this.#show(); return; }
     const wanted = { before: this.oldText ?? "", after: this.text, path: this.path, sides: this.#sides };
     import("../diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
@@ -109,7 +112,16 @@ export class DiffElement extends LitElement {
         },
         onChange: (text) => { this.text = text; this.#tell(); },
       });
-    }).catch(() => { this.failed = t("noReach"); });
+      this.#show();
+    }).catch(() => {
+      this.failed = t("noReach");
+      this.#show();
+    });
+  }
+
+  #show(): void {
+    this.isShown = true;
+    this.dispatchEvent(new CustomEvent("shown"));
   }
 
   #tell(): void {

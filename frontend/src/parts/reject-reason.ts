@@ -1,20 +1,16 @@
-import { html, nothing } from "lit";
-import { customElement, property, query, state } from "lit/decorators.js";
-import { tell } from "../client.ts";
-import { visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import { html } from "lit";
+import { customElement, property, query } from "lit/decorators.js";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
-/** A field for words that are sent in place of an answer: the call is rejected, and the agent goes on with them. */
+/** A field for the words of a rejection. It sends nothing: `told` has the words, `closed` gives them up. */
 @customElement("isthmus-reason")
 export class RejectReason extends PageElement {
-  @property() taskId = "";
-  @property() callId = "";
-  @property() tool = "";
+  @property() name = "";
+  /** What sending does beside the rejection. */
+  @property() note = "";
+  @property({ type: Boolean }) isBusy = false;
   @property({ type: Boolean }) isOff = false;
-  @state() private isSending = false;
-  @state() private problem = "";
   @query("textarea") private field!: HTMLTextAreaElement;
 
   override firstUpdated(): void {
@@ -23,18 +19,17 @@ export class RejectReason extends PageElement {
 
   override render() {
     return html`<form class="reason" @submit=${this.#send}>
-      ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      <label class="sm md" for="reason-${this.callId}">${t("reasonHint")}</label>
-      <textarea id="reason-${this.callId}" class="field" rows="2" dir="auto" required maxlength="20000" ?readonly=${this.isSending} @keydown=${this.#press}></textarea>
-      <p class="xs t2">${t("reasonAll")}</p>
-      <div class="row"><button class="b primary" ?disabled=${this.isOff || this.isSending}>${this.isSending ? t("sending") : t("rejectWith")} <kbd>↵</kbd></button>
-        <button type="button" class="b quiet" ?disabled=${this.isSending} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
+      <label class="sm md" for="reason-${this.name}">${t("reasonHint")}</label>
+      <textarea id="reason-${this.name}" class="field" rows="2" dir="auto" required maxlength="20000" ?readonly=${this.isBusy} @keydown=${this.#press}></textarea>
+      <p class="xs t2">${this.note}</p>
+      <div class="row"><button class="b primary" ?disabled=${this.isOff || this.isBusy}>${this.isBusy ? t("sending") : t("rejectWith")} <kbd>↵</kbd></button>
+        <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
     </form>`;
   }
 
   #press = (event: KeyboardEvent): void => {
     if (event.key === "Escape") this.#close();
-    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void this.#send(event);
+    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#send(event);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -44,19 +39,9 @@ export class RejectReason extends PageElement {
     this.dispatchEvent(new CustomEvent("closed"));
   };
 
-  #send = async (event: Event): Promise<void> => {
+  #send = (event: Event): void => {
     event.preventDefault();
     const words = this.field.value.trim();
-    if (!words || this.isSending || this.isOff) return;
-    this.isSending = true;
-    this.problem = "";
-    try {
-      // The model reads it: in the words of the terminal, whatever the language of the page.
-      const row = await tell(this.taskId, `I rejected the call of ${this.tool}. ${words}`);
-      this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
-    } catch (error) {
-      this.isSending = false;
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
-    }
+    if (words && !this.isBusy && !this.isOff) this.dispatchEvent(new CustomEvent("told", { detail: words }));
   };
 }
