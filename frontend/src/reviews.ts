@@ -39,6 +39,8 @@ export interface Detail {
   old: string | null;
   new: string;
   state: string;
+  /** Whether words about a rejection reach the agent. */
+  reasons: boolean;
 }
 
 interface Companion {
@@ -158,9 +160,14 @@ async function decided(name: string, body: unknown): Promise<Decided> {
   }
 }
 
-/** Accept or reject a review. Throws an ApiError if it is refused or the server is not reached. */
-export function decideReview(key: string, decision: "accept" | "reject", state: string, content?: string): Promise<Decided> {
-  return decided(`reviews/${encodeURIComponent(key)}`, { decision, state, ...(content === undefined ? {} : { content }) });
+/** Accept what was seen, with another text if it was changed. Throws an ApiError if it is refused or the server is not reached. */
+export function acceptReview(key: string, state: string, content?: string): Promise<Decided> {
+  return decided(`reviews/${encodeURIComponent(key)}`, { decision: "accept", state, ...(content === undefined ? {} : { content }) });
+}
+
+/** Reject a review, with words for its agent if they reach it. */
+export function rejectReview(key: string, reason = ""): Promise<Decided> {
+  return decided(`reviews/${encodeURIComponent(key)}`, { decision: "reject", ...(reason ? { reason } : {}) });
 }
 
 export function answerQuestion(key: string, answer: "yes" | "session" | "no"): Promise<Decided> {

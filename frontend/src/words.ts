@@ -216,6 +216,7 @@ const TABLE = {
   waitsForYou: ["The task did not end well. Send it all the same, or remove it.", "任务未正常结束。仍可发送,或将其移除。"],
   sendNow: ["Send now", "立即发送"],
   queueFull: ["Too many messages wait. Remove one first.", "等待的消息过多,请先移除一条。"],
+  reasonTo: ["{0} gets your words as the reason of the rejection.", "{0} 会收到您的话,作为拒绝的理由。"],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -8,6 +8,7 @@ import { t } from "../words.ts";
 import { PageElement, READ_MS, isForPage } from "./base.ts";
 import { type DiffElement } from "./diff-view.ts";
 import "./diff-view.ts";
+import "./reject-reason.ts";
 
 /**
  * A card with something to answer. One rule for clicks and keys: an answer counts once all of what is asked was on the
@@ -37,6 +38,9 @@ export abstract class AnswerCard extends PageElement {
 
   /** Begin with another subject; `before` is the one whose state is given up, empty at first. */
   protected abstract begin(before: string): void;
+
+  /** Reject with words for the agent. */
+  protected abstract told(words: string): Promise<void>;
 
   /** Take a key that stands for an answer; return whether it does. */
   protected abstract pressed(key: string): boolean;
@@ -133,6 +137,12 @@ export abstract class AnswerCard extends PageElement {
       </div>
       ${keyed(this.subject, html`<isthmus-diff .oldText=${before} .newText=${after} .path=${path} ?editable=${this.isEditing && !this.isOver}
         @shown=${() => { if (!this.#isReading) this.read(); }} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; }}></isthmus-diff>`)}`;
+  }
+
+  /** Return the field for the words of a rejection; `note` says what sending them does. */
+  protected reason(note: string) {
+    return html`<isthmus-reason .name=${this.subject} .note=${note} ?isBusy=${this.sending !== ""} ?isOff=${this.isOff}
+      @told=${(event: CustomEvent<string>) => void this.told(event.detail)} @closed=${this.untell}></isthmus-reason>`;
   }
 
   protected problems() {

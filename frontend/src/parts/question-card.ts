@@ -7,7 +7,6 @@ import { visible, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { countsOf } from "./diff-view.ts";
-import "./reject-reason.ts";
 
 const COMMAND_LINES = 14;
 const COMMAND_CHARACTERS = 8_000;
@@ -59,9 +58,7 @@ export class QuestionCard extends AnswerCard {
           : this.#parameters(request.generic_details?.description)}
         </div>
         ${this.problems()}
-        ${this.isTelling ? html`<isthmus-reason .name=${this.call.tool_call_id} .note=${t("reasonAll")} ?isBusy=${this.sending !== ""} ?isOff=${this.isOff}
-            @told=${this.#tell} @closed=${this.untell}></isthmus-reason>`
-          : html`<div class="actions">${this.#actions(request.options)}</div>`}
+        ${this.isTelling ? this.reason(t("reasonAll")) : html`<div class="actions">${this.#actions(request.options)}</div>`}
       </article>`;
   }
 
@@ -121,11 +118,11 @@ export class QuestionCard extends AnswerCard {
     await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
   }
 
-  #tell = async (event: CustomEvent<string>): Promise<void> => {
+  protected override async told(words: string): Promise<void> {
     if (!this.isReady) return;
     // The model reads it: in the words of the terminal, whatever the language of the page.
-    await this.#post("tell", () => tell(this.taskId, `I rejected the call of ${this.call.tool_name}. ${event.detail}`));
-  };
+    await this.#post("tell", () => tell(this.taskId, `I rejected the call of ${this.call.tool_name}. ${words}`));
+  }
 
   async #post(name: string, post: () => Promise<TaskRow>): Promise<void> {
     const subject = this.subject;

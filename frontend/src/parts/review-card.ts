@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { shownPath } from "../question.ts";
-import { type Decided, type Detail, type Outcome, type Waiting, answerQuestion, decideReview, loadReview } from "../reviews.ts";
+import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, loadReview, rejectReview } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
@@ -117,10 +117,11 @@ export class ReviewCard extends AnswerCard {
         : this.hasEnded ? nothing : html`<p class="empty">${t("connecting")}</p>`}
       </div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : html`<div class="actions">
+      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t("reasonTo", agent)) : html`<div class="actions">
         ${this.#answer("accept", t("accept"), "y", "primary")}
         ${this.editButton()}
         ${this.#answer("reject", t("reject"), "n", "")}
+        ${detail?.reasons ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
       </div>`}
     </article>`;
   }
@@ -158,14 +159,22 @@ export class ReviewCard extends AnswerCard {
   async #send(answer: string): Promise<void> {
     const { item, detail } = this;
     if (!this.isReady || !this.#isPossible(answer)) return;
-    this.sending = answer;
+    await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
+      : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));
+  }
+
+  protected override async told(words: string): Promise<void> {
+    if (this.isReady) await this.#post("tell", () => rejectReview(this.item.key, words));
+  }
+
+  async #post(name: string, post: () => Promise<Decided>): Promise<void> {
+    const key = this.item.key;
+    this.sending = name;
     this.problem = "";
     try {
-      const said = item.kind === "question" ? await answerQuestion(item.key, answer as "yes" | "session" | "no")
-        : await decideReview(item.key, answer as "accept" | "reject", detail?.state ?? "", answer === "accept" && this.isEdited ? this.diff?.text : undefined);
-      this.#take(said, item.key);
+      this.#take(await post(), key);
     } catch (error) {
-      if (item.key === this.item.key) this.say(error);
+      if (key === this.item.key) this.say(error);
     }
   }
 
@@ -186,6 +195,7 @@ export class ReviewCard extends AnswerCard {
     if (key === "y") void this.#send(isReview ? "accept" : "yes");
     else if (key === "n") void this.#send(isReview ? "reject" : "no");
     else if (key === "1" && !isReview) void this.#send("session");
+    else if (key === "t" && this.detail?.reasons) this.tell();
     else return false;
     return true;
   }

@@ -12,12 +12,27 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
-from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS, AgentClient, TaskError, offered_option
+from isthmus.client import (
+    ACCEPTING_OPTIONS,
+    REFUSING_OPTIONS,
+    AgentClient,
+    PromptMessage,
+    TaskError,
+    offered_option,
+)
 from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 log = logging.getLogger(__name__)
+
+
+@record
+class RejectedWith:
+    """A rejection with the user's words to the agent; never empty."""
+
+    reason: str
 
 
 class EditorPeer(Protocol):
@@ -33,8 +48,8 @@ class EditorPeer(Protocol):
         """Whether the editor can show a diff now."""
         ...
 
-    async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change, wait for the user and return the accepted content, or None for a rejection.
+    async def review(self, path: Path, new_content: str) -> "str | RejectedWith | None":
+        """Show the change, wait for the user and return the accepted content, or None for a rejection without words.
 
         Cancelling closes the view. Raises :class:`IsthmusError` when the editor cannot show it or is gone.
         """
@@ -108,6 +123,9 @@ class EditorSurface:
         except IsthmusError as error:
             log.warning("%s is not reviewed in the editor: %s", edit.file_path, error)
             return
+        if isinstance(content, RejectedWith):
+            await self._tell(question, content.reason, editor.name)
+            return
         if content is None:
             answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS, "reject_once"))
         else:
@@ -121,5 +139,17 @@ class EditorSurface:
             await self._agent_of(question.user).answer(question.task_id, [answer], answered_by=editor.name)
         except TaskError as error:
             log.info("the answer from %s came too late: %s", editor.name, error)
+        finally:
+            self._answering.discard(key)
+
+    async def _tell(self, question: QuestionOpened, words: str, editor: str) -> None:
+        """Send the user's words in place of an answer: the call is rejected, and the agent goes on with them."""
+        text = f"I rejected the call of {question.tool_call.tool_name}. {words}"
+        key = (question.task_id, question.tool_call.tool_call_id)
+        self._answering.add(key)
+        try:
+            await self._agent_of(question.user).prompt(PromptMessage(text, task_id=question.task_id))
+        except TaskError as error:
+            log.info("the words from %s came too late: %s", editor, error)
         finally:
             self._answering.discard(key)

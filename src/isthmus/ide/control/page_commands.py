@@ -20,6 +20,8 @@ from isthmus.text.visible import visible_line
 
 MAXIMUM_NAME: Final = 60
 """Maximum number of characters of the name of who answers."""
+MAXIMUM_REASON: Final = 20_000
+"""Maximum number of characters of the user's words about a rejection."""
 
 
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
@@ -72,6 +74,7 @@ async def review(companion: Companion, request: JsonObject) -> JsonObject:
         "old": old,
         "new": new,
         "state": seen_state(old, new),
+        "reasons": companion.queue.takes_reasons(found),
     }
 
 
@@ -79,17 +82,22 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
     """Accept or reject a review on behalf of the user.
 
     An acceptance has the ``state`` of what the user saw, and the text as they changed it in ``content``. The answer has
-    the ``outcome``, with ``late`` if it ended elsewhere before; or ``changed`` if they saw something else.
+    the ``outcome``, with ``late`` if it ended elsewhere before; or ``changed`` if they saw something else. A rejection
+    may have a ``reason`` for an agent whose protocol carries one; otherwise it is refused, and nothing is decided.
     """
     review_id, decision, by = _text(request, "id"), request.get("decision"), _name(request)
-    content = request.get("content")
+    content, reason = request.get("content"), request.get("reason") or ""
+    if not isinstance(reason, str) or len(reason) > MAXIMUM_REASON:
+        raise ControlCommandError(f"expected reason as text of at most {MAXIMUM_REASON} characters")
     if decision not in ("accept", "reject") or not (content is None or isinstance(content, str)):
         raise ControlCommandError("expected decision as accept or reject, and content, if given, as text")
     found, outcomes = companion.reviews.get(review_id), companion.queue.outcomes
     if found is None:
         return _late(outcomes.get(review_id))
     if decision == "reject":
-        decided = await companion.queue.reject(review_id, by=by)
+        if reason and not companion.queue.takes_reasons(found):
+            raise ControlCommandError(f"{found.title} takes no reason in its protocol; nothing is decided")
+        decided = await companion.queue.reject(review_id, by=by, reason=reason)
     else:
         old = await asyncio.to_thread(text_on_disk, found.file_path)
         shown = companion.queue.typed_texts.get(review_id, found.proposed)

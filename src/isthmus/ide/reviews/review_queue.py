@@ -158,8 +158,10 @@ class ReviewQueue:
             return None
         return await self._decide(self.reviews.accept(review_id, text if content is None else content), by)
 
-    async def reject(self, review_id: str, *, by: str = "") -> DiffReview | None:
+    async def reject(self, review_id: str, *, by: str = "", reason: str = "") -> DiffReview | None:
         """Reject on behalf of the user; return None if already decided. ``by`` is as in :meth:`accept`.
+
+        ``reason`` has the user's words to an agent that :meth:`takes_reasons`.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -167,7 +169,7 @@ class ReviewQueue:
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
-        decided = await self._decide(self.reviews.reject(review_id), by)
+        decided = await self._decide(self.reviews.reject(review_id, reason), by)
         if decided is not None:
             await self._keep(decided, text)
         return decided
@@ -205,6 +207,11 @@ class ReviewQueue:
         """Return whether a decision would reach the client of a review now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
+
+    def takes_reasons(self, review: DiffReview) -> bool:
+        """Return whether the user's words about a rejection would reach the agent of a review."""
+        owner = self._clients.get(review.owner)
+        return owner is not None and owner.takes_reasons
 
     def is_visible(self, review: DiffReview) -> bool:
         """Return whether the user can see a review; otherwise it is queued or has ended."""
