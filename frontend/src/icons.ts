@@ -19,6 +19,7 @@ const PATHS = {
   back: svg`<path d="M10 3 5 8l5 5"/>`,
   sides: svg`<rect x="2" y="3" width="12" height="10" rx="1"/><path d="M8 3v10"/>`,
   attach: svg`<path d="m12.5 7-4.8 4.8a2.6 2.6 0 0 1-3.7-3.7l5-5a1.7 1.7 0 0 1 2.4 2.4L6.6 10.3"/>`,
+  comment: svg`<path d="M2.5 3h11v8H7.5L5 13.5V11H2.5z"/>`,
   plus: svg`<path d="M8 3v10M3 8h10"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
 } as const;

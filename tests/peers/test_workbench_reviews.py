@@ -29,14 +29,20 @@ class Desk:
     def card(self) -> Locator:
         return self.page.locator("isthmus-review")
 
-    async def propose(self, name: str, text: str) -> "asyncio.Task[str]":
-        """Ask for a review; wait until its card can be answered. The result is the text that the agent gets."""
+    async def propose(self, name: str, text: str, *, is_shown: bool = True) -> "asyncio.Task[str]":
+        """Ask for a review; wait until its card can be answered, or with ``is_shown`` false until it is listed.
+
+        The result is the text that the agent gets.
+        """
 
         async def ask() -> str:
             result = await self.tools.call("review_edit", {"file_path": name, "new_content": text}, _unheard)
             return "\n".join(str(block["text"]) for block in result.content)
 
         asked = asyncio.create_task(ask())
+        await expect(self.page.locator(".item:not(.done)", has_text=name)).to_have_count(1)
+        if not is_shown:
+            return asked
         await expect(self.card).to_contain_text(name)
         await expect(self.button("Accept")).to_be_enabled()
         return asked
@@ -57,7 +63,7 @@ async def desk(workspace: Path) -> AsyncGenerator[Desk]:
     command = ("companion", "--editor", "web", "--allow-agent-accept")
     with companion_program(workspace, command=command) as companion:
         async with chromium_beside() as browser:
-            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
+            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, has_touch=True)
             problems: list[str] = []
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.on("console", lambda line: problems.append(line.text) if "Security Policy" in line.text else None)
@@ -76,3 +82,73 @@ async def test_words_about_a_rejection_reach_the_agent_that_asked(desk: Desk) ->
     await desk.page.keyboard.press("Enter")
     assert (await asyncio.wait_for(asked, 30)).endswith("The user's reason: keep the lines")
     await expect(desk.page.locator(".item.done")).to_contain_text("Rejected by Chrome on Linux")
+
+
+def _with_three_hunks(workspace: Path) -> str:
+    """Return the file with a changed line, a changed and an added line, and a removed line."""
+    lines = (workspace / "a.py").read_text("utf-8").splitlines()
+    lines[1], lines[20:21] = "two", ["twentyone", "and more"]
+    del lines[27]
+    return "\n".join(lines) + "\n"
+
+
+async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
+    page, card = desk.page, desk.card
+    asked = await desk.propose("a.py", _with_three_hunks(desk.workspace))
+    for key in ("]", "]", "ArrowDown", "m"):
+        await page.keyboard.press(key)
+    await page.keyboard.type("say more")
+    await page.keyboard.press("Enter")
+    # A redraw and another card in between lose nothing.
+    await page.keyboard.press("v")
+    await card.locator(".cm-merge-b textarea").wait_for()
+    other = await desk.propose("b.py", "new\n", is_shown=False)
+    await page.keyboard.press("j")
+    await expect(card).to_contain_text("Create b.py")
+    await page.keyboard.press("k")
+    # The line as it was, by touch; then by its key in one column, where deleted lines have no editor of their own.
+    await card.locator(".cm-merge-a .cm-line", has_text="line21").tap()
+    await card.get_by_role("button", name="Comment on line 21 as it was").tap()
+    await page.keyboard.type("why not keep")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("v")
+    await card.locator(".cm-deletedLine", has_text="line2").first.tap()
+    await page.keyboard.press("m")
+    await page.keyboard.type("keep")
+    await page.keyboard.press("Enter")
+    await expect(card.locator(".hint")).to_have_text("3 comments go back only if you reject")
+    await expect(desk.button("Reject with comments (3)")).to_be_enabled()
+    await page.keyboard.press("n")
+    await page.locator("isthmus-reason textarea").wait_for()
+    await page.keyboard.type("Again, please.")
+    await page.keyboard.press("Enter")
+    reason = (await asyncio.wait_for(asked, 30)).partition("reason: ")[2]
+    assert reason.splitlines() == [
+        "Again, please.",
+        "",
+        "a.py:2 (the line as it was): keep",
+        "a.py:21 (the line as it was): why not keep",
+        "a.py:22: say more",
+    ]
+    other.cancel()
+
+
+async def test_hunks_are_kept_one_by_one_side_by_side(desk: Desk) -> None:
+    page, card = desk.page, desk.card
+    before, proposed = (desk.workspace / "a.py").read_text("utf-8"), _with_three_hunks(desk.workspace)
+    asked = await desk.propose("a.py", proposed)
+    await page.keyboard.press("v")
+    await card.locator(".cm-merge-b .cm-hunk").nth(2).get_by_role("button", name="Keep as it was").click()
+    await page.keyboard.press("]")
+    await page.keyboard.press("x")
+    await page.keyboard.press("]")
+    await page.keyboard.press("x")
+    await page.keyboard.press("a")
+    await expect(card.locator(".hint")).to_have_text("1 hunks are written, 2 kept as it was")
+    await page.keyboard.press("v")
+    await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
+        ["Keep as it was", "Take", "Keep as it was"]
+    )
+    await page.keyboard.press("y")
+    said = await asyncio.wait_for(asked, 30)
+    assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))

@@ -2,13 +2,25 @@ import { html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
 import { icon } from "../icons.ts";
+import { type LineComment, type Place, commentText, newComment, saidComments } from "../line-comments.ts";
 import { visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { PageElement, READ_MS, isForPage } from "./base.ts";
-import { type DiffElement } from "./diff-view.ts";
+import type { DiffDraft, DiffElement } from "./diff-view.ts";
 import "./diff-view.ts";
 import "./reject-reason.ts";
+
+/** What the user has chosen and typed in a card that is not in view. */
+interface Draft {
+  seen: unknown;
+  diff: DiffDraft | undefined;
+  isEditing: boolean;
+  comments: LineComment[];
+}
+
+const DRAFTS = new Map<string, Draft>();
+const MAXIMUM_REASON = 20_000;
 
 /**
  * A card with something to answer. One rule for clicks and keys: an answer counts once all of what is asked was on the
@@ -22,12 +34,16 @@ export abstract class AnswerCard extends PageElement {
   @state() protected isEditing = false;
   @state() protected isEdited = false;
   @state() protected isTelling = false;
+  @state() protected comments: LineComment[] = [];
+  @state() private chosen: Place | undefined;
   @state() private isRead = false;
   @query("isthmus-diff") protected diff: DiffElement | null | undefined;
   #timer = 0;
   #isReading = false;
   #subject = "";
   #takesFocus = false;
+  /** Whether an answer was given here, so that nothing of the card is needed again. */
+  protected wasSent = false;
 
   /** Name of what is asked; the card begins anew with each. */
   protected abstract get subject(): string;
@@ -36,10 +52,17 @@ export abstract class AnswerCard extends PageElement {
   /** Whether the card shows a text that can be edited first. */
   protected abstract get isEdit(): boolean;
 
-  /** Begin with another subject; `before` is the one whose state is given up, empty at first. */
-  protected abstract begin(before: string): void;
+  /** Name of the file for the agent. */
+  protected abstract get path(): string;
+  /** Whether words about a rejection reach the agent. */
+  protected abstract get carriesWords(): boolean;
+  /** What was seen when something was typed; it is kept with that. */
+  protected abstract seen: unknown;
 
-  /** Reject with words for the agent. */
+  /** Begin with another subject. */
+  protected abstract begin(): void;
+
+  /** Reject with words for the agent, which may be empty. */
   protected abstract told(words: string): Promise<void>;
 
   /** Take a key that stands for an answer; return whether it does. */
@@ -56,6 +79,7 @@ export abstract class AnswerCard extends PageElement {
     removeEventListener("keydown", this.#press);
     document.removeEventListener("visibilitychange", this.#see);
     clearTimeout(this.#timer);
+    this.#keep(this.#subject);
   }
 
   override willUpdate(_changed: Map<string, unknown>): void {
@@ -64,10 +88,35 @@ export abstract class AnswerCard extends PageElement {
     this.#subject = this.subject;
     // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
     this.#takesFocus = before !== "" && (this.sending !== "" || this.isTelling);
+    if (before) this.#keep(before);
     this.unread();
-    this.begin(before);
     this.sending = this.problem = "";
-    this.isEditing = this.isEdited = this.isTelling = false;
+    this.isEditing = this.isEdited = this.isTelling = this.wasSent = false;
+    this.comments = [];
+    this.chosen = undefined;
+    this.seen = undefined;
+    this.#restore();
+    this.begin();
+  }
+
+  #keep(subject: string): void {
+    const diff = this.isEdited ? this.diff?.draft : undefined, comments = saidComments(this.comments);
+    if (!this.wasSent && (diff || comments.length)) DRAFTS.set(subject, { seen: this.seen, diff, isEditing: this.isEditing, comments });
+    else DRAFTS.delete(subject);
+  }
+
+  #restore(): void {
+    const subject = this.#subject, draft = DRAFTS.get(subject);
+    if (!draft) return;
+    this.seen = draft.seen;
+    this.comments = draft.comments;
+    const { diff } = draft;
+    if (!diff) return;
+    this.isEdited = true;
+    this.isEditing = draft.isEditing;
+    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => {
+      if (subject === this.#subject) this.diff?.edit(diff);
+    });
   }
 
   override updated(_changed: Map<string, unknown>): void {
@@ -126,23 +175,53 @@ export abstract class AnswerCard extends PageElement {
     this.focusTitle();
   };
 
+  /** Write a comment on the chosen line, or with `isOld` on the line as it was. */
+  #comment(isOld = false): void {
+    const place = this.isOver || this.sending ? undefined : this.diff?.place(isOld);
+    if (!place) return;
+    const known = this.comments.find((one) => one.side === place.side && one.line === place.line), comment = known ?? newComment(place);
+    if (!known) this.comments = [...this.comments, comment];
+    void this.updateComplete.then(() => this.diff?.focusComment(comment.id));
+  }
+
+  #commented = ({ detail: { id, text } }: CustomEvent<{ id: number; text: string | undefined }>): void => {
+    this.comments = text === undefined ? this.comments.filter((one) => one.id !== id) : this.comments.map((one) => (one.id === id ? { ...one, text } : one));
+  };
+
+  /** Number of comments that say something. */
+  protected get commentCount(): number {
+    return saidComments(this.comments).length;
+  }
+
   /** Return the diff of a file with its line of tools; `before` is undefined for a new file. */
   protected shownDiff(path: string, before: string | undefined, after: string, counts: unknown) {
+    const { isOver, chosen } = this;
+    const comment = chosen ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.line) : t("comment");
     return html`<div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${counts}
-        ${this.isEdited ? html`<span class="pill acc">${t("edited")}</span>` : nothing}
+        ${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
         <span class="right row">
-          ${this.isEdited && !this.isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
+          ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
+          ${isOver ? nothing : html`<button class="b small quiet" title=${comment} aria-label=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="wide-only">${comment}</span> <kbd>m</kbd></button>`}
           ${before === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${() => this.diff?.toggle()}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
-      ${keyed(this.subject, html`<isthmus-diff .oldText=${before} .newText=${after} .path=${path} ?editable=${this.isEditing && !this.isOver}
-        @shown=${() => { if (!this.#isReading) this.read(); }} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; }}></isthmus-diff>`)}`;
+      ${keyed(this.subject, html`<isthmus-diff .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
+        @shown=${() => { if (!this.#isReading) this.read(); }} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
+        @chosen=${(event: CustomEvent<Place>) => { this.chosen = event.detail; }} @commented=${this.#commented} @left=${this.focusTitle}></isthmus-diff>`)}`;
   }
 
   /** Return the field for the words of a rejection; `note` says what sending them does. */
   protected reason(note: string) {
-    return html`<isthmus-reason .name=${this.subject} .note=${note} ?isBusy=${this.sending !== ""} ?isOff=${this.isOff}
-      @told=${(event: CustomEvent<string>) => void this.told(event.detail)} @closed=${this.untell}></isthmus-reason>`;
+    const comments = commentText(this.path, this.comments);
+    return html`<isthmus-reason .name=${this.subject} .note=${note} .comments=${comments} ?carries=${this.carriesWords} ?isBusy=${this.sending !== ""} ?isOff=${this.isOff}
+      @told=${(event: CustomEvent<string>) => void this.told([event.detail, comments].filter(Boolean).join("\n\n").slice(0, MAXIMUM_REASON))} @closed=${this.untell}></isthmus-reason>`;
+  }
+
+  /** Return a line about what the answer does with hunks and comments. */
+  protected hints() {
+    const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 }, comments = this.commentCount;
+    const said = [kept ? t("hunksKept", all - kept, kept) : "", comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : ""].filter(Boolean);
+    return said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing;
   }
 
   protected problems() {
@@ -167,9 +246,17 @@ export abstract class AnswerCard extends PageElement {
   };
 
   #tool(key: string): boolean {
-    if (key === "e") this.edit();
-    else if (key === "v") this.diff?.toggle();
-    else return false;
+    switch (key) {
+      case "e": this.edit(); break;
+      case "v": this.diff?.toggle(); break;
+      case "]": this.diff?.goHunk(1); break;
+      case "[": this.diff?.goHunk(-1); break;
+      case "a": this.diff?.decide(false); break;
+      case "x": this.diff?.decide(true); break;
+      case "m": this.#comment(); break;
+      case "M": this.#comment(true); break;
+      default: return false;
+    }
     return true;
   }
 }

@@ -31,6 +31,13 @@ export class QuestionCard extends AnswerCard {
     return this.call.confirmation_request?.file_edit_details !== undefined;
   }
 
+  protected override get path(): string {
+    return factsOf(this.call, this.workspace).object;
+  }
+
+  protected override readonly carriesWords = true;
+  protected override seen: unknown;
+
   protected override begin(): void {
     this.isWhole = false;
     if (!this.isEdit) this.read();
@@ -58,7 +65,7 @@ export class QuestionCard extends AnswerCard {
           : this.#parameters(request.generic_details?.description)}
         </div>
         ${this.problems()}
-        ${this.isTelling ? this.reason(t("reasonAll")) : html`<div class="actions">${this.#actions(request.options)}</div>`}
+        ${this.isTelling ? this.reason(t("reasonAll")) : html`${this.hints()}<div class="actions">${this.#actions(request.options)}</div>`}
       </article>`;
   }
 
@@ -97,14 +104,15 @@ export class QuestionCard extends AnswerCard {
     const wider = options.filter((option) => !main.includes(option));
     const button = (option: ConfirmationOption, more: string) => {
       const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
-      return this.button(visibleLine(option.name), key, more, this.sending === option.id, this.#isPossible(option),
+      const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : visibleLine(option.name);
+      return this.button(words, key, more, this.sending === option.id, this.#isPossible(option),
         () => void this.#send(option), visibleLine(option.description ?? ""));
     };
     return html`
       ${main.filter(isOnce).map((option) => button(option, "primary"))}
       ${this.isEdit ? this.editButton() : nothing}
       ${main.filter(isRefusal).map((option) => button(option, ""))}
-      ${this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
+      ${this.commentCount ? nothing : this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
       <span class="right row wider">${wider.map((option) => button(option, "quiet"))}</span>`;
   }
 
@@ -114,6 +122,7 @@ export class QuestionCard extends AnswerCard {
 
   async #send(option: ConfirmationOption): Promise<void> {
     if (!this.isReady || !this.#isPossible(option)) return;
+    if (isRefusal(option) && this.commentCount) { this.tell(); return; }
     const edited = this.isEdited && !isRefusal(option) ? this.diff?.text : undefined;
     await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
   }
@@ -129,7 +138,9 @@ export class QuestionCard extends AnswerCard {
     this.sending = name;
     this.problem = "";
     try {
-      this.dispatchEvent(new CustomEvent("sent", { detail: await post(), bubbles: true, composed: true }));
+      const row = await post();
+      if (subject === this.subject) this.wasSent = true;
+      this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
     } catch (error) {
       if (subject === this.subject) this.say(error);
     }

@@ -1,5 +1,6 @@
-import { html } from "lit";
-import { customElement, property, query } from "lit/decorators.js";
+import { html, nothing } from "lit";
+import { customElement, property, query, state } from "lit/decorators.js";
+import { visible } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
@@ -9,6 +10,11 @@ export class RejectReason extends PageElement {
   @property() name = "";
   /** What sending does beside the rejection. */
   @property() note = "";
+  /** The comments on lines that are sent, too. */
+  @property() comments = "";
+  /** Whether the words reach the agent; otherwise they can be copied. */
+  @property({ type: Boolean }) carries = false;
+  @state() private isCopied = false;
   @property({ type: Boolean }) isBusy = false;
   @property({ type: Boolean }) isOff = false;
   @query("textarea") private field!: HTMLTextAreaElement;
@@ -19,12 +25,20 @@ export class RejectReason extends PageElement {
 
   override render() {
     return html`<form class="reason" @submit=${this.#send}>
+      ${this.comments ? html`<pre class="command" tabindex="0" dir="auto" aria-label=${t("comment")}>${visible(this.comments)}</pre>` : nothing}
       <label class="sm md" for="reason-${this.name}">${t("reasonHint")}</label>
-      <textarea id="reason-${this.name}" class="field" rows="2" dir="auto" required maxlength="20000" ?readonly=${this.isBusy} @keydown=${this.#press}></textarea>
+      <textarea id="reason-${this.name}" class="field" rows="2" dir="auto" maxlength="12000" ?readonly=${this.isBusy} @keydown=${this.#press}></textarea>
       <p class="xs t2">${this.note}</p>
-      <div class="row"><button class="b primary" ?disabled=${this.isOff || this.isBusy}>${this.isBusy ? t("sending") : t("rejectWith")} <kbd>↵</kbd></button>
+      <div class="row">
+        ${this.carries || !navigator.clipboard ? nothing : html`<button type="button" class="b" @click=${() => void this.#copy()}>${t(this.isCopied ? "copied" : "copy")}</button>`}
+        <button class="b primary" ?disabled=${this.isOff || this.isBusy}>${this.isBusy ? t("sending") : t(this.carries ? "rejectWith" : "reject")} <kbd>↵</kbd></button>
         <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
     </form>`;
+  }
+
+  async #copy(): Promise<void> {
+    await navigator.clipboard.writeText([this.field.value.trim(), this.comments].filter(Boolean).join("\n\n"));
+    this.isCopied = true;
   }
 
   #press = (event: KeyboardEvent): void => {
@@ -42,6 +56,6 @@ export class RejectReason extends PageElement {
   #send = (event: Event): void => {
     event.preventDefault();
     const words = this.field.value.trim();
-    if (words && !this.isBusy && !this.isOff) this.dispatchEvent(new CustomEvent("told", { detail: words }));
+    if ((words || this.comments) && !this.isBusy && !this.isOff) this.dispatchEvent(new CustomEvent("told", { detail: words }));
   };
 }

@@ -9,9 +9,6 @@ import { countLines } from "../task-fold.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { shownCounts } from "./diff-view.ts";
 
-/** What the user has typed into reviews that are not in view. */
-const DRAFTS = new Map<string, { detail: Detail; text: string }>();
-
 export function outcomeText(outcome: Outcome | undefined): string {
   if (!outcome) return t("outcomeGone");
   const by = visibleLine(outcome.by, 80) || t("someone");
@@ -30,8 +27,7 @@ export class ReviewCard extends AnswerCard {
   @property({ attribute: false }) item!: Waiting;
   @property({ attribute: false }) outcome: Outcome | undefined;
   @property({ type: Boolean }) hasEnded = false;
-  @state() private detail: Detail | undefined;
-  #wasSent = false;
+  @state() protected override seen: Detail | undefined;
 
   protected override get subject(): string {
     return this.item.key;
@@ -42,43 +38,27 @@ export class ReviewCard extends AnswerCard {
   }
 
   protected override get isEdit(): boolean {
-    return this.detail !== undefined;
+    return this.seen !== undefined;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.#keep(this.item.key);
+  protected override get path(): string {
+    return shownPath(this.item.about, folderOf(this.item));
   }
 
-  protected override begin(before: string): void {
-    if (before) this.#keep(before);
-    this.detail = undefined;
-    this.#wasSent = false;
+  protected override get carriesWords(): boolean {
+    return this.seen?.reasons ?? false;
+  }
+
+  protected override begin(): void {
     if (this.item.kind === "review" && !this.hasEnded) void this.#load();
     else this.read();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
-    const before = changed.get("item") as Waiting | undefined, isOther = before?.key !== this.item.key;
     super.willUpdate(changed);
-    if (changed.has("item") && isOther) this.#restore();
-    else if (before?.isQueued && !this.item.isQueued) void this.#load();  // the change before it is written by now
+    const before = changed.get("item") as Waiting | undefined;
+    if (before?.key === this.item.key && before.isQueued && !this.item.isQueued) void this.#load();  // the change before it is written by now
     if (this.hasEnded) this.sending = "";
-  }
-
-  #keep(key: string): void {
-    if (this.isEdited && this.detail && this.diff && !this.#wasSent) DRAFTS.set(key, { detail: this.detail, text: this.diff.text });
-    else DRAFTS.delete(key);
-  }
-
-  #restore(): void {
-    const key = this.item.key, draft = DRAFTS.get(key);
-    if (!draft) return;
-    this.detail = draft.detail;
-    this.isEditing = this.isEdited = true;
-    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => {
-      if (key === this.item.key) this.diff?.edit(draft.text);
-    });
   }
 
   async #load(): Promise<void> {
@@ -88,7 +68,7 @@ export class ReviewCard extends AnswerCard {
       const loaded = await loadReview(key);
       if (key !== this.item.key || this.hasEnded) return;
       // What the user has typed stays: the right side is what will be written, whatever the agent proposed since.
-      this.detail = this.isEdited && this.detail ? { ...loaded, new: this.detail.new } : loaded;
+      this.seen = this.isEdited && this.seen ? { ...loaded, new: this.seen.new } : loaded;
       this.readDiff();
     } catch (error) {
       if (key !== this.item.key || (error instanceof ApiError && error.status === 409)) return;
@@ -101,7 +81,7 @@ export class ReviewCard extends AnswerCard {
   }
 
   #review() {
-    const { item, detail } = this, path = shownPath(item.about, folderOf(item)), agent = visibleLine(item.agent, 80);
+    const { item, seen: detail, path } = this, agent = visibleLine(item.agent, 80);
     const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null : item.isNew) ? "create" : "change");
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
@@ -117,11 +97,11 @@ export class ReviewCard extends AnswerCard {
         : this.hasEnded ? nothing : html`<p class="empty">${t("connecting")}</p>`}
       </div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t("reasonTo", agent)) : html`<div class="actions">
+      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent)) : html`${this.hints()}<div class="actions">
         ${this.#answer("accept", t("accept"), "y", "primary")}
         ${this.editButton()}
-        ${this.#answer("reject", t("reject"), "n", "")}
-        ${detail?.reasons ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
+        ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
+        ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
       </div>`}
     </article>`;
   }
@@ -143,7 +123,7 @@ export class ReviewCard extends AnswerCard {
 
   #notice() {
     if (this.hasEnded) {
-      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.#wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
+      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
     }
     return this.item.isQueued ? html`<p class="ended" role="status">${t("queuedReview")}</p>` : nothing;
   }
@@ -153,18 +133,19 @@ export class ReviewCard extends AnswerCard {
   }
 
   #isPossible(answer: string): boolean {
-    return answer !== "accept" || (this.detail !== undefined && !this.item.isQueued);
+    return answer !== "accept" || (this.seen !== undefined && !this.item.isQueued);
   }
 
   async #send(answer: string): Promise<void> {
-    const { item, detail } = this;
+    const { item, seen: detail } = this;
     if (!this.isReady || !this.#isPossible(answer)) return;
+    if (answer === "reject" && this.commentCount) { this.tell(); return; }
     await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
       : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));
   }
 
   protected override async told(words: string): Promise<void> {
-    if (this.isReady) await this.#post("tell", () => rejectReview(this.item.key, words));
+    if (this.isReady) await this.#post("tell", () => rejectReview(this.item.key, this.carriesWords ? words : ""));
   }
 
   async #post(name: string, post: () => Promise<Decided>): Promise<void> {
@@ -180,7 +161,7 @@ export class ReviewCard extends AnswerCard {
 
   #take(said: Decided, key: string): void {
     if (said.is === "ended") {
-      if (key === this.item.key) this.#wasSent = !said.isLate;
+      if (key === this.item.key) this.wasSent = !said.isLate;
       this.dispatchEvent(new CustomEvent("ended", { detail: { key, ...said }, bubbles: true, composed: true }));
       return;
     }
@@ -195,7 +176,7 @@ export class ReviewCard extends AnswerCard {
     if (key === "y") void this.#send(isReview ? "accept" : "yes");
     else if (key === "n") void this.#send(isReview ? "reject" : "no");
     else if (key === "1" && !isReview) void this.#send("session");
-    else if (key === "t" && this.detail?.reasons) this.tell();
+    else if (key === "t" && this.seen?.reasons) this.tell();
     else return false;
     return true;
   }
