@@ -208,7 +208,7 @@ export class Workbench extends PageElement {
   #keys() {
     const all: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
-      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
+      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["A", t("keyAll")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["esc esc", t("keyStop")],
     ];
     const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "esc esc"].includes(key));
     return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>

@@ -28,6 +28,8 @@ export interface Waiting {
   at: number;
   isNew: boolean;
   isQueued: boolean;
+  /** The agent that asks, among all agents of the companion: reviews of one source can be answered together. */
+  source: string;
   folders: string[];
 }
 
@@ -48,7 +50,7 @@ interface Companion {
   editor: string;
   folders: string[];
   agents: string[];
-  reviews: { id: string; file: string; agent: string; opened: number; shown: boolean; new: boolean }[];
+  reviews: { id: string; file: string; agent: string; owner: string; opened: number; shown: boolean; new: boolean }[];
   questions: { id: string; agent: string; title: string; text: string; opened: number }[];
   ended: Outcome[];
 }
@@ -127,12 +129,12 @@ export class ReviewStore extends EventTarget {
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
     for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
-    this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
+    this.waiting = companions.flatMap(({ id, folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({
-        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, folders,
+        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, source: `${id}/${one.owner}`, folders,
       })),
       ...questions.map((one): Waiting => ({
-        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, folders,
+        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, source: "", folders,
       })),
     ]).filter((one) => !this.#outcomes.has(one.key)).sort((one, other) => other.at - one.at);
   }
@@ -172,4 +174,8 @@ export function rejectReview(key: string, reason = ""): Promise<Decided> {
 
 export function answerQuestion(key: string, answer: "yes" | "session" | "no"): Promise<Decided> {
   return decided(`questions/${encodeURIComponent(key)}`, { answer });
+}
+
+export function folderOf(item: Waiting): string {
+  return item.folders.find((folder) => item.about.startsWith(folder.replace(/\/$/, "") + "/")) ?? "";
 }

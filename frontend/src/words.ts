@@ -234,6 +234,19 @@ const TABLE = {
   keyHunk: ["hunk before and after", "上一处和下一处改动"],
   keyHunks: ["take the hunk, keep it as it was", "接受此处改动,保持原样"],
   keyComment: ["comment on a line, on it as it was", "评论一行,评论原来的行"],
+  allOf: ["All {0} files", "全部 {0} 个文件"],
+  allFiles: ["{0} files of {1}", "{1} 的 {0} 个文件"],
+  allCovers: ["the files that you have looked at here, as they are listed; nothing that comes later", "您在此查看过的文件,以列表中的内容为准;不包括之后的内容"],
+  notLooked: ["{0} not looked at yet: open them, or they stay open", "还有 {0} 个未查看:请打开查看,否则不会接受"],
+  looked: ["looked at", "已查看"],
+  lookAll: ["Show all", "全部显示"],
+  acceptFiles: ["Accept {0} files", "接受 {0} 个文件"],
+  rejectFiles: ["Reject all {0}", "全部拒绝({0})"],
+  answerAlone: ["answer this one alone", "请单独处理此项"],
+  answeredHere: ["answered", "已回答"],
+  changedShort: ["changed meanwhile: answer it alone", "期间已更改:请单独处理"],
+  queuedShort: ["waits for another change of this file", "等待此文件的另一处改动"],
+  keyAll: ["all files of the agent or task", "该代理或任务的全部文件"],
 } as const;
 
 export type Word = keyof typeof TABLE;

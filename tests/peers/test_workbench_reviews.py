@@ -152,3 +152,28 @@ async def test_hunks_are_kept_one_by_one_side_by_side(desk: Desk) -> None:
     await page.keyboard.press("y")
     said = await asyncio.wait_for(asked, 30)
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
+
+
+async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(desk: Desk) -> None:
+    page, names = desk.page, ("one.py", "two.py", "three.py")
+    asked = [await desk.propose(name, f"{name}\n", is_shown=False) for name in names]
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("A")
+    sheet = page.locator("isthmus-all")
+    await expect(sheet.locator("summary")).to_have_count(3)
+    late = await desk.propose("late.py", "late\n", is_shown=False)
+    # Only the one that was on the screen before counts as looked at.
+    await expect(sheet.get_by_role("button", name="Accept 1 files")).to_be_enabled()
+    await sheet.locator("summary", has_text="two.py").tap()
+    await expect(sheet.get_by_role("button", name="Accept 2 files")).to_be_enabled()
+    await page.keyboard.press("y")
+    for accepted in asked[:2]:
+        assert (await asyncio.wait_for(accepted, 30)).startswith("Accepted")
+    await expect(page.locator(".item:not(.done)")).to_have_count(2)
+    assert not late.done()
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("A")
+    await expect(sheet.get_by_role("button", name="Reject all 2")).to_be_enabled()
+    await page.keyboard.press("n")
+    for rejected in (asked[2], late):
+        assert (await asyncio.wait_for(rejected, 30)).startswith("Rejected")

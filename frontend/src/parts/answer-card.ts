@@ -20,6 +20,18 @@ interface Draft {
 }
 
 const DRAFTS = new Map<string, Draft>();
+/** What was on the screen long enough for an answer, with a digest of it if it can change. */
+const READ = new Map<string, string>();
+
+/** Return whether the user has changed or commented on something that was not answered yet. */
+export function hasDraft(subject: string): boolean {
+  return DRAFTS.has(subject);
+}
+
+export function wasRead(subject: string, digest: string): boolean {
+  return READ.get(subject) === digest;
+}
+
 const MAXIMUM_REASON = 20_000;
 
 /**
@@ -58,6 +70,11 @@ export abstract class AnswerCard extends PageElement {
   protected abstract get carriesWords(): boolean;
   /** What was seen when something was typed; it is kept with that. */
   protected abstract seen: unknown;
+
+  /** Digest of what is shown, if it can change. */
+  protected get digest(): string {
+    return "";
+  }
 
   /** Begin with another subject. */
   protected abstract begin(): void;
@@ -129,7 +146,10 @@ export abstract class AnswerCard extends PageElement {
   protected read(): void {
     clearTimeout(this.#timer);
     this.#isReading = true;
-    this.#timer = window.setTimeout(() => { this.isRead = !document.hidden; }, READ_MS);
+    this.#timer = window.setTimeout(() => {
+      this.isRead = !document.hidden;
+      if (this.isRead) READ.set(this.#subject, this.digest);
+    }, READ_MS);
   }
 
   /** As soon as the diff is drawn, all of what is asked is shown. */
@@ -241,7 +261,7 @@ export abstract class AnswerCard extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (!this.takesKeys || this.isOver || this.isTelling || !isForPage(event)) return;
+    if (!this.takesKeys || this.isOver || this.isTelling || !isForPage(event) || !this.checkVisibility()) return;
     if (this.pressed(event.key) || this.#tool(event.key)) event.preventDefault();
   };
 
@@ -249,6 +269,13 @@ export abstract class AnswerCard extends PageElement {
     switch (key) {
       case "e": this.edit(); break;
       case "v": this.diff?.toggle(); break;
+      default: return this.isEdit && this.#diffTool(key);
+    }
+    return true;
+  }
+
+  #diffTool(key: string): boolean {
+    switch (key) {
       case "]": this.diff?.goHunk(1); break;
       case "[": this.diff?.goHunk(-1); break;
       case "a": this.diff?.decide(false); break;

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { answer, tell } from "../client.ts";
+import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { factsOf } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -169,12 +170,4 @@ function lineCount(text: string): number {
   let count = 1;
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
   return count;
-}
-
-function isOnce(option: ConfirmationOption): boolean {
-  return option.id === "proceed_once" || option.id === "allow_once";
-}
-
-function isRefusal(option: ConfirmationOption): boolean {
-  return /^(cancel|reject)/.test(option.id);
 }

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { shownPath } from "../question.ts";
-import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, loadReview, rejectReview } from "../reviews.ts";
+import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, folderOf, loadReview, rejectReview } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
@@ -15,10 +15,6 @@ export function outcomeText(outcome: Outcome | undefined): string {
   const word = { accepted: "outcomeAccepted", rejected: "outcomeRejected", closed: "outcomeClosed", yes: "outcomeYes", session: "outcomeYes", no: "outcomeNo" } as const;
   const problem = outcome.problem ? ` (${visibleLine(outcome.problem)})` : "";
   return t(word[outcome.decision] ?? "outcomeClosed", by) + problem;
-}
-
-export function folderOf(item: Waiting): string {
-  return item.folders.find((folder) => item.about.startsWith(folder.replace(/\/$/, "") + "/")) ?? "";
 }
 
 /** A review or question of a companion, with its answers. Once it has ended it stays, and says who ended it. */
@@ -47,6 +43,10 @@ export class ReviewCard extends AnswerCard {
 
   protected override get carriesWords(): boolean {
     return this.seen?.reasons ?? false;
+  }
+
+  protected override get digest(): string {
+    return this.seen?.state ?? "";
   }
 
   protected override begin(): void {

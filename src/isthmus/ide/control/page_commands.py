@@ -5,6 +5,7 @@ If the file or the text to accept has changed since, or it has ended, nothing is
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -38,6 +39,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "id": review.id,
                 "file": review.file_path,
                 "agent": review.title,
+                "owner": hashlib.sha256(review.owner.encode()).hexdigest()[:16],
                 "pid": pids.get(review.owner),
                 "opened": review.opened,
                 "shown": queue.is_visible(review),
