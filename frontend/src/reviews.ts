@@ -33,6 +33,13 @@ export interface Waiting {
   folders: string[];
 }
 
+/** A file that is not text: its size if it was read, its kind if it is known, and an image that can be shown in base64. */
+export interface Before {
+  bytes: number | null;
+  type: string | null;
+  data: string | null;
+}
+
 /** The texts of a review; `old` is null for a new file. `state` stands for what is shown. */
 export interface Detail {
   id: string;
@@ -40,6 +47,8 @@ export interface Detail {
   agent: string;
   old: string | null;
   new: string;
+  /** What the file is now, if it is not text. */
+  before: Before | null;
   state: string;
   /** Whether words about a rejection reach the agent. */
   reasons: boolean;

@@ -247,6 +247,13 @@ const TABLE = {
   changedShort: ["changed meanwhile: answer it alone", "期间已更改:请单独处理"],
   queuedShort: ["waits for another change of this file", "等待此文件的另一处改动"],
   keyAll: ["all files of the agent or task", "该代理或任务的全部文件"],
+  asItIsNow: ["As it is", "现在的内容"],
+  asWritten: ["As it will be written", "将要写入的内容"],
+  imageOf: ["{0} image, {1}.", "{0} 图像,{1}。"],
+  binaryOf: ["Not a text, {0}.", "不是文本,{0}。"],
+  unread: ["It cannot be read, or is too large.", "无法读取或过大。"],
+  notShownHere: ["It is not shown.", "不予显示。"],
+  textInstead: ["A text of {0} characters replaces it. It is below.", "将被 {0} 个字符的文本取代,内容见下。"],
 } as const;
 
 export type Word = keyof typeof TABLE;

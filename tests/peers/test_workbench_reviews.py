@@ -11,6 +11,7 @@ from playwright.async_api import Locator, Page, expect
 
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
+from support.images import png
 from support.isthmus_program import companion_program
 from support.workbench import DESKTOP, chromium_beside
 
@@ -177,3 +178,25 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(desk: Desk
     await page.keyboard.press("n")
     for rejected in (asked[2], late):
         assert (await asyncio.wait_for(rejected, 30)).startswith("Rejected")
+
+
+async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
+    page, card, workspace = desk.page, desk.card, desk.workspace
+    asked = await desk.propose("logo.png", "words\n")
+    (workspace / "logo.png").write_bytes(png(60, 40))
+    await page.keyboard.press("y")  # it was a new file when it was seen
+    await expect(card.locator(".problem")).to_contain_text("changed while you looked")
+    await expect(card).to_contain_text("Change logo.png")
+    image = card.locator("isthmus-before img")
+    assert await image.evaluate("image => image.decode().then(() => [image.naturalWidth, image.src.slice(0, 5)])") == [
+        60,
+        "blob:",
+    ]
+    await expect(card.locator("isthmus-before")).to_contain_text("A text of 6 characters replaces it.")
+    (workspace / "logo.png").write_bytes(b"\0binary")
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("y")
+    await expect(card.locator("isthmus-before")).to_contain_text("Not a text, 7 B. It is not shown.")
+    await expect(image).to_have_count(0)
+    assert not asked.done()
+    asked.cancel()

@@ -68,7 +68,7 @@ export class AllFiles extends AnswerCard {
   async #load(key: string): Promise<void> {
     try {
       const detail = await loadReview(key);
-      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state) });
+      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state), ...(detail.before ? { said: "answerAlone" as const } : {}) });
     } catch {
       this.#put(key, { said: "outcomeGone" });
     }

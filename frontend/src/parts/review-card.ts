@@ -8,6 +8,7 @@ import { t } from "../words.ts";
 import { countLines } from "../task-fold.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { shownCounts } from "./diff-view.ts";
+import "./file-before.ts";
 
 export function outcomeText(outcome: Outcome | undefined): string {
   if (!outcome) return t("outcomeGone");
@@ -82,7 +83,7 @@ export class ReviewCard extends AnswerCard {
 
   #review() {
     const { item, seen: detail, path } = this, agent = visibleLine(item.agent, 80);
-    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null : item.isNew) ? "create" : "change");
+    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
@@ -93,6 +94,7 @@ export class ReviewCard extends AnswerCard {
       </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">
+        ${detail?.before ? html`<isthmus-before .was=${detail.before} .characters=${detail.new.length}></isthmus-before>` : nothing}
         ${detail ? this.shownDiff(path, old, detail.new, shownCounts(countLines(old ?? "", detail.new)))
         : this.hasEnded ? nothing : html`<p class="empty">${t("connecting")}</p>`}
       </div>

@@ -14,8 +14,9 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.editor import Consent
+from isthmus.ide.reviews.file_before import file_before
 from isthmus.ide.reviews.outcomes import Outcome
-from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
+from isthmus.ide.reviews.reviewed_file import seen_state, typed_in_browser
 from isthmus.ide.workspace_files import FileStamp
 from isthmus.text.visible import visible_line
 
@@ -62,20 +63,24 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def review(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the texts of an open review: ``old`` on disk (null without a text) and ``new``, with their ``state``."""
+    """Return the texts of an open review: ``old`` on disk (null without a text) and ``new``, with their ``state``.
+
+    ``before`` describes a file that is not text, as :attr:`FileBefore.other`.
+    """
     review_id = _text(request, "id")
     found = companion.reviews.get(review_id)
     if found is None:
         return _late(companion.queue.outcomes.get(review_id))
-    old = await asyncio.to_thread(text_on_disk, found.file_path)
+    before = await asyncio.to_thread(file_before, found.file_path)
     new = companion.queue.typed_texts.get(review_id, found.proposed)
     return {
         "id": review_id,
         "file": found.file_path,
         "agent": found.title,
-        "old": old,
+        "old": before.text,
+        "before": before.other,
         "new": new,
-        "state": seen_state(old, new),
+        "state": seen_state(before.digest, new),
         "reasons": companion.queue.takes_reasons(found),
     }
 
@@ -101,9 +106,9 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
             raise ControlCommandError(f"{found.title} takes no reason in its protocol; nothing is decided")
         decided = await companion.queue.reject(review_id, by=by, reason=reason)
     else:
-        old = await asyncio.to_thread(text_on_disk, found.file_path)
+        before = await asyncio.to_thread(file_before, found.file_path)
         shown = companion.queue.typed_texts.get(review_id, found.proposed)
-        if _text(request, "state") != seen_state(old, shown):
+        if _text(request, "state") != seen_state(before.digest, shown):
             return {"changed": True}
         decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by)
     return _late(outcomes.get(review_id)) if decided is None else {"outcome": _outcome(outcomes.get(review_id))}
