@@ -254,6 +254,17 @@ const TABLE = {
   unread: ["It cannot be read, or is too large.", "无法读取或过大。"],
   notShownHere: ["It is not shown.", "不予显示。"],
   textInstead: ["A text of {0} characters replaces it. It is below.", "将被 {0} 个字符的文本取代,内容见下。"],
+  asJson: ["As JSON", "以 JSON 显示"],
+  asCells: ["By cell", "按单元格显示"],
+  cellsSame: ["{0} cells are the same. Outputs are not shown.", "{0} 个单元格相同。输出不予显示。"],
+  cellRest: ["The notebook itself", "笔记本本身"],
+  cellNumber: ["{0} cell {1}", "{0} 单元格 {1}"],
+  cellChanged: ["changed", "已修改"],
+  cellAdded: ["new", "新增"],
+  cellRemoved: ["removed", "已删除"],
+  cellMoved: ["moved", "已移动"],
+  cellKind: ["Its kind changes: {0} to {1}.", "类型由 {0} 变为 {1}。"],
+  cellOutputs: ["Outputs: {0} before, {1} after. They are not shown.", "输出:之前 {0} 个,之后 {1} 个,不予显示。"],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -1,6 +1,7 @@
 """Reviews in the workbench of a real companion, in a real Chromium, asked for by the editor tools of our own agents."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -200,3 +201,48 @@ async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
     await expect(image).to_have_count(0)
     assert not asked.done()
     asked.cancel()
+
+
+def _cell(number: int, source: str, **more: object) -> dict[str, object]:
+    cell = {"cell_type": "code", "id": f"c{number}", "metadata": {}, "execution_count": 1, "outputs": []}
+    return {**cell, "source": source.splitlines(keepends=True), **more}
+
+
+def _notebook(*cells: dict[str, object], **more: object) -> str:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}, indent=1) + "\n"
+
+
+async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(desk: Desk) -> None:
+    output = {"output_type": "stream", "name": "stdout", "text": "secret output"}
+    same = [_cell(number, f"x = {number}") for number in range(2, 5)]
+    old = _notebook(_cell(1, "a = 1\nb = 1", outputs=[output]), *same, _cell(5, "gone"))
+    new = _notebook(
+        _cell(1, "a = 1\nb = 2"),
+        same[1],
+        same[0],
+        same[2],
+        _cell(6, "# <img src=x>", cell_type="markdown"),
+        metadata={"k": 1},
+    )
+    (desk.workspace / "n.ipynb").write_text(old, "utf-8")
+    asked = await desk.propose("n.ipynb", new)
+    page, notebook = desk.page, desk.card.locator("isthmus-notebook")
+    headings = [
+        "The notebook itself",
+        "code cell 1 changed",
+        "code cell 3 moved",
+        "markdown cell 5 new",
+        "code cell 5 removed",
+    ]
+    await expect(notebook.locator("h3")).to_have_text(headings)
+    first = notebook.locator("section", has_text="code cell 1")
+    await expect(first).to_contain_text("Outputs: 1 before, 0 after. They are not shown.")
+    await expect(first.locator(".cm-content").last).to_contain_text("b = 2")
+    assert "secret output" not in await notebook.inner_text()
+    assert await notebook.locator("img").count() == 0
+    await desk.card.get_by_role("button", name="As JSON").click()
+    await expect(desk.card.locator("isthmus-diff.main")).to_contain_text('"cell_type"')
+    await desk.card.get_by_role("button", name="By cell").click()
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("y")
+    assert (await asyncio.wait_for(asked, 30)).startswith("Accepted")

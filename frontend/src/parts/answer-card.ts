@@ -8,7 +8,10 @@ import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { PageElement, READ_MS, isForPage } from "./base.ts";
 import type { DiffDraft, DiffElement } from "./diff-view.ts";
+import type { NotebookView } from "./notebook-view.ts";
+import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
 import "./diff-view.ts";
+import "./notebook-view.ts";
 import "./reject-reason.ts";
 
 /** What the user has chosen and typed in a card that is not in view. */
@@ -47,13 +50,16 @@ export abstract class AnswerCard extends PageElement {
   @state() protected isEdited = false;
   @state() protected isTelling = false;
   @state() protected comments: LineComment[] = [];
+  /** Whether a notebook is shown as the text that it is. */
+  @state() private isJson = false;
   @state() private chosen: Place | undefined;
   @state() private isRead = false;
-  @query("isthmus-diff") protected diff: DiffElement | null | undefined;
+  @query("isthmus-diff.main") protected diff: DiffElement | null | undefined;
   #timer = 0;
   #isReading = false;
   #subject = "";
   #takesFocus = false;
+  #notebook: { before: string | undefined; after: string; changes: NotebookChanges | undefined } | undefined;
   /** Whether an answer was given here, so that nothing of the card is needed again. */
   protected wasSent = false;
 
@@ -108,7 +114,7 @@ export abstract class AnswerCard extends PageElement {
     if (before) this.#keep(before);
     this.unread();
     this.sending = this.problem = "";
-    this.isEditing = this.isEdited = this.isTelling = this.wasSent = false;
+    this.isEditing = this.isEdited = this.isTelling = this.wasSent = this.isJson = false;
     this.comments = [];
     this.chosen = undefined;
     this.seen = undefined;
@@ -154,7 +160,7 @@ export abstract class AnswerCard extends PageElement {
 
   /** As soon as the diff is drawn, all of what is asked is shown. */
   protected readDiff(): void {
-    void this.updateComplete.then(() => { if (this.diff?.isShown) this.read(); });
+    void this.updateComplete.then(() => { if (this.diff?.isShown || this.querySelector<NotebookView>("isthmus-notebook")?.isShown) this.read(); });
   }
 
   /** What is asked is not shown, or not all of it. */
@@ -204,6 +210,28 @@ export abstract class AnswerCard extends PageElement {
     void this.updateComplete.then(() => this.diff?.focusComment(comment.id));
   }
 
+  #drawn = (): void => {
+    if (!this.#isReading) this.read();
+  };
+
+  #toggle = (): void => {
+    const [first, ...others] = this.querySelectorAll<DiffElement>("isthmus-diff");
+    first?.toggle();
+    for (const other of others) other.fit();
+  };
+
+  #showJson = (): void => {
+    this.isJson = !this.isJson;
+    this.unread();
+    this.readDiff();
+  };
+
+  /** Return the changes of a notebook, which are found once. */
+  #changesOf(before: string | undefined, after: string): NotebookChanges | undefined {
+    if (this.#notebook?.before !== before || this.#notebook?.after !== after) this.#notebook = { before, after, changes: notebookChanges(before, after) };
+    return this.#notebook?.changes;
+  }
+
   #commented = ({ detail: { id, text } }: CustomEvent<{ id: number; text: string | undefined }>): void => {
     this.comments = text === undefined ? this.comments.filter((one) => one.id !== id) : this.comments.map((one) => (one.id === id ? { ...one, text } : one));
   };
@@ -216,17 +244,20 @@ export abstract class AnswerCard extends PageElement {
   /** Return the diff of a file with its line of tools; `before` is undefined for a new file. */
   protected shownDiff(path: string, before: string | undefined, after: string, counts: unknown) {
     const { isOver, chosen } = this;
+    const changes = path.toLowerCase().endsWith(".ipynb") ? this.#changesOf(before, after) : undefined;
+    const isCells = changes !== undefined && !this.isJson && !this.isEditing && !this.isEdited && !this.comments.length;
     const comment = chosen ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.line) : t("comment");
     return html`<div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${counts}
         ${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
         <span class="right row">
           ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
-          ${isOver ? nothing : html`<button class="b small quiet" title=${comment} aria-label=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="wide-only">${comment}</span> <kbd>m</kbd></button>`}
-          ${before === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${() => this.diff?.toggle()}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
+          ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
+          ${isOver || isCells ? nothing : html`<button class="b small quiet" title=${comment} aria-label=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="wide-only">${comment}</span> <kbd>m</kbd></button>`}
+          ${before === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
-      ${keyed(this.subject, html`<isthmus-diff .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
-        @shown=${() => { if (!this.#isReading) this.read(); }} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
+      ${isCells ? html`<isthmus-notebook .changes=${changes} @shown=${this.#drawn}></isthmus-notebook>` : keyed(this.subject, html`<isthmus-diff class="main" .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
+        @shown=${this.#drawn} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
         @chosen=${(event: CustomEvent<Place>) => { this.chosen = event.detail; }} @commented=${this.#commented} @left=${this.focusTitle}></isthmus-diff>`)}`;
   }
 
@@ -268,7 +299,7 @@ export abstract class AnswerCard extends PageElement {
   #tool(key: string): boolean {
     switch (key) {
       case "e": this.edit(); break;
-      case "v": this.diff?.toggle(); break;
+      case "v": this.#toggle(); break;
       default: return this.isEdit && this.#diffTool(key);
     }
     return true;

@@ -43,7 +43,7 @@ export class DiffElement extends LitElement {
   #view: DiffView | undefined;
   #hunks: readonly Hunk[] | undefined;
   #sides = false;
-  #size = new ResizeObserver(() => this.#fit());
+  #size = new ResizeObserver(() => this.fit());
 
   get isEdited(): boolean {
     return this.text !== this.newText && plain(this.text) !== plain(this.newText);
@@ -63,7 +63,7 @@ export class DiffElement extends LitElement {
   /** Change between side by side and one column, for this device. */
   toggle(): void {
     localStorage.setItem(SIDES_KEY, this.#sides ? "no" : "yes");
-    this.#fit();
+    this.fit();
   }
 
   undo(): void {
@@ -144,7 +144,8 @@ export class DiffElement extends LitElement {
     return this.oldText !== undefined && (chosen === "yes" || (chosen !== "no" && isWide)) && this.clientWidth >= 480;
   }
 
-  #fit(): void {
+  /** Draw anew if the width or the choice of sides wants it. */
+  fit(): void {
     if (this.#view && this.#wantsSides() !== this.#sides) {
       this.#sides = !this.#sides;
       this.#draw();
