@@ -204,7 +204,13 @@ async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
 
 
 def _cell(number: int, source: str, **more: object) -> dict[str, object]:
-    cell = {"cell_type": "code", "id": f"c{number}", "metadata": {}, "execution_count": 1, "outputs": []}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "id": f"c{number}",
+        "metadata": {},
+        "execution_count": 1,
+        "outputs": [],
+    }
     return {**cell, "source": source.splitlines(keepends=True), **more}
 
 

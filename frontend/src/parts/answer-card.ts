@@ -252,7 +252,7 @@ export abstract class AnswerCard extends PageElement {
         <span class="right row">
           ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
           ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
-          ${isOver || isCells ? nothing : html`<button class="b small quiet" title=${comment} aria-label=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="wide-only">${comment}</span> <kbd>m</kbd></button>`}
+          ${isOver || isCells ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
           ${before === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
