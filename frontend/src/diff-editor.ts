@@ -5,9 +5,12 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Compartment, EditorState, type Extension, StateEffect, StateField, Text, Transaction } from "@codemirror/state";
 import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
+import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
+import type { LineComment, Place } from "./line-comments.ts";
 
 export const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--c-key)" },
@@ -35,25 +38,54 @@ export const THEME = EditorView.theme({
   ".cm-deletedLineGutter, &.cm-merge-a .cm-changedLineGutter": { background: "var(--del-bar) !important" },
   ".cm-changeGutter": { width: "3px", paddingLeft: "0" },
   ".cm-lineNumbers": { minWidth: "44px" },
-  ".cm-chunkButtons button, .cm-chunkButtons button[name=accept], .cm-chunkButtons button[name=reject]": { font: "500 12px/18px var(--font-ui)", border: "1px solid var(--line-2)", borderRadius: "6px", background: "var(--raised) !important", color: "var(--text) !important", padding: "2px 8px", margin: "2px", cursor: "pointer" },
+  ".cm-hunk": { display: "flex", alignItems: "center", gap: "8px", height: "36px", padding: "0 8px 0 12px", background: "var(--bg)", color: "var(--text-2)", font: "var(--t-xs) var(--font-ui)" },
+  ".cm-hunkState": { marginLeft: "auto", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" },
+  ".cm-hunk button, .cm-comment button": { font: "500 12px/18px var(--font-ui)", border: "1px solid var(--line-2)", borderRadius: "6px", background: "var(--raised)", color: "var(--text)", padding: "3px 10px", cursor: "pointer", flex: "none" },
+  ".cm-hunk button[aria-pressed=true]": { background: "var(--ink)", borderColor: "var(--ink)", color: "var(--on-ink)" },
+  ".cm-hunk button + button": { marginLeft: "-4px" },
+  // The distance is padding of the widget: the editor does not see margins.
+  ".cm-comment": { padding: "6px 12px", whiteSpace: "normal" },
+  ".cm-comment > div": { padding: "8px 10px", border: "1px solid var(--line-2)", borderRadius: "8px", background: "var(--raised)", boxShadow: "var(--sh-1)", font: "var(--t-sm) var(--font-ui)", color: "var(--text-2)" },
+  ".cm-comment > div > div": { display: "flex", alignItems: "center", justifyContent: "space-between", gap: "8px", marginBottom: "6px" },
+  ".cm-comment textarea": { display: "block", width: "100%", boxSizing: "border-box", font: "var(--t-md) var(--font-ui)", color: "var(--text)", background: "var(--surface)", border: "1px solid var(--control)", borderRadius: "6px", padding: "6px 8px", resize: "vertical", fieldSizing: "content" },
+  ".cm-comment textarea:focus-visible, .cm-hunk button:focus-visible, .cm-comment button:focus-visible": { outline: "2px solid var(--focus)", outlineOffset: "1px" },
+  ".cm-line.cm-chosenLine": { boxShadow: "inset 3px 0 var(--focus)", outline: "1px solid var(--focus)", outlineOffset: "-1px" },
+  ".cm-deletedLine.cm-chosenLine": { outline: "1px solid var(--focus)" },
+  "@media (max-width: 719px), (pointer: coarse)": {
+    ".cm-hunk": { height: "56px" },
+    ".cm-hunk button, .cm-comment button": { minHeight: "44px", font: "500 14px/18px var(--font-ui)", padding: "3px 14px" },
+    ".cm-comment textarea": { fontSize: "16px" },
+    ".cm-hunkState": { display: "none" }, ".cm-hunk > span:first-child": { marginRight: "auto" },
+  },
   ".cm-collapsedLines": { background: "var(--bg)", color: "var(--text-3)", font: "var(--t-xs) var(--font-ui)", padding: "6px 12px" },
   ".cm-heading, .cm-heading *": { color: "var(--text-3) !important", backgroundColor: "var(--bg)" },
   ".cm-specialChar": { color: "var(--danger)" },
 });
 
-/** Return the function that makes the buttons of a hunk: keep the old text, or take the new one as it is. */
-function hunkButton(label: DiffOptions["label"]) {
-  return (type: "reject" | "accept", action: (event: MouseEvent) => void): HTMLElement => {
-    const button = document.createElement("button");
-    button.name = type;
-    button.textContent = type === "accept" ? label.accept : label.keep;
-    button.onmousedown = action;
-    return button;
-  };
-}
+const chosenSet = StateEffect.define<boolean>();
+/** Whether the line of the cursor is the one that the user has chosen. */
+const chosenField = StateField.define<boolean>({
+  create: () => false,
+  update(isChosen, transaction) {
+    for (const effect of transaction.effects) if (effect.is(chosenSet)) return effect.value;
+    return isChosen || transaction.isUserEvent("select");
+  },
+  provide: (field) => EditorView.decorations.compute([field, "selection", "doc"], (state) =>
+    state.field(field) ? Decoration.set([Decoration.line({ class: "cm-chosenLine" }).range(state.doc.lineAt(state.selection.main.head).from)]) : Decoration.none),
+});
 
 export interface DiffView {
   readonly text: string;
+  readonly hunks: readonly Hunk[];
+  setEditable(isEditable: boolean): void;
+  setComments(comments: readonly LineComment[]): void;
+  focusComment(id: number): void;
+  /** Go to the next hunk, or with -1 to the one before. */
+  goHunk(direction: 1 | -1): void;
+  /** Take the hunk of the chosen line, or keep it as it was. */
+  decide(isKept: boolean): void;
+  /** Return the line to comment on, on the old side if that is wanted and there is one. */
+  place(isOld: boolean): Place;
   destroy(): void;
 }
 
@@ -63,15 +95,23 @@ export interface LineNumbers {
   after: readonly number[];
 }
 
-export interface DiffOptions {
+export interface DiffOptions extends CommentEvents {
   numbers?: LineNumbers;
   before: string;
+  /** The text as it was proposed, and as it is to be written now. */
+  proposed: string;
   after: string;
+  /** Choices of hunks in `after`, if it was shown before. */
+  hunks: readonly Hunk[] | undefined;
   path: string;
   sides: boolean;
+  isNew: boolean;
+  /** Whether something can be chosen and commented on at all. */
+  isOpen: boolean;
   editable: boolean;
-  label: { before: string; after: string; accept: string; keep: string };
+  label: { before: string; after: string; hunk: HunkWords; comment: CommentWords };
   onChange: (text: string) => void;
+  onChoose: (place: Place) => void;
 }
 
 const HEADING = Decoration.line({ class: "cm-heading" });
@@ -85,17 +125,30 @@ function numbered(numbers: readonly number[] | undefined): Extension {
   return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
 }
 
+const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
+
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
-  const language = new Compartment();
+  const language = new Compartment(), editing = new Compartment();
+  const before = textOf(options.before), proposed = textOf(options.proposed), after = textOf(options.after);
+  const hunks = options.isOpen && !options.isNew ? hunksOf(before, proposed) : [];
+  /** The chosen line of the old text where it has no editor. */
+  let deleted: { line: number; element: Element } | undefined;
+  let active: EditorView | undefined;
+  const editable = (isEditable: boolean): Extension => [
+    EditorState.readOnly.of(!isEditable), EditorView.editable.of(isEditable),
+    EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
+  ];
   const common: Extension = [
     drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
-    EditorView.lineWrapping, language.of([]),
+    EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, options), keymap.of(defaultKeymap),
+    EditorView.updateListener.of((update) => {
+      if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
+    }),
   ];
   const own: Extension = [
-    common, numbered(options.numbers?.after),
-    history(), keymap.of([...defaultKeymap, ...historyKeymap]),
-    EditorState.readOnly.of(!options.editable), EditorView.editable.of(options.editable),
+    common, numbered(options.numbers?.after), hunkBars(hunks, options.label.hunk),
+    history(), keymap.of(historyKeymap), editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.onChange(update.state.doc.toString());
@@ -104,32 +157,139 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   // A part of a file has no more than the lines around its changes.
   const collapse = options.numbers ? {} : { collapseUnchanged: { margin: 3, minSize: 6 } };
   const parent = root.querySelector("div") as HTMLDivElement;
-  let views: EditorView[];
-  let shown: { destroy(): void };
+  let left: EditorView | undefined;
   let right: EditorView;
+  let shown: { destroy(): void };
   if (options.sides) {
     const merge = new MergeView({
-      a: { doc: options.before, extensions: [common, numbered(options.numbers?.before), EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
-      b: { doc: options.after, extensions: own },
+      a: { doc: before, extensions: [common, numbered(options.numbers?.before), editable(false), hunkHeads(hunks, options.label.hunk), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
+      b: { doc: proposed, extensions: own },
       parent, root, ...collapse, gutter: true, highlightChanges: true,
-      ...(options.editable ? { revertControls: "a-to-b" as const } : {}),
     });
-    views = [merge.a, merge.b];
+    left = merge.a;
     right = merge.b;
     shown = merge;
   } else {
     right = new EditorView({
-      doc: options.after, parent, root,
-      extensions: [own, unifiedMergeView({ original: options.before, ...collapse, mergeControls: options.editable ? hunkButton(options.label) : false, gutter: true, highlightChanges: true })],
+      doc: proposed, parent, root,
+      extensions: [own, unifiedMergeView({ original: before, ...collapse, mergeControls: false, gutter: true, highlightChanges: true })],
     });
-    views = [right];
     shown = right;
   }
+  // Put back what was chosen and typed before: from the proposal on, so that what the agent changed stays in view.
+  if (!after.eq(proposed)) {
+    right.dispatch({
+      changes: changesBetween(proposed, after), annotations: Transaction.addToHistory.of(false),
+      effects: options.hunks && options.hunks.length === hunks.length ? hunksRestored.of(options.hunks) : [],
+    });
+  }
+  const views = left ? [left, right] : [right];
+
+  /** Make the line of the cursor in an editor the chosen one. */
+  function choose(view: EditorView): void {
+    if (!options.isOpen) return;
+    deleted?.element.classList.remove("cm-chosenLine");
+    deleted = undefined;
+    active = view;
+    for (const other of views) if (other.state.field(chosenField) !== (other === view)) other.dispatch({ effects: chosenSet.of(other === view) });
+    options.onChoose(placeIn(view));
+  }
+
+  function placeIn(view: EditorView): Place {
+    const { number } = view.state.doc.lineAt(view.state.selection.main.head);
+    return view === left ? { side: "old", line: number } : { side: "new", line: sameLine(right.state.doc, proposed, number) };
+  }
+
+  function hunkOfLine(): number {
+    if (active !== right) return -1;
+    const line = right.state.doc.lineAt(right.state.selection.main.head).number - 1;
+    return right.state.field(hunkField).findIndex((hunk) => !hunk.isLost && hunk.start <= line && line < hunk.start + Math.max(1, hunk.count));
+  }
+
+  function goHunk(direction: 1 | -1): void {
+    const line = active === right ? right.state.doc.lineAt(right.state.selection.main.head).number - 1 : -1;
+    const live = right.state.field(hunkField).filter((hunk) => !hunk.isLost);
+    const next = direction > 0 ? live.find((hunk) => hunk.start > line) : live.findLast((hunk) => hunk.start < line);
+    const hunk = next ?? (active === right ? undefined : live[0]);
+    if (!hunk) return;
+    const anchor = right.state.doc.line(Math.min(hunk.start + 1, right.state.doc.lines)).from;
+    right.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    right.focus();
+    choose(right);
+  }
+
+  function clicked(event: MouseEvent): void {
+    const target = event.target as Element;
+    if (!options.isOpen || target.closest("button, .cm-comment, .cm-hunk, .cm-collapsedLines")) return;
+    const chunk = target.closest(".cm-deletedChunk");
+    if (chunk) {
+      const element = target.closest(".cm-deletedLine"), lines = [...chunk.querySelectorAll(".cm-deletedLine")];
+      const position = right.posAtDOM(chunk), start = right.state.doc.lineAt(position).number - 1;
+      const hunk = right.state.field(hunkField).find((one) => one.start === start);
+      if (!element || !hunk) return;
+      deleted?.element.classList.remove("cm-chosenLine");
+      deleted = { line: hunk.oldStart + lines.indexOf(element) + 1, element };
+      element.classList.add("cm-chosenLine");
+      right.dispatch({ effects: chosenSet.of(false) });
+      options.onChoose({ side: "old", line: deleted.line });
+      return;
+    }
+    const view = views.find((one) => one.dom.contains(target));
+    if (!view) return;
+    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false), { main } = view.state.selection;
+    // Where text can be selected or typed the cursor is in its place already.
+    if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number) view.dispatch({ selection: { anchor: position } });
+    choose(view);
+  }
+  parent.addEventListener("click", clicked);
+
   const found = LanguageDescription.matchFilename(languages, options.path.split("/").pop() ?? "");
   if (found !== null) {
     void found.load().then((support) => {
       for (const view of views) view.dispatch({ effects: language.reconfigure(support) });
     }).catch(() => undefined);
   }
-  return { get text() { return right.state.doc.toString(); }, destroy: () => shown.destroy() };
+  return {
+    get text() { return right.state.doc.toString(); },
+    get hunks() { return right.state.field(hunkField); },
+    setEditable: (isEditable) => right.dispatch({ effects: editing.reconfigure(editable(isEditable)) }),
+    setComments(comments) {
+      const old = comments.filter((one) => one.side === "old"), now = comments.filter((one) => one.side === "new");
+      const lineOfNew = ({ line }: LineComment) => ({ line: sameLine(proposed, right.state.doc, line), isAbove: false });
+      left?.dispatch({ effects: commentsSet.of({ comments: old, lineOf: ({ line }) => ({ line, isAbove: false }) }) });
+      right.dispatch({
+        effects: commentsSet.of({
+          comments: left ? now : comments,
+          lineOf: (one) => one.side === "new" ? lineOfNew(one) : { line: sameLine(before, right.state.doc, one.line), isAbove: true },
+        }),
+      });
+    },
+    focusComment(id) {
+      const focus = (): void => parent.querySelector<HTMLElement>(`.cm-comment[data-id="${id}"] textarea`)?.focus();
+      for (const view of views) {
+        const found = view.state.field(placed).find((one) => one.comment.id === id);
+        // What is out of view is not drawn.
+        if (found) view.dispatch({ effects: EditorView.scrollIntoView(found.position, { yMargin: 120 }) });
+      }
+      focus();
+      requestAnimationFrame(() => requestAnimationFrame(() => { if (!parent.querySelector(".cm-comment textarea:focus")) focus(); }));
+    },
+    goHunk,
+    decide(isKept) {
+      const at = hunkOfLine();
+      if (at < 0) goHunk(1);
+      else decideHunk(right, at, isKept);
+    },
+    place(isOld) {
+      if (deleted) return { side: "old", line: deleted.line };
+      const live = right.state.field(hunkField), hunk = live[Math.max(0, hunkOfLine())];
+      if (isOld && active !== left && hunk && hunk.oldLines.length) return { side: "old", line: hunk.oldStart + 1 };
+      if (active) return placeIn(active);
+      return { side: "new", line: hunk ? Math.min(sameLine(right.state.doc, proposed, Math.min(hunk.start + 1, right.state.doc.lines)), proposed.lines) : 1 };
+    },
+    destroy() {
+      parent.removeEventListener("click", clicked);
+      shown.destroy();
+    },
+  };
 }

@@ -22,6 +22,7 @@ const PATHS = {
   down: svg`<path d="m4.5 6.5 3.5 3.5 3.5-3.5"/>`,
   undo: svg`<path d="M5.5 3 2.5 6l3 3"/><path d="M2.5 6h7a4 4 0 0 1 0 8H6"/>`,
   branch: svg`<circle cx="4.5" cy="3.5" r="1.5"/><circle cx="4.5" cy="12.5" r="1.5"/><circle cx="11.5" cy="5" r="1.5"/><path d="M4.5 5v6M11.5 6.5c0 3-7 1.5-7 4.5"/>`,
+  comment: svg`<path d="M2.5 3h11v8H7.5L5 13.5V11H2.5z"/>`,
   plus: svg`<path d="M8 3v10M3 8h10"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
 } as const;

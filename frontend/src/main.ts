@@ -215,10 +215,11 @@ export class Workbench extends PageElement {
   #keys() {
     const all: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
-      ["e", t("keyEdit")], ["v", t("keyView")], ["c", t("keyNew")], ["i", t("keyPrompt")], ["m", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
+      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["A", t("keyAll")], ["c", t("keyNew")], ["i", t("keyPrompt")],
+      ["l", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
     ];
     if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
-    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "m", "d", "z", "b", "esc esc"].includes(key));
+    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key));
     return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
       <button class="b" @click=${() => { this.hasKeys = false; }}>${t("close")}</button></div>`;

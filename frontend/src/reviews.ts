@@ -35,7 +35,16 @@ export interface Waiting {
   at: number;
   isNew: boolean;
   isQueued: boolean;
+  /** The agent that asks, among all agents of the companion: reviews of one source can be answered together. */
+  source: string;
   folders: string[];
+}
+
+/** A file that is not text: its size if it was read, its kind if it is known, and an image that can be shown in base64. */
+export interface Before {
+  bytes: number | null;
+  type: string | null;
+  data: string | null;
 }
 
 /** The texts of a review; `old` is null for a new file. `state` stands for what is shown. */
@@ -45,7 +54,11 @@ export interface Detail {
   agent: string;
   old: string | null;
   new: string;
+  /** What the file is now, if it is not text. */
+  before: Before | null;
   state: string;
+  /** Whether words about a rejection reach the agent. */
+  reasons: boolean;
 }
 
 /** A file that is open in the page of a companion. `state` is another one after the file was written. */
@@ -60,7 +73,7 @@ export interface Companion {
   editor: string;
   folders: string[];
   agents: string[];
-  reviews: { id: string; file: string; agent: string; opened: number; shown: boolean; new: boolean }[];
+  reviews: { id: string; file: string; agent: string; owner: string; opened: number; shown: boolean; new: boolean }[];
   questions: { id: string; agent: string; title: string; text: string; opened: number }[];
   ended: Outcome[];
   /** Null if an editor shows the files, and not the page. */
@@ -191,12 +204,12 @@ export class ReviewStore extends EventTarget {
     this.folders = companions.flatMap((one) => one.folders);
     this.filePages = companions.filter((one) => Array.isArray(one.files));
     for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
-    this.waiting = companions.flatMap(({ folders, reviews, questions }) => [
+    this.waiting = companions.flatMap(({ id, folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({
-        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, folders,
+        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, source: `${id}/${one.owner}`, folders,
       })),
       ...questions.map((one): Waiting => ({
-        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, folders,
+        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, source: "", folders,
       })),
     ]).filter((one) => !this.#outcomes.has(one.key)).sort((one, other) => other.at - one.at);
   }
@@ -224,11 +237,20 @@ async function decided(name: string, body: unknown): Promise<Decided> {
   }
 }
 
-/** Accept or reject a review. Throws an ApiError if it is refused or the server is not reached. */
-export function decideReview(key: string, decision: "accept" | "reject", state: string, content?: string): Promise<Decided> {
-  return decided(`reviews/${encodeURIComponent(key)}`, { decision, state, ...(content === undefined ? {} : { content }) });
+/** Accept what was seen, with another text if it was changed. Throws an ApiError if it is refused or the server is not reached. */
+export function acceptReview(key: string, state: string, content?: string): Promise<Decided> {
+  return decided(`reviews/${encodeURIComponent(key)}`, { decision: "accept", state, ...(content === undefined ? {} : { content }) });
+}
+
+/** Reject a review, with words for its agent if they reach it. */
+export function rejectReview(key: string, reason = ""): Promise<Decided> {
+  return decided(`reviews/${encodeURIComponent(key)}`, { decision: "reject", ...(reason ? { reason } : {}) });
 }
 
 export function answerQuestion(key: string, answer: "yes" | "session" | "no"): Promise<Decided> {
   return decided(`questions/${encodeURIComponent(key)}`, { answer });
+}
+
+export function folderOf(item: Waiting): string {
+  return item.folders.find((folder) => item.about.startsWith(folder.replace(/\/$/, "") + "/")) ?? "";
 }

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
+from support.waiting import eventually
 from support.wire_server import Answer, WireServer
 from support.workbench import Workbench, desktop, phone, workbench
 
@@ -19,6 +20,10 @@ HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
 WORDS = [f"word{number} " for number in range(60)]
 LONG_ANSWER = [step for word in WORDS for step in ({"text": word}, {"delay": 0.05})]
 EDIT = {"file_path": "code.py", "instruction": "Say hello", "old_string": "hi", "new_string": "hello"}
+BOTH = [
+    {"call": {"name": "write_file", "arguments": {"file_path": name, "instruction": "Write it", "content": "new\n"}}}
+    for name in ("one.txt", "two.txt")
+]
 SCRIPT = json.dumps(
     {
         "name": "practice",
@@ -45,6 +50,7 @@ SCRIPT = json.dumps(
                     {"text": "Over."},
                 ],
             },
+            {"prompt": "both", "replies": [{"steps": BOTH}, {"text": "Over."}]},
             {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
         ],
     }
@@ -92,13 +98,28 @@ def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_titl
         page.goto(f"{served.url}ui/")
         expect(page).to_have_title("(1) Isthmus")
         page.wait_for_selector("isthmus-question .actions")
-        page.keyboard.press("n")  # within the time in which a key may have been meant for something else
+        # Within the time in which a key or click may have been meant for something else.
+        page.locator("isthmus-question .primary").evaluate("button => button.click()")
+        page.keyboard.press("n")
         expect(page.locator(".item")).to_have_count(1)
         page.wait_for_timeout(500)
         page.keyboard.press("n")
         expect(page.locator(".item.done")).to_have_count(1)
         expect(page).to_have_title("Isthmus")
     assert "hello" not in (served.workspace / "code.py").read_text("utf-8")
+
+
+def test_all_files_of_a_task_are_allowed_at_once(browser: Browser, served: Workbench) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "both")
+        page.goto(f"{served.url}ui/")
+        page.click("text=All 2 files")
+        page.click("text=Show all")
+        page.click("isthmus-all >> text=Accept 2 files")
+        expect(page.locator(".item.done")).to_have_count(2)
+        for name in ("one.txt", "two.txt"):
+            eventually((served.workspace / name).exists, what=name)
 
 
 def test_a_question_that_is_answered_in_a_terminal_says_so(browser: Browser, served: Workbench) -> None:

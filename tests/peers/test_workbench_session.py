@@ -186,7 +186,7 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
             expect(effort).to_have_value("high")
             expect(mode).to_have_value("plan")
             page.locator("isthmus-items").focus()
-            page.keyboard.press("m")
+            page.keyboard.press("l")
             options = page.locator("isthmus-model [role=option]")
             expect(options).to_have_count(50)
             page.locator("isthmus-model input").fill("pro")

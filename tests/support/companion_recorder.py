@@ -24,6 +24,8 @@ class Recorder:
     heard: list[DiffReview] = field(default_factory=list[DiffReview])
     """Every decision it was sent, even one that is out of date since."""
 
+    takes_reasons: bool = False
+
     def mentioned(self, mention: FileMentioned) -> None:
         self.mentions.append(mention)
 

@@ -71,6 +71,11 @@ class JsonLinesAgent(Client):
     def active_at(self) -> None:
         return None
 
+    @property
+    @override
+    def takes_reasons(self) -> bool:
+        return False
+
     def send(self, **message: Any) -> None:
         """Send one message."""
         if self.connected:

@@ -6,10 +6,11 @@ import { factsOf, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
-import type { Outcome, ReviewStore, Waiting } from "../reviews.ts";
+import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
 import { PageElement, isForPage } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
-import { folderOf, outcomeText } from "../parts/review-card.ts";
+import { outcomeText } from "../parts/review-card.ts";
+import "../parts/all-files.ts";
 import "../parts/question-card.ts";
 
 /** Something that waits or waited: a question of a task, or a review or question of a companion. */
@@ -24,6 +25,12 @@ interface Item {
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
 
+/** Return the agent or task that wants to edit a file; empty if it wants something else. */
+function sourceOf(item: Item | undefined): string {
+  if (item?.review) return item.review.kind === "review" ? item.review.source : "";
+  return item?.question?.call.confirmation_request?.file_edit_details ? `task ${item.question.task.id}` : "";
+}
+
 /** All that waits for the user. What is answered stays in its place, grey, until the page is left. */
 @customElement("isthmus-inbox")
 export class InboxPage extends PageElement {
@@ -33,6 +40,8 @@ export class InboxPage extends PageElement {
   @property({ type: Number }) version = 0;
   @state() private chosen = "";
   @state() private isOpen = false;
+  /** The files that are answered together, as they were listed. */
+  @state() private all: Item[] | undefined;
   #shown: Item[] = [];
   /** The review that is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
@@ -85,12 +94,12 @@ export class InboxPage extends PageElement {
         </ul>
       </section>
       <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
-        ${chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && !chosen.isAnswered ? html`
+        ${this.all ? this.#allFiles(this.all) : chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && !chosen.isAnswered ? html`
           <div class="head">
             <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
             <a class="cut" href="/ui/task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
             <span class="pill acc">${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span>
-            <span class="right xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span>
+            <span class="right row">${this.#allButton(chosen)}<span class="xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span></span>
           </div>
           <isthmus-question .call=${chosen.question.call} .taskId=${chosen.question.task.id} .workspace=${chosen.question.task.workspace}
             ?isOff=${!this.store.isReached} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>`
@@ -123,10 +132,40 @@ export class InboxPage extends PageElement {
         <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
         <span class="cut" dir="auto">${visibleLine(item.agent, 80)}</span>
         ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${age(item.at, this.now)}</span>`}
-        <span class="right xs t3 num">${hasEnded ? (open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing)
+        ${hasEnded ? nothing : html`<span class="right">${this.#allButton(open.find((other) => other.key === item.key))}</span>`}
+        <span class="${hasEnded ? "right" : ""} xs t3 num">${hasEnded ? (open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing)
           : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`}</span>
       </div>
-      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} @ended=${this.#ended}></isthmus-review>`;
+      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} ?takesKeys=${true} @ended=${this.#ended}></isthmus-review>`;
+  }
+
+  /** The open edits of the same agent or task as an item. */
+  #groupOf(item: Item | undefined): Item[] {
+    const source = sourceOf(item);
+    return source ? this.#shown.filter((one) => !one.isAnswered && sourceOf(one) === source) : [];
+  }
+
+  #allButton(item: Item | undefined) {
+    const count = this.#groupOf(item).length;
+    return count > 1 ? html`<button class="b small" @click=${this.#openAll}>${t("allOf", count)} <kbd>⇧A</kbd></button>` : nothing;
+  }
+
+  #openAll = (): void => {
+    const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
+    if (group.length < 2) return;
+    this.all = group.map((item) => ({ ...item }));
+    this.isOpen = true;
+  };
+
+  #allFiles(all: Item[]) {
+    const questions = all.flatMap((item) => item.question ?? []), reviews = all.flatMap((item) => item.review ?? []);
+    const close = (): void => { this.all = undefined; };
+    return html`<div class="head">
+        <button class="b small quiet icon" aria-label=${t("back")} @click=${close}>${icon("back")}</button>
+        <span class="cut" dir="auto">${visibleLine(reviews[0]?.agent ?? questions[0]?.task.title ?? "", 80)}</span>
+      </div>
+      <isthmus-all .questions=${questions} .reviews=${reviews} .name=${reviews[0]?.agent ?? questions[0]?.task.title ?? ""} ?takesKeys=${true}
+        ?isOff=${questions.length ? !this.store.isReached : !this.reviews.isReached} @closed=${close} @sent=${() => this.store.refresh()} @ended=${this.#ended}></isthmus-all>`;
   }
 
   /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */
@@ -149,7 +188,7 @@ export class InboxPage extends PageElement {
     const isChosen = item.key === this.chosen;
     const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
-      <button class="cover" @click=${() => { this.chosen = item.key; this.#kept = isAnswered ? item.key : ""; this.isOpen = true; }}>
+      <button class="cover" @click=${() => { this.all = undefined; this.chosen = item.key; this.#kept = isAnswered ? item.key : ""; this.isOpen = true; }}>
         <span class="from"><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span>
         <span class="what cut" dir="auto">${what}</span>
         <span class="peek cut" dir="auto">${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span>
@@ -160,7 +199,7 @@ export class InboxPage extends PageElement {
     const facts = factsOf(call, task.workspace), diff = call.confirmation_request?.file_edit_details;
     const isChosen = key === this.chosen && !isAnswered;
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
-      <button class="cover" ?disabled=${isAnswered} @click=${() => { this.chosen = key; this.isOpen = true; }}>
+      <button class="cover" ?disabled=${isAnswered} @click=${() => { this.all = undefined; this.chosen = key; this.isOpen = true; }}>
         <span class="from"><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b><time>${age(task.changedAt, this.now)}</time></span>
         <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
         <span class="peek cut" dir="auto">${by ? t("answered", visibleLine(by, 60)) : html`${diff ? countsOf(diff) : nothing} ${facts.touches}`}</span>
@@ -168,11 +207,12 @@ export class InboxPage extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (!isForPage(event)) return;
+    if (this.all || !isForPage(event)) return;
     const open = this.#shown.filter((item) => !item.isAnswered), at = open.findIndex((item) => item.key === this.chosen);
     if (event.key === "j" || event.key === "k") {
       this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
-    } else if (event.key === "Escape" && this.isOpen) this.isOpen = false;
+    } else if (event.key === "A") this.#openAll();
+    else if (event.key === "Escape" && this.isOpen) this.isOpen = false;
     else return;
     event.preventDefault();
   };

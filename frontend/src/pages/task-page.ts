@@ -323,7 +323,7 @@ export class TaskPage extends PageElement {
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
-    else if (event.key === "m") this.box.chooseModel();
+    else if (event.key === "l") this.box.chooseModel();
     else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);

@@ -1,7 +1,9 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import type { DiffView, LineNumbers } from "../diff-editor.ts";
+import type { Hunk } from "../diff-hunks.ts";
 import type { LineCounts } from "../diffs.ts";
+import type { LineComment, Place } from "../line-comments.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
 import { visible } from "../safe.ts";
@@ -11,7 +13,16 @@ const SIDES_FROM = 960;
 const MAXIMUM = 400_000;
 const SIDES_KEY = "isthmus.sides";
 
-/** A diff, with its right side editable if that is wanted. `text` is what will be written. */
+/** What a diff is shown with anew, e.g. after the card has shown something else. */
+export interface DiffDraft {
+  text: string;
+  hunks: readonly Hunk[];
+}
+
+/**
+ * A diff. `text` is what will be written. If it `isOpen`, its hunks can be kept as they were and its lines commented on;
+ * `edited`, `chosen` and `commented` say what the user did. If it is `editable`, the right side can be typed in.
+ */
 @customElement("isthmus-diff")
 export class DiffElement extends LitElement {
   static override styles = css`
@@ -25,14 +36,30 @@ export class DiffElement extends LitElement {
   @property({ type: Boolean }) editable = false;
   /** The numbers of the lines, if the texts are parts of files; 0 for lines without one. */
   @property({ attribute: false }) numbers: LineNumbers | undefined;
+  @property({ type: Boolean }) isOpen = false;
+  @property({ attribute: false }) comments: readonly LineComment[] = [];
   @state() private failed = "";
   text = "";
+  /** Whether all of the diff is drawn; `shown` says when. */
+  isShown = false;
   #view: DiffView | undefined;
+  #hunks: readonly Hunk[] | undefined;
   #sides = false;
   #size = new ResizeObserver(() => this.fit());
 
   get isEdited(): boolean {
-    return this.text !== this.newText;
+    return this.text !== this.newText && plain(this.text) !== plain(this.newText);
+  }
+
+  /** What is needed to show the same again. */
+  get draft(): DiffDraft {
+    return { text: this.text, hunks: this.#view?.hunks ?? [] };
+  }
+
+  /** The numbers of hunks, and of those that are kept as they were. */
+  get hunkCounts(): { all: number; kept: number } {
+    const hunks = this.#view?.hunks ?? [];
+    return { all: hunks.length, kept: hunks.filter((hunk) => hunk.isKept).length };
   }
 
   /** Change between side by side and one column, for this device. */
@@ -42,14 +69,35 @@ export class DiffElement extends LitElement {
   }
 
   undo(): void {
-    this.edit(this.newText);
+    this.edit({ text: this.newText, hunks: [] });
   }
 
-  /** Replace what will be written. */
-  edit(text: string): void {
+  /** Replace what will be written, and the choices of hunks. */
+  edit({ text, hunks }: DiffDraft): void {
     this.text = text;
+    this.#view?.destroy();
+    this.#view = undefined;
+    this.#hunks = hunks;
     this.#draw();
-    this.#tell();
+    this.#tell("edited");
+  }
+
+  goHunk(direction: 1 | -1): void {
+    this.#view?.goHunk(direction);
+  }
+
+  decide(isKept: boolean): void {
+    this.#view?.decide(isKept);
+  }
+
+  /** Return the line that a new comment is about. */
+  place(isOld: boolean): Place | undefined {
+    return this.#view?.place(isOld);
+  }
+
+  async focusComment(id: number): Promise<void> {
+    await this.updateComplete;
+    this.#view?.focusComment(id);
   }
 
   override connectedCallback(): void {
@@ -65,11 +113,19 @@ export class DiffElement extends LitElement {
   }
 
   override updated(changed: Map<string, unknown>): void {
-    if (changed.has("oldText") || changed.has("newText") || changed.has("path") || changed.has("editable")) {
-      if (changed.has("newText")) this.text = this.newText;
+    if (changed.has("oldText") || changed.has("newText") || changed.has("path") || changed.has("isOpen")) {
+      if (changed.has("newText")) {
+        this.text = this.newText;
+        this.#view?.destroy();
+        this.#view = undefined;
+        this.#hunks = [];
+      }
       this.#sides = this.#wantsSides();
       this.#draw();
+      return;
     }
+    if (changed.has("editable")) this.#view?.setEditable(this.editable);
+    if (changed.has("comments")) this.#view?.setComments(this.comments);
   }
 
   override render() {
@@ -90,7 +146,7 @@ export class DiffElement extends LitElement {
     return this.oldText !== undefined && (chosen === "yes" || (chosen !== "no" && isWide)) && this.clientWidth >= 480;
   }
 
-  /** Take over the choice of this device. */
+  /** Draw anew if the width or the choice of sides of this device wants it. */
   fit(): void {
     if (this.#view && this.#wantsSides() !== this.#sides) {
       this.#sides = !this.#sides;
@@ -99,25 +155,49 @@ export class DiffElement extends LitElement {
   }
 
   #draw(): void {
+    this.#hunks = this.#view?.hunks ?? this.#hunks;
     this.#view?.destroy();
     this.#view = undefined;
-    if (!this.shadowRoot?.querySelector("div")) return;
-    const wanted = { before: this.oldText ?? "", after: this.text, path: this.path, sides: this.#sides, ...(this.numbers ? { numbers: this.numbers } : {}) };
+    this.isShown = false;
+    if (!this.shadowRoot?.querySelector("div")) { this.#show(); return; }
     import("../diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
+      const { oldText, newText: proposed, path } = this, sides = this.#sides;
       this.#view = showDiff(root, {
-        ...wanted, editable: this.editable, label: {
-          before: t("asItIs", visible(this.path)), after: t("asItWillBe", visible(this.path)), accept: t("acceptHunk"), keep: t("keepHunk"),
+        ...(this.numbers ? { numbers: this.numbers } : {}),
+        before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable,
+        label: {
+          before: t("asItIs", visible(path)), after: t("asItWillBe", visible(path)),
+          hunk: { place: (number, all) => t("hunkOf", number, all), take: t("acceptHunk"), keep: t("keepHunk"), kept: t("keptHunk") },
+          comment: { title: ({ side, line }) => t(side === "old" ? "commentOld" : "commentNew", line), remove: t("remove") },
         },
-        onChange: (text) => { this.text = text; this.#tell(); },
+        onChange: (text) => { this.text = text; this.#tell("edited"); },
+        onChoose: (place) => this.#tell("chosen", place),
+        onComment: (id, text) => this.#tell("commented", { id, text }),
+        onLeave: () => this.#tell("left"),
       });
-    }).catch(() => { this.failed = t("noReach"); });
+      this.#view.setComments(this.comments);
+      this.#show();
+    }).catch(() => {
+      this.failed = t("noReach");
+      this.#show();
+    });
   }
 
-  #tell(): void {
-    this.dispatchEvent(new CustomEvent("edited", { bubbles: true, composed: true }));
+  #show(): void {
+    this.isShown = true;
+    this.dispatchEvent(new CustomEvent("shown"));
   }
+
+  #tell(what: "edited" | "chosen" | "commented" | "left", detail?: unknown): void {
+    this.dispatchEvent(new CustomEvent(what, { detail, bubbles: true, composed: true }));
+  }
+}
+
+/** Return a text with the line ends of the editor. */
+function plain(text: string): string {
+  return text.replace(/\r\n?/g, "\n");
 }
 
 const COUNTS = new WeakMap<FileDiff, LineCounts>();

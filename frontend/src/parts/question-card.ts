@@ -1,63 +1,47 @@
 import { html, nothing } from "lit";
-import { customElement, property, query, state } from "lit/decorators.js";
-import { answer } from "../client.ts";
-import { icon } from "../icons.ts";
-import type { ConfirmationOption, ToolCall } from "../protocol.ts";
+import { customElement, property, state } from "lit/decorators.js";
+import { answer, tell } from "../client.ts";
+import { isOnce, isRefusal } from "../options.ts";
+import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { factsOf } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, READ_MS, isForPage } from "./base.ts";
-import { type DiffElement, countsOf } from "./diff-view.ts";
-import "./diff-view.ts";
-import "./reject-reason.ts";
+import { AnswerCard } from "./answer-card.ts";
+import { countsOf } from "./diff-view.ts";
 
 const COMMAND_LINES = 14;
 const COMMAND_CHARACTERS = 8_000;
 
-/** A question with what it would do, and its answers. Nothing is shown as answered before the server says so. */
+/** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
-export class QuestionCard extends PageElement {
+export class QuestionCard extends AnswerCard {
   @property({ attribute: false }) call!: ToolCall;
   @property() taskId = "";
   @property() workspace = "";
-  @property({ type: Boolean }) isOff = false;
-  @property({ type: Boolean }) takesKeys = false;
-  @state() private sending = "";
-  @state() private problem = "";
-  @state() private isEditing = false;
   @state() private isWhole = false;
-  @state() private isEdited = false;
-  @state() private isTelling = false;
-  @query("isthmus-diff") private diff: DiffElement | null | undefined;
-  #shownAt = 0;
-  #takesFocus = false;
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    addEventListener("keydown", this.#press);
+  protected override get subject(): string {
+    return `${this.taskId}/${this.call.tool_call_id}`;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    removeEventListener("keydown", this.#press);
+  protected override get isOver(): boolean {
+    return !this.call.confirmation_request;
   }
 
-  override willUpdate(changed: Map<string, unknown>): void {
-    const before = changed.get("call") as ToolCall | undefined;
-    if (changed.has("taskId") || (changed.has("call") && before?.tool_call_id !== this.call.tool_call_id)) {
-      this.#shownAt = performance.now();
-      // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
-      this.#takesFocus = before !== undefined && (this.sending !== "" || this.isTelling);
-      this.sending = this.problem = "";
-      this.isEditing = this.isWhole = this.isEdited = this.isTelling = false;
-    }
+  protected override get isEdit(): boolean {
+    return this.call.confirmation_request?.file_edit_details !== undefined;
   }
 
-  override updated(): void {
-    if (!this.#takesFocus) return;
-    this.#takesFocus = false;
-    this.querySelector<HTMLElement>("h2")?.focus();
+  protected override get path(): string {
+    return factsOf(this.call, this.workspace).object;
+  }
+
+  protected override readonly carriesWords = true;
+  protected override seen: unknown;
+
+  protected override begin(): void {
+    this.isWhole = false;
+    if (!this.isEdit) this.read();
   }
 
   override render() {
@@ -77,24 +61,12 @@ export class QuestionCard extends PageElement {
           </dl>
         </div>
         <div class="card-body" tabindex="-1">
-          ${diff ? html`
-            <div class="dhead">${icon("file")}<code class="cut" dir="auto">${facts.object}</code> ${countsOf(diff)}
-              ${this.isEdited ? html`<span class="pill acc">${t("edited")}</span>` : nothing}
-              <span class="right row">
-                ${this.isEdited ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
-                ${diff.old_content === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${() => this.diff?.toggle()}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
-              </span>
-            </div>
-            <isthmus-diff .oldText=${diff.old_content} .newText=${diff.new_content} .path=${facts.object} ?editable=${this.isEditing}
-              @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; }}></isthmus-diff>`
+          ${diff ? this.shownDiff(facts.object, diff.old_content, diff.new_content, countsOf(diff))
           : command !== undefined ? this.#command(command)
           : this.#parameters(request.generic_details?.description)}
         </div>
-        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        ${this.isOff ? html`<p class="problem">${t("offline")}</p>` : nothing}
-        ${this.isTelling ? html`<isthmus-reason .taskId=${this.taskId} .callId=${this.call.tool_call_id} .tool=${this.call.tool_name}
-            ?isOff=${this.isOff} @closed=${() => { this.isTelling = false; this.querySelector<HTMLElement>("h2")?.focus(); }}></isthmus-reason>`
-          : html`<div class="actions">${this.#actions(request.options, diff !== undefined)}</div>`}
+        ${this.problems()}
+        ${this.isTelling ? this.reason(t("reasonAll")) : html`${this.hints()}<div class="actions">${this.#actions(request.options)}</div>`}
       </article>`;
   }
 
@@ -128,53 +100,62 @@ export class QuestionCard extends PageElement {
       ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${isCut ? visible(parameters.slice(0, COMMAND_CHARACTERS)) : visible(parameters)}</pre>${this.#rest(parameters)}`}`;
   }
 
-  #actions(options: ConfirmationOption[], isEdit: boolean) {
+  #actions(options: ConfirmationOption[]) {
     const main = options.filter((option) => isOnce(option) || isRefusal(option));
     const wider = options.filter((option) => !main.includes(option));
     const button = (option: ConfirmationOption, more: string) => {
       const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
-      const isOff = this.isOff || this.sending !== "" || (this.#isCut && !isRefusal(option));
-      return html`<button class="b ${more}" ?disabled=${isOff} title=${visibleLine(option.description ?? "")} @click=${() => void this.#send(option.id)}>
-        ${this.sending === option.id ? t("sending") : visibleLine(option.name)} <kbd>${key}</kbd></button>`;
+      const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : visibleLine(option.name);
+      return this.button(words, key, more, this.sending === option.id, this.#isPossible(option),
+        () => void this.#send(option), visibleLine(option.description ?? ""));
     };
     return html`
       ${main.filter(isOnce).map((option) => button(option, "primary"))}
-      ${isEdit ? html`<button class="b" ?disabled=${this.sending !== "" || this.isEditing} @click=${this.#edit}>${t("editFirst")} <kbd>e</kbd></button>` : nothing}
+      ${this.isEdit ? this.editButton() : nothing}
       ${main.filter(isRefusal).map((option) => button(option, ""))}
-      <button class="b" ?disabled=${this.isOff || this.sending !== ""} @click=${() => { this.isTelling = true; }}>${t("rejectTelling")} <kbd>t</kbd></button>
+      ${this.commentCount ? nothing : this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
       <span class="right row wider">${wider.map((option) => button(option, "quiet"))}</span>`;
   }
 
-  #edit = (): void => {
-    this.isEditing = true;
-  };
+  #isPossible(option: ConfirmationOption): boolean {
+    return isRefusal(option) || !this.#isCut;
+  }
 
-  async #send(optionId: string): Promise<void> {
-    if (this.sending || this.isOff) return;
-    this.sending = optionId;
+  async #send(option: ConfirmationOption): Promise<void> {
+    if (!this.isReady || !this.#isPossible(option)) return;
+    if (isRefusal(option) && this.commentCount) { this.tell(); return; }
+    const edited = this.isEdited && !isRefusal(option) ? this.diff?.text : undefined;
+    await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
+  }
+
+  protected override async told(words: string): Promise<void> {
+    if (!this.isReady) return;
+    // The model reads it: in the words of the terminal, whatever the language of the page.
+    await this.#post("tell", () => tell(this.taskId, `I rejected the call of ${this.call.tool_name}. ${words}`));
+  }
+
+  async #post(name: string, post: () => Promise<TaskRow>): Promise<void> {
+    const subject = this.subject;
+    this.sending = name;
     this.problem = "";
-    const edited = this.isEdited && !/^cancel/.test(optionId) ? this.diff?.text : undefined;
     try {
-      const row = await answer(this.taskId, this.call.tool_call_id, optionId, edited);
+      const row = await post();
+      if (subject === this.subject) this.wasSent = true;
       this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
     } catch (error) {
-      this.sending = "";
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+      if (subject === this.subject) this.say(error);
     }
   }
 
-  #press = (event: KeyboardEvent): void => {
-    if (!this.takesKeys || this.isTelling || !isForPage(event) || performance.now() - this.#shownAt < READ_MS) return;
+  protected override pressed(key: string): boolean {
     const options = this.call.confirmation_request?.options ?? [];
-    const chosen = event.key === "y" ? options.find(isOnce) : event.key === "n" ? options.find(isRefusal)
-      : /^[1-9]$/.test(event.key) ? options[Number(event.key) - 1] : undefined;
-    if (event.key === "e" && this.call.confirmation_request?.file_edit_details) this.#edit();
-    else if (event.key === "v") this.diff?.toggle();
-    else if (event.key === "t" && !this.isOff && !this.sending) this.isTelling = true;
-    else if (chosen && !(this.#isCut && !isRefusal(chosen))) void this.#send(chosen.id);
-    else return;
-    event.preventDefault();
-  };
+    const chosen = key === "y" ? options.find(isOnce) : key === "n" ? options.find(isRefusal)
+      : /^[1-9]$/.test(key) ? options[Number(key) - 1] : undefined;
+    if (key === "t") this.tell();
+    else if (chosen) void this.#send(chosen);
+    else return false;
+    return true;
+  }
 }
 
 const PARAMETERS = new WeakMap<ToolCall, string>();
@@ -189,12 +170,4 @@ function lineCount(text: string): number {
   let count = 1;
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
   return count;
-}
-
-function isOnce(option: ConfirmationOption): boolean {
-  return option.id === "proceed_once" || option.id === "allow_once";
-}
-
-function isRefusal(option: ConfirmationOption): boolean {
-  return /^(cancel|reject)/.test(option.id);
 }

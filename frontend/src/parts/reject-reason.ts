@@ -1,20 +1,22 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { tell } from "../client.ts";
-import { visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import { visible } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
-/** A field for words that are sent in place of an answer: the call is rejected, and the agent goes on with them. */
+/** A field for the words of a rejection. It sends nothing: `told` has the words, `closed` gives them up. */
 @customElement("isthmus-reason")
 export class RejectReason extends PageElement {
-  @property() taskId = "";
-  @property() callId = "";
-  @property() tool = "";
+  @property() name = "";
+  /** What sending does beside the rejection. */
+  @property() note = "";
+  /** The comments on lines that are sent, too. */
+  @property() comments = "";
+  /** Whether the words reach the agent; otherwise they can be copied. */
+  @property({ type: Boolean }) carries = false;
+  @state() private isCopied = false;
+  @property({ type: Boolean }) isBusy = false;
   @property({ type: Boolean }) isOff = false;
-  @state() private isSending = false;
-  @state() private problem = "";
   @query("textarea") private field!: HTMLTextAreaElement;
 
   override firstUpdated(): void {
@@ -23,18 +25,25 @@ export class RejectReason extends PageElement {
 
   override render() {
     return html`<form class="reason" @submit=${this.#send}>
-      ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      <label class="sm md" for="reason-${this.callId}">${t("reasonHint")}</label>
-      <textarea id="reason-${this.callId}" class="field" rows="2" dir="auto" required maxlength="20000" ?readonly=${this.isSending} @keydown=${this.#press}></textarea>
-      <p class="xs t2">${t("reasonAll")}</p>
-      <div class="row"><button class="b primary" ?disabled=${this.isOff || this.isSending}>${this.isSending ? t("sending") : t("rejectWith")} <kbd>↵</kbd></button>
-        <button type="button" class="b quiet" ?disabled=${this.isSending} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
+      ${this.comments ? html`<pre class="command" tabindex="0" dir="auto" aria-label=${t("comment")}>${visible(this.comments)}</pre>` : nothing}
+      <label class="sm md" for="reason-${this.name}">${t("reasonHint")}</label>
+      <textarea id="reason-${this.name}" class="field" rows="2" dir="auto" maxlength="12000" ?readonly=${this.isBusy} @keydown=${this.#press}></textarea>
+      <p class="xs t2">${this.note}</p>
+      <div class="row">
+        ${this.carries || !navigator.clipboard ? nothing : html`<button type="button" class="b" @click=${() => void this.#copy()}>${t(this.isCopied ? "copied" : "copy")}</button>`}
+        <button class="b primary" ?disabled=${this.isOff || this.isBusy}>${this.isBusy ? t("sending") : t(this.carries ? "rejectWith" : "reject")} <kbd>↵</kbd></button>
+        <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
     </form>`;
+  }
+
+  async #copy(): Promise<void> {
+    await navigator.clipboard.writeText([this.field.value.trim(), this.comments].filter(Boolean).join("\n\n"));
+    this.isCopied = true;
   }
 
   #press = (event: KeyboardEvent): void => {
     if (event.key === "Escape") this.#close();
-    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) void this.#send(event);
+    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#send(event);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -44,19 +53,9 @@ export class RejectReason extends PageElement {
     this.dispatchEvent(new CustomEvent("closed"));
   };
 
-  #send = async (event: Event): Promise<void> => {
+  #send = (event: Event): void => {
     event.preventDefault();
     const words = this.field.value.trim();
-    if (!words || this.isSending || this.isOff) return;
-    this.isSending = true;
-    this.problem = "";
-    try {
-      // The model reads it: in the words of the terminal, whatever the language of the page.
-      const row = await tell(this.taskId, `I rejected the call of ${this.tool}. ${words}`);
-      this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
-    } catch (error) {
-      this.isSending = false;
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
-    }
+    if ((words || this.comments) && !this.isBusy && !this.isOff) this.dispatchEvent(new CustomEvent("told", { detail: words }));
   };
 }

@@ -1,18 +1,14 @@
 import { html, nothing } from "lit";
-import { customElement, property, query, state } from "lit/decorators.js";
-import { icon } from "../icons.ts";
+import { customElement, property, state } from "lit/decorators.js";
 import { shownPath } from "../question.ts";
-import { type Decided, type Detail, type Outcome, type Waiting, answerQuestion, decideReview, loadReview } from "../reviews.ts";
+import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, folderOf, loadReview, rejectReview } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, READ_MS, isForPage } from "./base.ts";
-import { type DiffElement, shownCounts } from "./diff-view.ts";
-import "./diff-view.ts";
 import { countLines } from "../task-fold.ts";
-
-/** What the user has typed into reviews that are not in view. */
-const DRAFTS = new Map<string, { detail: Detail; text: string }>();
+import { AnswerCard } from "./answer-card.ts";
+import { shownCounts } from "./diff-view.ts";
+import "./file-before.ts";
 
 export function outcomeText(outcome: Outcome | undefined): string {
   if (!outcome) return t("outcomeGone");
@@ -22,93 +18,62 @@ export function outcomeText(outcome: Outcome | undefined): string {
   return t(word[outcome.decision] ?? "outcomeClosed", by) + problem;
 }
 
-export function folderOf(item: Waiting): string {
-  return item.folders.find((folder) => item.about.startsWith(folder.replace(/\/$/, "") + "/")) ?? "";
-}
-
 /** A review or question of a companion, with its answers. Once it has ended it stays, and says who ended it. */
 @customElement("isthmus-review")
-export class ReviewCard extends PageElement {
+export class ReviewCard extends AnswerCard {
   @property({ attribute: false }) item!: Waiting;
   @property({ attribute: false }) outcome: Outcome | undefined;
   @property({ type: Boolean }) hasEnded = false;
-  @property({ type: Boolean }) isOff = false;
-  @state() private detail: Detail | undefined;
-  @state() private sending = "";
-  @state() private problem = "";
-  @state() private isEditing = false;
-  @state() private isEdited = false;
-  @state() private isRead = false;
-  @query("isthmus-diff") private diff: DiffElement | null | undefined;
-  #timer = 0;
-  #wasSent = false;
+  @state() protected override seen: Detail | undefined;
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    addEventListener("keydown", this.#press);
+  protected override get subject(): string {
+    return this.item.key;
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    removeEventListener("keydown", this.#press);
-    clearTimeout(this.#timer);
-    this.#keep(this.item.key);
+  protected override get isOver(): boolean {
+    return this.hasEnded;
+  }
+
+  protected override get isEdit(): boolean {
+    return this.seen !== undefined;
+  }
+
+  protected override get path(): string {
+    return shownPath(this.item.about, folderOf(this.item));
+  }
+
+  protected override get carriesWords(): boolean {
+    return this.seen?.reasons ?? false;
+  }
+
+  protected override get digest(): string {
+    return this.seen?.state ?? "";
+  }
+
+  protected override begin(): void {
+    if (this.item.kind === "review" && !this.hasEnded) void this.#load();
+    else this.read();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
+    super.willUpdate(changed);
     const before = changed.get("item") as Waiting | undefined;
-    if (changed.has("item") && before?.key !== this.item.key) {
-      if (before) this.#keep(before.key);
-      this.detail = undefined;
-      this.sending = this.problem = "";
-      this.isEditing = this.isEdited = this.#wasSent = false;
-      this.#unread();
-      this.#restore();
-      if (this.item.kind === "review" && !this.hasEnded) void this.#load();
-      else this.#read();
-    } else if (before?.isQueued && !this.item.isQueued) {
-      void this.#load();  // the change before it is written by now
-    }
+    if (before?.key === this.item.key && before.isQueued && !this.item.isQueued) void this.#load();  // the change before it is written by now
     if (this.hasEnded) this.sending = "";
-  }
-
-  #keep(key: string): void {
-    if (this.isEdited && this.detail && this.diff && !this.#wasSent) DRAFTS.set(key, { detail: this.detail, text: this.diff.text });
-    else DRAFTS.delete(key);
-  }
-
-  #restore(): void {
-    const key = this.item.key, draft = DRAFTS.get(key);
-    if (!draft) return;
-    this.detail = draft.detail;
-    this.isEditing = this.isEdited = true;
-    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => {
-      if (key === this.item.key) this.diff?.edit(draft.text);
-    });
-  }
-
-  #unread(): void {
-    clearTimeout(this.#timer);
-    this.isRead = false;
-  }
-
-  #read(): void {
-    clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => { this.isRead = true; }, READ_MS);
   }
 
   async #load(): Promise<void> {
     const key = this.item.key;
-    this.#unread();
+    this.unread();
     try {
       const loaded = await loadReview(key);
       if (key !== this.item.key || this.hasEnded) return;
       // What the user has typed stays: the right side is what will be written, whatever the agent proposed since.
-      this.detail = this.isEdited && this.detail ? { ...loaded, new: this.detail.new } : loaded;
-      this.#read();
+      this.seen = this.isEdited && this.seen ? { ...loaded, new: this.seen.new } : loaded;
+      this.readDiff();
     } catch (error) {
       if (key !== this.item.key || (error instanceof ApiError && error.status === 409)) return;
-      this.#say(error);
+      this.say(error);
     }
   }
 
@@ -117,8 +82,8 @@ export class ReviewCard extends PageElement {
   }
 
   #review() {
-    const { item, detail } = this, path = shownPath(item.about, folderOf(item)), agent = visibleLine(item.agent, 80);
-    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null : item.isNew) ? "create" : "change");
+    const { item, seen: detail, path } = this, agent = visibleLine(item.agent, 80);
+    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
@@ -129,23 +94,16 @@ export class ReviewCard extends PageElement {
       </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">
-        ${detail ? html`
-          <div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${shownCounts(countLines(old ?? "", detail.new))}
-            ${this.isEdited ? html`<span class="pill acc">${t("edited")}</span>` : nothing}
-            <span class="right row">
-              ${this.isEdited && !this.hasEnded ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
-              ${old === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${() => this.diff?.toggle()}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
-            </span>
-          </div>
-          <isthmus-diff .oldText=${old} .newText=${detail.new} .path=${path} ?editable=${this.isEditing && !this.hasEnded}
-            @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; }}></isthmus-diff>`
+        ${detail?.before ? html`<isthmus-before .was=${detail.before} .characters=${detail.new.length}></isthmus-before>` : nothing}
+        ${detail ? this.shownDiff(path, old, detail.new, shownCounts(countLines(old ?? "", detail.new)))
         : this.hasEnded ? nothing : html`<p class="empty">${t("connecting")}</p>`}
       </div>
-      ${this.#problems()}
-      ${this.hasEnded ? nothing : html`<div class="actions">
-        ${this.#button("accept", t("accept"), "y", "primary", !detail || item.isQueued)}
-        <button class="b" ?disabled=${!detail || this.sending !== "" || this.isEditing} @click=${this.#edit}>${t("editFirst")} <kbd>e</kbd></button>
-        ${this.#button("reject", t("reject"), "n", "", false)}
+      ${this.problems()}
+      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent)) : html`${this.hints()}<div class="actions">
+        ${this.#answer("accept", t("accept"), "y", "primary")}
+        ${this.editButton()}
+        ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
+        ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
       </div>`}
     </article>`;
   }
@@ -157,56 +115,55 @@ export class ReviewCard extends PageElement {
         <dl class="facts"><dt>${t("covers")}</dt><dd>${t("questionCovers")}</dd></dl></div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1"><pre class="command" tabindex="0">${visible(this.item.text)}</pre></div>
-      ${this.#problems()}
+      ${this.problems()}
       ${this.hasEnded ? nothing : html`<div class="actions">
-        ${this.#button("yes", t("allowOnce"), "y", "primary", false)} ${this.#button("no", t("reject"), "n", "", false)}
-        <span class="right row wider">${this.#button("session", t("allowSession"), "1", "quiet", false)}</span>
+        ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}
+        <span class="right row wider">${this.#answer("session", t("allowSession"), "1", "quiet")}</span>
       </div>`}
     </article>`;
   }
 
   #notice() {
     if (this.hasEnded) {
-      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.#wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
+      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
     }
     return this.item.isQueued ? html`<p class="ended" role="status">${t("queuedReview")}</p>` : nothing;
   }
 
-  #problems() {
-    return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      ${this.isOff && !this.hasEnded ? html`<p class="problem">${t("offline")}</p>` : nothing}`;
+  #answer(answer: string, words: string, key: string, more: string) {
+    return this.button(words, key, more, this.sending === answer, this.#isPossible(answer), () => void this.#send(answer));
   }
 
-  #button(answer: string, words: string, key: string, more: string, isDisabled: boolean) {
-    return html`<button class="b ${more}" ?disabled=${isDisabled || !this.#isReady} @click=${() => void this.#send(answer)}>
-      ${this.sending === answer ? t("sending") : words} <kbd>${key}</kbd></button>`;
+  #isPossible(answer: string): boolean {
+    return answer !== "accept" || (this.seen !== undefined && !this.item.isQueued);
   }
-
-  get #isReady(): boolean {
-    return this.isRead && !this.isOff && !this.hasEnded && this.sending === "";
-  }
-
-  #edit = (): void => {
-    if (this.detail && !this.hasEnded) this.isEditing = true;
-  };
 
   async #send(answer: string): Promise<void> {
-    const { item, detail } = this;
-    if (!this.#isReady || (answer === "accept" && (!detail || item.isQueued))) return;
-    this.sending = answer;
+    const { item, seen: detail } = this;
+    if (!this.isReady || !this.#isPossible(answer)) return;
+    if (answer === "reject" && this.commentCount) { this.tell(); return; }
+    await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
+      : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));
+  }
+
+  protected override async told(words: string): Promise<void> {
+    if (this.isReady) await this.#post("tell", () => rejectReview(this.item.key, this.carriesWords ? words : ""));
+  }
+
+  async #post(name: string, post: () => Promise<Decided>): Promise<void> {
+    const key = this.item.key;
+    this.sending = name;
     this.problem = "";
     try {
-      const said = item.kind === "question" ? await answerQuestion(item.key, answer as "yes" | "session" | "no")
-        : await decideReview(item.key, answer as "accept" | "reject", detail?.state ?? "", answer === "accept" && this.isEdited ? this.diff?.text : undefined);
-      this.#take(said, item.key);
+      this.#take(await post(), key);
     } catch (error) {
-      if (item.key === this.item.key) this.#say(error);
+      if (key === this.item.key) this.say(error);
     }
   }
 
   #take(said: Decided, key: string): void {
     if (said.is === "ended") {
-      if (key === this.item.key) this.#wasSent = !said.isLate;
+      if (key === this.item.key) this.wasSent = !said.isLate;
       this.dispatchEvent(new CustomEvent("ended", { detail: { key, ...said }, bubbles: true, composed: true }));
       return;
     }
@@ -216,20 +173,13 @@ export class ReviewCard extends PageElement {
     void this.#load();
   }
 
-  #say(error: unknown): void {
-    this.sending = "";
-    this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
-  }
-
-  #press = (event: KeyboardEvent): void => {
-    if (!isForPage(event) || this.hasEnded) return;
+  protected override pressed(key: string): boolean {
     const isReview = this.item.kind === "review";
-    if (event.key === "e" && isReview) this.#edit();
-    else if (event.key === "v" && isReview) this.diff?.toggle();
-    else if (event.key === "y") void this.#send(isReview ? "accept" : "yes");
-    else if (event.key === "n") void this.#send(isReview ? "reject" : "no");
-    else if (event.key === "1" && !isReview) void this.#send("session");
-    else return;
-    event.preventDefault();
-  };
+    if (key === "y") void this.#send(isReview ? "accept" : "yes");
+    else if (key === "n") void this.#send(isReview ? "reject" : "no");
+    else if (key === "1" && !isReview) void this.#send("session");
+    else if (key === "t" && this.seen?.reasons) this.tell();
+    else return false;
+    return true;
+  }
 }

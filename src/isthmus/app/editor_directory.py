@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isthmus.engine.editor_surface import RejectedWith
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 
@@ -52,8 +53,8 @@ class IdeEditor:
         """Whether the IDE can show a diff now; a disconnected one may reconnect."""
         return self.peer.can_review
 
-    async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change in the IDE and return the accepted content, or None if the user rejects it.
+    async def review(self, path: Path, new_content: str) -> "str | RejectedWith | None":
+        """Show the change in the IDE and return the accepted content, or None if the user rejects it without words.
 
         Waits while the IDE is disconnected: it may reconnect while the question is open.
 
@@ -66,8 +67,8 @@ class IdeEditor:
         match outcome:
             case Accepted(content):
                 return content
-            case Rejected():
-                return None
+            case Rejected(reason=reason):
+                return RejectedWith(reason) if reason else None
             case Closed():
                 raise IsthmusError(f"the view was closed in {self.name} without an answer")
 

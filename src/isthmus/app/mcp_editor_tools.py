@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from isthmus.app.editor_directory import EditorDirectory, IdeEditor
 from isthmus.encoding.codec import JsonObject
+from isthmus.engine.editor_surface import RejectedWith
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import require_regular
 from isthmus.ide.clients.ide_client import IdeClient, IdeError
@@ -224,8 +225,9 @@ class EditorTools:
             raise IdeError(f"{client.ide_name} shows no diffs; ask the user in another way")
         accepted = await self._decision(IdeEditor(client), before.path, proposed, report)
         name = self._workspace.relative(before.path)
-        if accepted is None:
-            return _text_result(f"Rejected: the user does not want this edit of {name}. Do not write it.")
+        if accepted is None or isinstance(accepted, RejectedWith):
+            words = f" The user's reason: {accepted.reason}" if accepted is not None else ""
+            return _text_result(f"Rejected: the user does not want this edit of {name}. Do not write it.{words}")
         if len(accepted) > MAXIMUM_CHARACTERS:
             message = (
                 f"the accepted text has {len(accepted)} characters, which is too long to return; nothing was written"
@@ -260,8 +262,10 @@ class EditorTools:
             return "The file was not written, and it has changed meanwhile: read it again before you write."
         return "The file was not written: write exactly the accepted text to it now."
 
-    async def _decision(self, editor: IdeEditor, path: Path, proposed: str, report: Report) -> str | None:
-        """Return the text that the user accepts; None if the user rejects it. Cancelling closes the view."""
+    async def _decision(
+        self, editor: IdeEditor, path: Path, proposed: str, report: Report
+    ) -> str | RejectedWith | None:
+        """Return the text that the user accepts, or their rejection, None without words. Cancelling closes the view."""
         if self._reviews >= MAXIMUM_REVIEWS:
             raise IdeError(f"{MAXIMUM_REVIEWS} edits wait for the user already; wait for their ends")
         self._reviews += 1

@@ -12,14 +12,29 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
-from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS, AgentClient, TaskError, offered_option
-from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCallConfirmation
+from isthmus.client import (
+    ACCEPTING_OPTIONS,
+    REFUSING_OPTIONS,
+    AgentClient,
+    PromptMessage,
+    TaskError,
+    offered_option,
+)
+from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 
 CLOSED_SECONDS = 5.0
 """Maximum wait in seconds, after an answer from an editor came too late, to learn who answered first."""
 log = logging.getLogger(__name__)
+
+
+@record
+class RejectedWith:
+    """A rejection with the user's words to the agent; never empty."""
+
+    reason: str
 
 
 class EditorPeer(Protocol):
@@ -35,8 +50,8 @@ class EditorPeer(Protocol):
         """Whether the editor can show a diff now."""
         ...
 
-    async def review(self, path: Path, new_content: str) -> str | None:
-        """Show the change, wait for the user and return the accepted content, or None for a rejection.
+    async def review(self, path: Path, new_content: str) -> "str | RejectedWith | None":
+        """Show the change, wait for the user and return the accepted content, or None for a rejection without words.
 
         Cancelling closes the view. Raises :class:`IsthmusError` when the editor cannot show it or is gone.
         """
@@ -125,16 +140,18 @@ class EditorSurface:
             return
         finally:
             self._shown.pop(key, None)
-        if content is None:
-            answer = ToolCallConfirmation(call_id, offered_option(question.tool_call, REFUSING_OPTIONS, "reject_once"))
+        agent = self._agent_of(question.user)
+        sending: Awaitable[object]
+        if isinstance(content, RejectedWith):
+            # In place of an answer: the call is rejected, and the agent goes on with the user's words.
+            text = f"I rejected the call of {question.tool_call.tool_name}. {content.reason}"
+            sending = agent.prompt(PromptMessage(text, task_id=question.task_id))
         else:
-            modified = None if content == edit.new_content else ModifiedFileDetails(content)
-            answer = ToolCallConfirmation(
-                call_id, offered_option(question.tool_call, ACCEPTING_OPTIONS, "allow_once"), modified
-            )
+            answer = _answer(question.tool_call, edit, content)
+            sending = agent.answer(question.task_id, [answer], answered_by=editor.name)
         closed = self._answering[key] = asyncio.get_running_loop().create_future()
         try:
-            await self._agent_of(question.user).answer(question.task_id, [answer], answered_by=editor.name)
+            await sending
         except TaskError as error:
             log.info("the answer from %s came too late: %s", editor.name, error)
             with contextlib.suppress(TimeoutError):
@@ -143,3 +160,12 @@ class EditorSurface:
                         editor.answered_elsewhere(path, by)
         finally:
             del self._answering[key]
+
+
+def _answer(call: ToolCall, edit: FileDiff, content: str | None) -> ToolCallConfirmation:
+    """Return the answer for the content that the user accepted; None for a rejection."""
+    call_id = call.tool_call_id
+    if content is None:
+        return ToolCallConfirmation(call_id, offered_option(call, REFUSING_OPTIONS, "reject_once"))
+    modified = None if content == edit.new_content else ModifiedFileDetails(content)
+    return ToolCallConfirmation(call_id, offered_option(call, ACCEPTING_OPTIONS, "allow_once"), modified)

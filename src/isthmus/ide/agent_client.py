@@ -36,6 +36,11 @@ class Client(Protocol):
         """Time of the client's last use in monotonic seconds; None if it does not accept mentions."""
         ...
 
+    @property
+    def takes_reasons(self) -> bool:
+        """Whether the client passes the user's words about a rejection on to its agent."""
+        ...
+
     def context_changed(self, context: UserFocus) -> None:
         """Send the client the user's new focus."""
         ...

@@ -160,7 +160,8 @@ def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:
     """Return the arguments for a decision, or what was expected instead."""
     decision, content, state = given.get("decision"), given.get("content"), given.get("state")
     if decision == "reject":
-        return {"decision": "reject"}
+        reason = given.get("reason", "")
+        return {"decision": "reject", "reason": reason} if isinstance(reason, str) else "expected reason as text"
     if decision != "accept" or not isinstance(state, str) or not (content is None or isinstance(content, str)):
         return (
             "expected decision as accept or reject; with accept, state as it was received, and content as text or not"

@@ -9,7 +9,7 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.editor_surface import EditorPeer, EditorSurface
+from isthmus.engine.editor_surface import EditorPeer, EditorSurface, RejectedWith
 from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
@@ -32,9 +32,11 @@ class Screen:
     shown: list[str] = field(default_factory=list[str])
     closed: int = 0
     ends: list[str] = field(default_factory=list[str])
-    decision: "asyncio.Future[str | None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    decision: "asyncio.Future[str | RejectedWith | None]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
-    async def review(self, path: Path, new_content: str) -> str | None:
+    async def review(self, path: Path, new_content: str) -> str | RejectedWith | None:
         self.shown.append(f"{path}: {new_content}")
         try:
             return await asyncio.shield(self.decision)
@@ -189,3 +191,15 @@ async def test_a_command_is_not_shown_in_the_editor(tmp_path: Path) -> None:
         async for _ in turn.deliveries:
             pass
         assert at.screen.shown == []
+
+
+async def test_words_about_a_rejection_reach_the_agent(tmp_path: Path) -> None:
+    async with desk(tmp_path, Screen()) as at:
+        await at.ask()
+        at.screen.decision.set_result(RejectedWith("keep it"))
+
+        async def told() -> bool:
+            kept = [item.event async for item in (await at.engine.follow(at.task_id, 0)).deliveries]
+            return "I rejected the call of" in str(kept) and "keep it" in str(kept)
+
+        await eventually_async(told)

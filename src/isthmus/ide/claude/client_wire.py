@@ -144,7 +144,8 @@ def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
     """Return the decision in the result of openDiff; None if it contains no reliable one.
 
     ``FILE_SAVED`` is accepted only with the contents, because the saved text is unknown otherwise. ``TAB_CLOSED`` is a
-    rejection: the real CLI then writes the file, but a user who closes a tab has not agreed to anything.
+    rejection: the real CLI then writes the file, but a user who closes a tab has not agreed to anything. A third
+    item of our own companion has the user's words.
     """
     texts = outcome.texts
     if outcome.is_error or not texts:
@@ -153,7 +154,7 @@ def review_answer(outcome: ToolOutcome, proposed: str) -> Outcome | None:
         case "FILE_SAVED" if len(texts) > 1:
             return Accepted(_as_proposed(texts[1], proposed))
         case "DIFF_REJECTED" | "TAB_CLOSED":
-            return Rejected()
+            return Rejected(reason=texts[2] if len(texts) > 2 else "")
         case _:
             return None
 

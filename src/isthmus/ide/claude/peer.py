@@ -229,8 +229,8 @@ class ClaudePeer(Link):
             match review_answer(outcome, asked.proposed):
                 case Accepted(content):
                     asked.accept(content)
-                case Rejected():
-                    asked.reject()
+                case Rejected(reason=reason):
+                    asked.reject(reason)
                 case Closed() | None:
                     text = (outcome.text or "nothing")[:200]
                     asked.fail(UndecidedError(f"{self.ide_name} ended the review without a decision: {text}"))

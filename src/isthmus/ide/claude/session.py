@@ -14,7 +14,7 @@ from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.claude import notifications
 from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
-from isthmus.ide.mcp.mcp_peer import McpPeer, ToolDefinition
+from isthmus.ide.mcp.mcp_peer import OWN_CLIENT, McpPeer, ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.messages import Notification, notification
 from isthmus.text.visible import printable
@@ -65,6 +65,11 @@ class ClaudeSession:
         """Name of the client for users."""
         client = self.peer.client
         return TITLES.get(client.name, client.title) if client is not None else "agent"
+
+    @property
+    def takes_reasons(self) -> bool:
+        """Whether the client is ours: other clients of this protocol know no reasons."""
+        return self.peer.client is not None and self.peer.client.name == OWN_CLIENT
 
     def notified(self, received: Notification) -> None:
         """Handle a notification of the CLI; ignore unknown ones."""

@@ -43,9 +43,9 @@ class AskedReview:
         """Record that the user accepted the review; ``content`` is None if it is unchanged."""
         self._answer(Accepted(self.proposed if content is None else content))
 
-    def reject(self) -> None:
-        """Record that the user rejected the review."""
-        self._answer(Rejected())
+    def reject(self, reason: str = "") -> None:
+        """Record that the user rejected the review, with their words if they wrote any."""
+        self._answer(Rejected(reason=reason))
 
     def close(self, content: str | None) -> None:
         """Record that the review was withdrawn with this text in its view; None if the IDE does not report the text."""

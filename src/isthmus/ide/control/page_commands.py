@@ -5,6 +5,7 @@ If the file or the text to accept has changed since, or it has ended, nothing is
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -14,8 +15,9 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.control.page_files import FILE_COMMANDS, shown_files
 from isthmus.ide.editor import Consent
+from isthmus.ide.reviews.file_before import file_before
 from isthmus.ide.reviews.outcomes import Outcome
-from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, typed_in_browser
+from isthmus.ide.reviews.reviewed_file import seen_state, typed_in_browser
 from isthmus.ide.workspace_files import FileStamp
 from isthmus.text.visible import visible_line
 
@@ -23,6 +25,8 @@ MAXIMUM_WAIT_SECONDS: Final = 60.0
 """Maximum time in seconds for which a command waits for a change."""
 MAXIMUM_NAME: Final = 60
 """Maximum number of characters of the name of who answers."""
+MAXIMUM_REASON: Final = 20_000
+"""Maximum number of characters of the user's words about a rejection."""
 
 
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
@@ -42,6 +46,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "id": review.id,
                 "file": review.file_path,
                 "agent": review.title,
+                "owner": hashlib.sha256(review.owner.encode()).hexdigest()[:16],
                 "pid": pids.get(review.owner),
                 "opened": review.opened,
                 "shown": queue.is_visible(review),
@@ -76,20 +81,25 @@ async def changes(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def review(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the texts of an open review: ``old`` on disk (null without a text) and ``new``, with their ``state``."""
+    """Return the texts of an open review: ``old`` on disk (null without a text) and ``new``, with their ``state``.
+
+    ``before`` describes a file that is not text, as :attr:`FileBefore.other`.
+    """
     review_id = _text(request, "id")
     found = companion.reviews.get(review_id)
     if found is None:
         return _late(companion.queue.outcomes.get(review_id))
-    old = await asyncio.to_thread(text_on_disk, found.file_path)
+    before = await asyncio.to_thread(file_before, found.file_path)
     new = companion.queue.typed_texts.get(review_id, found.proposed)
     return {
         "id": review_id,
         "file": found.file_path,
         "agent": found.title,
-        "old": old,
+        "old": before.text,
+        "before": before.other,
         "new": new,
-        "state": seen_state(old, new),
+        "state": seen_state(before.digest, new),
+        "reasons": companion.queue.takes_reasons(found),
     }
 
 
@@ -97,21 +107,26 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
     """Accept or reject a review on behalf of the user.
 
     An acceptance has the ``state`` of what the user saw, and the text as they changed it in ``content``. The answer has
-    the ``outcome``, with ``late`` if it ended elsewhere before; or ``changed`` if they saw something else.
+    the ``outcome``, with ``late`` if it ended elsewhere before; or ``changed`` if they saw something else. A rejection
+    may have a ``reason`` for an agent whose protocol carries one; otherwise it is refused, and nothing is decided.
     """
     review_id, decision, by = _text(request, "id"), request.get("decision"), _name(request)
-    content = request.get("content")
+    content, reason = request.get("content"), request.get("reason") or ""
+    if not isinstance(reason, str) or len(reason) > MAXIMUM_REASON:
+        raise ControlCommandError(f"expected reason as text of at most {MAXIMUM_REASON} characters")
     if decision not in ("accept", "reject") or not (content is None or isinstance(content, str)):
         raise ControlCommandError("expected decision as accept or reject, and content, if given, as text")
     found, outcomes = companion.reviews.get(review_id), companion.queue.outcomes
     if found is None:
         return _late(outcomes.get(review_id))
     if decision == "reject":
-        decided = await companion.queue.reject(review_id, by=by)
+        if reason and not companion.queue.takes_reasons(found):
+            raise ControlCommandError(f"{found.title} takes no reason in its protocol; nothing is decided")
+        decided = await companion.queue.reject(review_id, by=by, reason=reason)
     else:
-        old = await asyncio.to_thread(text_on_disk, found.file_path)
+        before = await asyncio.to_thread(file_before, found.file_path)
         shown = companion.queue.typed_texts.get(review_id, found.proposed)
-        if _text(request, "state") != seen_state(old, shown):
+        if _text(request, "state") != seen_state(before.digest, shown):
             return {"changed": True}
         decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by)
     return _late(outcomes.get(review_id)) if decided is None else {"outcome": _outcome(outcomes.get(review_id))}

@@ -11,7 +11,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object
 from isthmus.errors import DecodeError
 from isthmus.ide.context import IdeContext, context_from_json, normalise
-from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED
+from isthmus.ide.gemini.wire import CONTEXT_UPDATE, DIFF_ACCEPTED, DIFF_REJECTED, REASON
 from isthmus.ide.mcp.mcp_client import ToolOutcome
 from isthmus.record import record
 from isthmus.rpc.messages import Notification
@@ -40,9 +40,10 @@ class ReviewAccepted:
 
 @record
 class ReviewRejected:
-    """The user rejected, or closed the view."""
+    """The user rejected, or closed the view; ``reason`` has their words, which only our own companion sends."""
 
     file_path: str
+    reason: str = ""
 
 
 @record
@@ -69,7 +70,8 @@ def meaning(notification: Notification) -> Meaning:
     if not isinstance(path, str):
         return UnknownNotification(f"{notification.method}: expected filePath as a string")
     if notification.method != DIFF_ACCEPTED:
-        return ReviewRejected(path)
+        reason = params.get(REASON)
+        return ReviewRejected(path, reason if isinstance(reason, str) else "")
     content = params.get("content")
     return ReviewAccepted(path, content if isinstance(content, str) else None)
 

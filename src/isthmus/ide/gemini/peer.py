@@ -355,9 +355,9 @@ class GeminiPeer(ClientBase):
             case ReviewAccepted(path, content):
                 if (review := self._reviews.get(path)) is not None:
                     review.accept(content)
-            case ReviewRejected(path):
+            case ReviewRejected(path, reason):
                 if (review := self._reviews.get(path)) is not None:
-                    review.reject()
+                    review.reject(reason)
             case UnknownNotification(reason):
                 self.problem = reason or self.problem
             case _:

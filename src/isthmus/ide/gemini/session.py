@@ -18,7 +18,7 @@ from isthmus.ide.context_tracker import UserFocus
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.gemini import wire
 from isthmus.ide.gemini.waiting import PendingDecision, UnsettledProposals, has_received, parts_of
-from isthmus.ide.mcp.mcp_peer import ClientInfo, McpPeer, ToolDefinition
+from isthmus.ide.mcp.mcp_peer import OWN_CLIENT, ClientInfo, McpPeer, ToolDefinition
 from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.visible import printable
@@ -177,6 +177,11 @@ class GeminiSession:
             if not has_received(decision.event_id, last_event_id):
                 self.log.append(decision.message.encode(), file_path)
         self.unsettled.decisions.clear()
+
+    @property
+    def takes_reasons(self) -> bool:
+        """Whether the client is ours: other clients of this protocol know no reasons."""
+        return self.client_name == OWN_CLIENT
 
     def context_changed(self, context: UserFocus) -> None:
         """Queue the context, unless it is the same for this client."""

@@ -24,6 +24,8 @@ DIFF_REJECTED = "ide/diffRejected"
 
 REAL_CLIENTS = frozenset({"streamable-http-client", "stdio-client"})
 """Values of ``clientInfo.name`` in Gemini CLI, Qwen Code and their forks."""
+REASON = "reason"
+"""Field of ``ide/diffRejected`` with the user's words, for our own clients alone: the protocol has none."""
 
 _FILE_PATH = {"type": "string", "description": "The absolute path of the file."}
 
@@ -159,8 +161,9 @@ def decision_notification(review: DiffReview, client_name: str) -> DecisionMessa
                 )
                 return DecisionMessage(notification(DIFF_REJECTED, {"filePath": review.file_path}), warning)
             return DecisionMessage(notification(DIFF_ACCEPTED, {"filePath": review.file_path, "content": content}))
-        case Rejected():
-            return DecisionMessage(notification(DIFF_REJECTED, {"filePath": review.file_path}))
+        case Rejected(reason=reason):
+            words = {REASON: reason} if reason else {}
+            return DecisionMessage(notification(DIFF_REJECTED, {"filePath": review.file_path, **words}))
         case Closed() | Open():
             return None
         case _:

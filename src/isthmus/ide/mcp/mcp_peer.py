@@ -58,6 +58,10 @@ class CallToolResult:
         return CallToolResult(({"type": "text", "text": text},), is_error=True)
 
 
+OWN_CLIENT = "isthmus"
+"""Value of ``clientInfo.name`` in our own clients."""
+
+
 @record
 class ClientInfo:
     """Client that sent initialize, with the negotiated protocol version."""
@@ -69,7 +73,7 @@ class ClientInfo:
     @property
     def title(self) -> str:
         """Name for users: the client's own name; "Isthmus" for our agent."""
-        return "Isthmus" if self.name == "isthmus" else self.name or "agent"
+        return "Isthmus" if self.name == OWN_CLIENT else self.name or "agent"
 
 
 # Outcome of one message. A closed union: match with assert_never.

@@ -53,7 +53,7 @@ class Outcomes:
         match review.state:
             case Accepted():
                 self.note(review.id, review.file_path, review.title, "accepted", by)
-            case Rejected(problem):
+            case Rejected(instead=problem):
                 self.note(review.id, review.file_path, review.title, "rejected", by, problem)
             case _:
                 self.note(review.id, review.file_path, review.title, "closed", review.title)

@@ -28,10 +28,12 @@ class Accepted:
 class Rejected:
     """Rejected by the user, or closed in the view.
 
-    ``instead`` is the reason why an acceptance was sent as a rejection; empty if the user rejected.
+    ``instead`` is the reason why an acceptance was sent as a rejection; empty if the user rejected. ``reason`` has the
+    user's words to the agent, if they wrote any.
     """
 
     instead: str = ""
+    reason: str = ""
 
 
 @record
@@ -79,9 +81,9 @@ class DiffReview:
         """Return the accepted review; if it is not open, return it unchanged."""
         return self._decide(Accepted(content))
 
-    def reject(self) -> "DiffReview":
-        """Return the rejected review; if it is not open, return it unchanged."""
-        return self._decide(Rejected())
+    def reject(self, reason: str = "") -> "DiffReview":
+        """Return the review rejected with the user's words; if it is not open, return it unchanged."""
+        return self._decide(Rejected(reason=reason))
 
     def close(self, content: str | None = None) -> "DiffReview":
         """Return the review closed without a decision; ``content`` is the text in the view, None if unchanged."""
@@ -169,10 +171,10 @@ class ReviewTable:
         review = self._remove(review_id)
         return review.accept(content) if review is not None else None
 
-    def reject(self, review_id: str) -> DiffReview | None:
-        """Reject a review, and remove it from the table."""
+    def reject(self, review_id: str, reason: str = "") -> DiffReview | None:
+        """Reject a review with the user's words, and remove it from the table."""
         review = self._remove(review_id)
-        return review.reject() if review is not None else None
+        return review.reject(reason) if review is not None else None
 
     def close(self, review_id: str, content: str | None = None) -> DiffReview | None:
         """Close a review without a decision, and remove it; ``content`` as in :meth:`DiffReview.close`."""

@@ -183,8 +183,10 @@ class ReviewQueue:
             self._tell_end(decided, f"accepted by {by}")
         return decided
 
-    async def reject(self, review_id: str, *, by: str = "") -> DiffReview | None:
+    async def reject(self, review_id: str, *, by: str = "", reason: str = "") -> DiffReview | None:
         """Reject on behalf of the user; return None if already decided. ``by`` is as in :meth:`accept`.
+
+        ``reason`` has the user's words to an agent that :meth:`takes_reasons`.
 
         Raises:
             EditorError: the editor does not answer; the review stays open.
@@ -193,7 +195,7 @@ class ReviewQueue:
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
-        decided = await self._decide(self.reviews.reject(review_id), by)
+        decided = await self._decide(self.reviews.reject(review_id, reason), by)
         if decided is not None:
             if was_shown and by:
                 self._tell_end(decided, f"rejected by {by}")
@@ -233,6 +235,11 @@ class ReviewQueue:
         """Return whether a decision would reach the client of a review now."""
         owner = self._clients.get(review.owner)
         return owner is not None and owner.connected
+
+    def takes_reasons(self, review: DiffReview) -> bool:
+        """Return whether the user's words about a rejection would reach the agent of a review."""
+        owner = self._clients.get(review.owner)
+        return owner is not None and owner.takes_reasons
 
     def is_visible(self, review: DiffReview) -> bool:
         """Return whether the user can see a review; otherwise it is queued or has ended."""

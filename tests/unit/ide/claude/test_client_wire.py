@@ -107,6 +107,7 @@ def test_whatever_tools_return_is_read(content: list[object]) -> None:
         (("FILE_SAVED", ""), Accepted("")),
         (("FILE_SAVED",), None),
         (("DIFF_REJECTED", "tab"), Rejected()),
+        (("DIFF_REJECTED", "tab", "why"), Rejected(reason="why")),
         (("DIFF_REJECTED",), Rejected()),
         (("TAB_CLOSED",), Rejected()),
         (("Error: no window",), None),

@@ -11,7 +11,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import COMMANDS, ControlCommandError
 from isthmus.ide.control.page_commands import PAGE_COMMANDS
 from isthmus.ide.reviews.kept_text import KeptTexts
-from isthmus.ide.reviews.review import Accepted
+from isthmus.ide.reviews.review import Accepted, Rejected
 from support.companion_recorder import Recorder
 
 pytestmark = pytest.mark.anyio
@@ -161,3 +161,18 @@ async def test_an_acceptance_without_what_was_seen_is_refused(
     with pytest.raises(ControlCommandError, match="expected state"):
         await ask(companion, "decide", id=review.id, decision="accept", by="me")
     assert client.decisions == []
+
+
+async def test_words_go_only_to_an_agent_whose_protocol_carries_them(
+    companion: Companion, client: Recorder, workspace: Path
+) -> None:
+    review = await companion.open_diff(client, str(workspace / "a.py"), NEW)
+    assert not (await ask(companion, "review", id=review.id))["reasons"]
+    refused = {"id": review.id, "decision": "reject", "by": "Chrome"}
+    for reason in ("why", "x" * 20_001, 1):
+        with pytest.raises(ControlCommandError):
+            await ask(companion, "decide", **refused, reason=reason)
+    client.takes_reasons = True
+    said = await ask(companion, "decide", **refused, reason="why")
+    assert said["outcome"]["decision"] == "rejected"
+    assert [decided.state for decided in client.decisions] == [Rejected(reason="why")]

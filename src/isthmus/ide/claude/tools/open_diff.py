@@ -51,16 +51,18 @@ def result(review: DiffReview) -> CallToolResult:
     """Return the result of openDiff for an ended review; without the user's decision it is a rejection."""
     match review.state:
         case Accepted(content):
-            return _two_items("FILE_SAVED", content)
+            return _items("FILE_SAVED", content)
         case Closed(_, problem) if problem:
             return CallToolResult.error(
                 problem
             )  # the user did not reject it, so the question in the terminal must remain
+        case Rejected(reason=reason) if reason:  # only our own client gets one
+            return _items("DIFF_REJECTED", review.tab_name, reason)
         case Rejected() | Closed() | Open():
-            return _two_items("DIFF_REJECTED", review.tab_name)
+            return _items("DIFF_REJECTED", review.tab_name)
         case _:
             assert_never(review.state)
 
 
-def _two_items(first: str, second: str) -> CallToolResult:
-    return CallToolResult(({"type": "text", "text": first}, {"type": "text", "text": second}))
+def _items(*texts: str) -> CallToolResult:
+    return CallToolResult(tuple({"type": "text", "text": text} for text in texts))

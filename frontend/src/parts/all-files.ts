@@ -1,0 +1,202 @@
+import { html, nothing } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
+import { answer } from "../client.ts";
+import { isOnce, isRefusal } from "../options.ts";
+import type { FileDiff } from "../protocol.ts";
+import { factsOf, shownPath } from "../question.ts";
+import { type Waiting, acceptReview, folderOf, loadReview, rejectReview } from "../reviews.ts";
+import { visibleLine } from "../safe.ts";
+import type { Question } from "../store.ts";
+import { countLines } from "../task-fold.ts";
+import { type Word, t } from "../words.ts";
+import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
+import { shownCounts } from "./diff-view.ts";
+
+/** A file of the list, as it was when the list was opened. */
+interface Listed {
+  key: string;
+  path: string;
+  review?: Waiting;
+  question?: Question;
+  old?: string | undefined;
+  new?: string;
+  /** Digest of what is listed. */
+  state: string;
+  isLooked: boolean;
+  /** Why it is not answered here, or how it was. */
+  said: Word | undefined;
+}
+
+/**
+ * The files of one agent or task, to be answered at once. Only what is in the list is answered, each file by its own id
+ * and for what was shown of it; a file is accepted only once its diff was looked at.
+ */
+@customElement("isthmus-all")
+export class AllFiles extends AnswerCard {
+  @property({ attribute: false }) questions: Question[] = [];
+  @property({ attribute: false }) reviews: Waiting[] = [];
+  @property() name = "";
+  @state() private files: Listed[] = [];
+
+  protected override get subject(): string {
+    return `all/${this.name}`;
+  }
+
+  protected override readonly isOver = false;
+  protected override readonly isEdit = false;
+  protected override readonly path = "";
+  protected override readonly carriesWords = false;
+  protected override seen: unknown;
+
+  protected override begin(): void {
+    this.files = [
+      ...this.reviews.map((review): Listed => ({
+        key: review.key, path: shownPath(review.about, folderOf(review)), review, state: "", isLooked: false, said: review.isQueued ? "queuedShort" : undefined,
+      })),
+      ...this.questions.map((question): Listed => {
+        const { task, call } = question, key = `${task.id}/${call.tool_call_id}`, diff = call.confirmation_request?.file_edit_details;
+        return { key, path: factsOf(call, task.workspace).object, question, old: diff?.old_content, new: diff?.new_content ?? "", state: digest(diff), isLooked: wasRead(key, ""), said: undefined };
+      }),
+    ].map((file) => (hasDraft(file.key) ? { ...file, said: "answerAlone" } : file));
+    void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() => this.read());
+  }
+
+  #put(key: string, change: Partial<Listed>): void {
+    this.files = this.files.map((file) => (file.key === key ? { ...file, ...change } : file));
+  }
+
+  async #load(key: string): Promise<void> {
+    try {
+      const detail = await loadReview(key);
+      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state), ...(detail.before ? { said: "answerAlone" as const } : {}) });
+    } catch {
+      this.#put(key, { said: "outcomeGone" });
+    }
+  }
+
+  #look(key: string, isOpen: boolean): void {
+    if (!isOpen || this.files.find((file) => file.key === key)?.isLooked) return;
+    this.unread();
+    this.#put(key, { isLooked: true });
+    this.read();
+  }
+
+  get #open(): Listed[] {
+    return this.files.filter((file) => !file.said && file.new !== undefined);
+  }
+
+  get #looked(): Listed[] {
+    return this.#open.filter((file) => file.isLooked);
+  }
+
+  override render() {
+    const open = this.#open, looked = this.#looked, isAll = looked.length === open.length;
+    return html`<article class="question" aria-label=${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}>
+      <div class="card-top"><h2 tabindex="-1" dir="auto">${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}</h2>
+        <dl class="facts"><dt>${t("covers")}</dt><dd>${t("allCovers")}</dd></dl></div>
+      <div class="card-body" tabindex="-1"><ul class="rows all">${this.files.map((file) => this.#row(file))}</ul></div>
+      ${this.problems()}
+      ${isAll ? nothing : html`<p class="hint" role="status">${t("notLooked", open.length - looked.length)}</p>`}
+      <div class="actions">
+        ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept())}
+        ${isAll ? nothing : html`<button class="b" @click=${this.#lookAll}>${t("lookAll")}</button>`}
+        ${this.button(t("rejectFiles", open.length), "n", "", this.sending === "reject", open.length > 0, () => void this.#reject())}
+        <span class="right row wider"><button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span>
+      </div></article>`;
+  }
+
+  #row(file: Listed) {
+    const { key, path, old, said } = file, after = file.new;
+    return html`<li><details ?open=${file.isLooked && !said && !wasRead(key, file.review ? file.state : "")} @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}>
+      <summary><code class="cut grow" dir="auto">${path}</code>
+        ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}
+        ${after === undefined ? nothing : shownCounts(countLines(old ?? "", after))}</summary>
+      ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff .oldText=${old} .newText=${after} .path=${path}></isthmus-diff>`}
+    </details></li>`;
+  }
+
+  #lookAll = (): void => {
+    this.unread();
+    this.files = this.files.map((file) => (file.said || file.new === undefined ? file : { ...file, isLooked: true }));
+    this.read();
+  };
+
+  #close = (): void => {
+    this.dispatchEvent(new CustomEvent("closed"));
+  };
+
+  #accept(): Promise<void> {
+    return this.#each("accept", this.#looked, async (file) => {
+      if (file.review) {
+        const said = await acceptReview(file.key, file.state);
+        if (said.is === "changed") return "changedShort";
+        this.#ended(file.key, said);
+        return "answeredHere";
+      }
+      return this.#answer(file, isOnce);
+    });
+  }
+
+  #reject(): Promise<void> {
+    return this.#each("reject", this.#open, async (file) => {
+      if (!file.review) return this.#answer(file, isRefusal);
+      const said = await rejectReview(file.key);
+      if (said.is === "ended") this.#ended(file.key, said);
+      return "answeredHere";
+    });
+  }
+
+  #ended(key: string, said: object): void {
+    this.dispatchEvent(new CustomEvent("ended", { detail: { key, ...said }, bubbles: true, composed: true }));
+  }
+
+  async #answer({ key, question }: Listed, isWanted: typeof isOnce): Promise<Word> {
+    if (!question) return "outcomeGone";
+    const option = question.call.confirmation_request?.options.find(isWanted);
+    if (!option) return "answerAlone";
+    const row = await answer(question.task.id, question.call.tool_call_id, option.id);
+    // What an answer changed of a later question was not listed.
+    for (const call of row.pending) {
+      const other = this.files.find((file) => file.key === `${row.id}/${call.tool_call_id}`);
+      if (other && other.key !== key && digest(call.confirmation_request?.file_edit_details) !== other.state) this.#put(other.key, { said: "changedShort" });
+    }
+    this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
+    return "answeredHere";
+  }
+
+  /** Answer the files one after the other; a failure ends it, and says so. */
+  async #each(name: string, files: Listed[], act: (file: Listed) => Promise<Word>): Promise<void> {
+    if (!this.isReady) return;
+    this.sending = name;
+    this.problem = "";
+    try {
+      for (const { key } of files) {
+        const file = this.files.find((one) => one.key === key);
+        if (file && !file.said) {
+          const said = await act(file);
+          this.#put(key, { said });
+        }
+      }
+      this.sending = "";
+      if (this.files.every((file) => file.said === "answeredHere" || !files.some((one) => one.key === file.key))) this.#close();
+    } catch (error) {
+      this.say(error);
+    }
+  }
+
+  protected override told(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  protected override pressed(key: string): boolean {
+    if (key === "y") void this.#accept();
+    else if (key === "n") void this.#reject();
+    else if (key === "Escape") this.#close();
+    else return false;
+    return true;
+  }
+}
+
+function digest(diff: FileDiff | undefined): string {
+  return JSON.stringify([diff?.file_path, diff?.old_content, diff?.new_content]);
+}

@@ -1,0 +1,254 @@
+"""Reviews in the workbench of a real companion, in a real Chromium, asked for by the editor tools of our own agents."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from isthmus.app.editor_directory import EditorDirectory
+from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
+from support.images import png
+from support.isthmus_program import companion_program
+from support.workbench import DESKTOP, chromium_beside
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+
+
+@dataclass
+class Desk:
+    """A companion's page, and an agent that asks for reviews."""
+
+    page: Page
+    tools: EditorTools
+    workspace: Path
+
+    @property
+    def card(self) -> Locator:
+        return self.page.locator("isthmus-review")
+
+    async def propose(self, name: str, text: str, *, is_shown: bool = True) -> "asyncio.Task[str]":
+        """Ask for a review; wait until its card can be answered, or with ``is_shown`` false until it is listed.
+
+        The result is the text that the agent gets.
+        """
+
+        async def ask() -> str:
+            result = await self.tools.call("review_edit", {"file_path": name, "new_content": text}, _unheard)
+            return "\n".join(str(block["text"]) for block in result.content)
+
+        asked = asyncio.create_task(ask())
+        await expect(self.page.locator(".item:not(.done)", has_text=name)).to_have_count(1)
+        if not is_shown:
+            return asked
+        await expect(self.card).to_contain_text(name)
+        await expect(self.button("Accept")).to_be_enabled()
+        return asked
+
+    def button(self, name: str) -> Locator:
+        return self.card.locator(".actions").get_by_role("button", name=name).first
+
+
+async def _unheard(_text: str) -> None:
+    """Take a progress report."""
+
+
+@pytest.fixture
+async def desk(workspace: Path) -> AsyncGenerator[Desk]:
+    (workspace / "a.py").write_text("".join(f"line{number}\n" for number in range(1, 31)), "utf-8")
+    editors = EditorDirectory(os.environ)
+    # The browser is started by the process that asks, as an agent could do.
+    command = ("companion", "--editor", "web", "--allow-agent-accept")
+    with companion_program(workspace, command=command) as companion:
+        async with chromium_beside() as browser:
+            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, has_touch=True)
+            problems: list[str] = []
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.on("console", lambda line: problems.append(line.text) if "Security Policy" in line.text else None)
+            page.set_default_timeout(20_000)
+            await page.goto(companion.ready["page"])
+            tools = EditorTools(editors, workspace, timeouts=EditorToolTimeouts(context=30.0, review=100.0))
+            yield Desk(page, tools, workspace)
+            assert problems == []
+            await editors.aclose()
+
+
+async def test_words_about_a_rejection_reach_the_agent_that_asked(desk: Desk) -> None:
+    asked = await desk.propose("a.py", "new\n")
+    await desk.page.keyboard.press("t")
+    await desk.page.keyboard.type("keep the lines")
+    await desk.page.keyboard.press("Enter")
+    assert (await asyncio.wait_for(asked, 30)).endswith("The user's reason: keep the lines")
+    await expect(desk.page.locator(".item.done")).to_contain_text("Rejected by Chrome on Linux")
+
+
+def _with_three_hunks(workspace: Path) -> str:
+    """Return the file with a changed line, a changed and an added line, and a removed line."""
+    lines = (workspace / "a.py").read_text("utf-8").splitlines()
+    lines[1], lines[20:21] = "two", ["twentyone", "and more"]
+    del lines[27]
+    return "\n".join(lines) + "\n"
+
+
+async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
+    page, card = desk.page, desk.card
+    asked = await desk.propose("a.py", _with_three_hunks(desk.workspace))
+    for key in ("]", "]", "ArrowDown", "m"):
+        await page.keyboard.press(key)
+    await page.keyboard.type("say more")
+    await page.keyboard.press("Enter")
+    # A redraw and another card in between lose nothing.
+    await page.keyboard.press("v")
+    await card.locator(".cm-merge-b textarea").wait_for()
+    other = await desk.propose("b.py", "new\n", is_shown=False)
+    await page.keyboard.press("j")
+    await expect(card).to_contain_text("Create b.py")
+    await page.keyboard.press("k")
+    # The line as it was, by touch; then by its key in one column, where deleted lines have no editor of their own.
+    await card.locator(".cm-merge-a .cm-line", has_text="line21").tap()
+    await card.get_by_role("button", name="Comment on line 21 as it was").tap()
+    await page.keyboard.type("why not keep")
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("v")
+    await card.locator(".cm-deletedLine", has_text="line2").first.tap()
+    await page.keyboard.press("m")
+    await page.keyboard.type("keep")
+    await page.keyboard.press("Enter")
+    await expect(card.locator(".hint")).to_have_text("3 comments go back only if you reject")
+    await expect(desk.button("Reject with comments (3)")).to_be_enabled()
+    await page.keyboard.press("n")
+    await page.locator("isthmus-reason textarea").wait_for()
+    await page.keyboard.type("Again, please.")
+    await page.keyboard.press("Enter")
+    reason = (await asyncio.wait_for(asked, 30)).partition("reason: ")[2]
+    assert reason.splitlines() == [
+        "Again, please.",
+        "",
+        "a.py:2 (the line as it was): keep",
+        "a.py:21 (the line as it was): why not keep",
+        "a.py:22: say more",
+    ]
+    other.cancel()
+
+
+async def test_hunks_are_kept_one_by_one_side_by_side(desk: Desk) -> None:
+    page, card = desk.page, desk.card
+    before, proposed = (desk.workspace / "a.py").read_text("utf-8"), _with_three_hunks(desk.workspace)
+    asked = await desk.propose("a.py", proposed)
+    await page.keyboard.press("v")
+    await card.locator(".cm-merge-b .cm-hunk").nth(2).get_by_role("button", name="Keep as it was").click()
+    await page.keyboard.press("]")
+    await page.keyboard.press("x")
+    await page.keyboard.press("]")
+    await page.keyboard.press("x")
+    await page.keyboard.press("a")
+    await expect(card.locator(".hint")).to_have_text("1 hunks are written, 2 kept as it was")
+    await page.keyboard.press("v")
+    await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
+        ["Keep as it was", "Take", "Keep as it was"]
+    )
+    await page.keyboard.press("y")
+    said = await asyncio.wait_for(asked, 30)
+    assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
+
+
+async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(desk: Desk) -> None:
+    page, names = desk.page, ("one.py", "two.py", "three.py")
+    asked = [await desk.propose(name, f"{name}\n", is_shown=False) for name in names]
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("A")
+    sheet = page.locator("isthmus-all")
+    await expect(sheet.locator("summary")).to_have_count(3)
+    late = await desk.propose("late.py", "late\n", is_shown=False)
+    # Only the one that was on the screen before counts as looked at.
+    await expect(sheet.get_by_role("button", name="Accept 1 files")).to_be_enabled()
+    await sheet.locator("summary", has_text="two.py").tap()
+    await expect(sheet.get_by_role("button", name="Accept 2 files")).to_be_enabled()
+    await page.keyboard.press("y")
+    for accepted in asked[:2]:
+        assert (await asyncio.wait_for(accepted, 30)).startswith("Accepted")
+    await expect(page.locator(".item:not(.done)")).to_have_count(2)
+    assert not late.done()
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("A")
+    await expect(sheet.get_by_role("button", name="Reject all 2")).to_be_enabled()
+    await page.keyboard.press("n")
+    for rejected in (asked[2], late):
+        assert (await asyncio.wait_for(rejected, 30)).startswith("Rejected")
+
+
+async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
+    page, card, workspace = desk.page, desk.card, desk.workspace
+    asked = await desk.propose("logo.png", "words\n")
+    (workspace / "logo.png").write_bytes(png(60, 40))
+    await page.keyboard.press("y")  # it was a new file when it was seen
+    await expect(card.locator(".problem")).to_contain_text("changed while you looked")
+    await expect(card).to_contain_text("Change logo.png")
+    image = card.locator("isthmus-before img")
+    assert await image.evaluate("image => image.decode().then(() => [image.naturalWidth, image.src.slice(0, 5)])") == [
+        60,
+        "blob:",
+    ]
+    await expect(card.locator("isthmus-before")).to_contain_text("A text of 6 characters replaces it.")
+    (workspace / "logo.png").write_bytes(b"\0binary")
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("y")
+    await expect(card.locator("isthmus-before")).to_contain_text("Not a text, 7 B. It is not shown.")
+    await expect(image).to_have_count(0)
+    assert not asked.done()
+    asked.cancel()
+
+
+def _cell(number: int, source: str, **more: object) -> dict[str, object]:
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "id": f"c{number}",
+        "metadata": {},
+        "execution_count": 1,
+        "outputs": [],
+    }
+    return {**cell, "source": source.splitlines(keepends=True), **more}
+
+
+def _notebook(*cells: dict[str, object], **more: object) -> str:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}, indent=1) + "\n"
+
+
+async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(desk: Desk) -> None:
+    output = {"output_type": "stream", "name": "stdout", "text": "secret output"}
+    same = [_cell(number, f"x = {number}") for number in range(2, 5)]
+    old = _notebook(_cell(1, "a = 1\nb = 1", outputs=[output]), *same, _cell(5, "gone"))
+    new = _notebook(
+        _cell(1, "a = 1\nb = 2"),
+        same[1],
+        same[0],
+        same[2],
+        _cell(6, "# <img src=x>", cell_type="markdown"),
+        metadata={"k": 1},
+    )
+    (desk.workspace / "n.ipynb").write_text(old, "utf-8")
+    asked = await desk.propose("n.ipynb", new)
+    page, notebook = desk.page, desk.card.locator("isthmus-notebook")
+    headings = [
+        "The notebook itself",
+        "code cell 1 changed",
+        "code cell 3 moved",
+        "markdown cell 5 new",
+        "code cell 5 removed",
+    ]
+    await expect(notebook.locator("h3")).to_have_text(headings)
+    first = notebook.locator("section", has_text="code cell 1")
+    await expect(first).to_contain_text("Outputs: 1 before, 0 after. They are not shown.")
+    await expect(first.locator(".cm-content").last).to_contain_text("b = 2")
+    assert "secret output" not in await notebook.inner_text()
+    assert await notebook.locator("img").count() == 0
+    await desk.card.get_by_role("button", name="As JSON").click()
+    await expect(desk.card.locator("isthmus-diff.main")).to_contain_text('"cell_type"')
+    await desk.card.get_by_role("button", name="By cell").click()
+    await expect(desk.button("Accept")).to_be_enabled()
+    await page.keyboard.press("y")
+    assert (await asyncio.wait_for(asked, 30)).startswith("Accepted")
