@@ -69,7 +69,7 @@ async def view(companion: Companion, request: JsonObject) -> JsonObject:
     """
     path = await _usable(companion, request)
     before = FileStamp.of(path)
-    text, why = await asyncio.to_thread(_read, path)
+    text, why = await asyncio.to_thread(_read, companion, path, await companion.workspace_folders())
     open_files = {file.path: file for file in await companion.editor.open_files()}
     if text is not None:
         if path not in open_files and len(open_files) >= MAXIMUM_OPEN:
@@ -144,15 +144,17 @@ async def shown_files(companion: Companion) -> list[dict[str, Any]] | None:
     ]
 
 
-def _read(path: str) -> tuple[str | None, str]:
+def _read(companion: Companion, path: str, folders: Sequence[str]) -> tuple[str | None, str]:
     """Return the text of a file, or None and the reason why there is none to show: "binary" or "large". Blocks.
 
     Raises:
-        ControlCommandError: the file cannot be read.
+        ControlCommandError: the file cannot be read, or a link leads to one that must not be shown.
     """
+    real = os.path.realpath(path)
+    _require_shown(companion, real, folders)
     try:
-        # The path was checked with its links resolved; one that appears in it afterwards is not followed.
-        data = read_regular(Path(os.path.realpath(path)), MAXIMUM_SHOWN_BYTES, through_links=False)
+        # Exactly what was checked is read: a link that appears in its path meanwhile is not followed.
+        data = read_regular(Path(real), MAXIMUM_SHOWN_BYTES, through_links=False)
         return decode_text(data).text, ""
     except BinaryContentError:
         return None, "binary"
@@ -184,7 +186,18 @@ async def _usable(companion: Companion, request: JsonObject) -> str:
     """
     _require_page(companion)
     path = _path(request)
-    folders = await companion.workspace_folders()
+    _require_shown(companion, path, await companion.workspace_folders())
+    if FileStamp.of(path) is None:
+        raise ControlCommandError(f"there is no file {printable(path)}")
+    return path
+
+
+def _require_shown(companion: Companion, path: str, folders: Sequence[str]) -> None:
+    """Refuse a path whose file is outside the workspace or hidden from agents.
+
+    Raises:
+        ControlCommandError: it is; the text says what to do.
+    """
     if not is_inside(path, folders):
         raise ControlCommandError(
             f"{printable(path)} is outside the workspace; start the companion with --workspace for its folder too"
@@ -193,9 +206,6 @@ async def _usable(companion: Companion, request: JsonObject) -> str:
         raise ControlCommandError(
             f"{printable(path)} is hidden from agents by its name, .geminiignore or .aiexclude, and not shown here"
         )
-    if FileStamp.of(path) is None:
-        raise ControlCommandError(f"there is no file {printable(path)}")
-    return path
 
 
 def _path(request: JsonObject) -> str:

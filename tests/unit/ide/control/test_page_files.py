@@ -15,6 +15,7 @@ from isthmus.ide.control.page_commands import PAGE_COMMANDS
 from isthmus.ide.editor import NotAvailableError, Position, Range
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.workspace_files import FileStamp
 from support.companion_recorder import Recorder
 
 pytestmark = pytest.mark.anyio
@@ -95,6 +96,28 @@ async def test_what_the_page_may_not_show_is_refused_and_not_opened(
     for command in ("view", "mention", "select") if reason != "cannot be shown" else ("view",):
         with pytest.raises(ControlCommandError, match=reason):
             await ask(companion, command, path=f"{workspace}/{name}", state="", selection=[0, 0, 0, 0])
+    assert await companion.editor.open_files() == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"), [("../outside.py", "outside the workspace"), (".env", "hidden from agents")]
+)
+async def test_a_link_that_takes_the_place_of_a_file_after_its_check_is_not_followed(
+    companion: Companion, workspace: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
+) -> None:
+    file = workspace / "src" / "a.py"
+    stamped = FileStamp.of
+
+    def replaced(path: str) -> FileStamp | None:
+        found = stamped(path)
+        if not file.is_symlink():
+            file.unlink()
+            file.symlink_to(workspace / place)
+        return found
+
+    monkeypatch.setattr(FileStamp, "of", replaced)
+    with pytest.raises(ControlCommandError, match=reason):
+        await ask(companion, "view", path=str(file))
     assert await companion.editor.open_files() == ()
 
 
