@@ -1,7 +1,22 @@
 // The results of calls that are over, up to a number of characters; the oldest ones are left to the server.
 
+import type { LineCounts } from "./diffs.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
-import type { CallItem } from "./task-fold.ts";
+
+export interface CallItem {
+  is: "call";
+  key: string;
+  call: ToolCall;
+  answeredBy: string;
+  since: number;
+  until: number;
+  /** Lines of its diff, also when the diff itself is not kept. */
+  counts?: LineCounts;
+  /** Checkpoint of its file from before the edit. */
+  checkpoint?: string;
+  /** Number of the event with its result, if that is not kept: it is fetched again when it is opened. */
+  fetched: number;
+}
 
 /** Characters of all results of one task that are kept. */
 const CHARACTERS = 6_000_000;

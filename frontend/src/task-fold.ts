@@ -1,25 +1,10 @@
 // A task as it is drawn, folded from its events. The same events in any division give the same view.
 // Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
-import { KeptCalls, shortened } from "./kept-calls.ts";
+import { type CallItem, KeptCalls, shortened } from "./kept-calls.ts";
 import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall, type Usage } from "./protocol.ts";
 import { diffOf, type LineCounts } from "./diffs.ts";
 import { GrowingText } from "./text-parts.ts";
-
-export interface CallItem {
-  is: "call";
-  key: string;
-  call: ToolCall;
-  answeredBy: string;
-  since: number;
-  until: number;
-  /** Lines of its diff, also when the diff itself is not kept. */
-  counts?: LineCounts;
-  /** Checkpoint of its file from before the edit. */
-  checkpoint?: string;
-  /** Number of the event with its result, if that is not kept: it is fetched again when it is opened. */
-  fetched: number;
-}
 
 export interface PromptItem {
   is: "prompt";
@@ -29,6 +14,8 @@ export interface PromptItem {
   /** Checkpoint from before the first edit that followed. */
   checkpoint?: string;
 }
+
+export type { CallItem };
 
 export type Item =
   | PromptItem
