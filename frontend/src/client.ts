@@ -283,7 +283,7 @@ export class TaskFollower {
 
 async function subscribe(taskId: string, after: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(`/tasks/${encodeURIComponent(taskId)}:subscribe`, {
-    headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(after), "X-Isthmus-Prompts": "1" }),
+    headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(after), "X-Isthmus-Prompts": "1", "X-Isthmus-Notes": "1" }),
     cache: "no-store",
     credentials: "omit",
     signal,

@@ -50,7 +50,8 @@ def _ways(told: str) -> dict[str, str]:
         "script": f"script -qc {quoted} /dev/null",
         "setsid, script, env -i": _without_environment(f"setsid -f script -qc {quoted} /dev/null </dev/null"),
         "tmux": f"tmux -L {TMUX} new-session -d {quoted}",
-        "tmux, env -i": _without_environment(f"tmux -L {TMUX} new-session -d {quoted}"),
+        # Another server: the first one ends with its session, perhaps just when this one would begin.
+        "tmux, env -i": _without_environment(f"tmux -L {TMUX}-2 new-session -d {quoted}"),
     }
 
 
@@ -85,7 +86,8 @@ def test_an_agent_that_leaves_its_family_does_not_accept_its_own_edit(
             assert [diff["file"] for diff in diffs] == [str(file)]
         finally:
             stop.touch()
-            subprocess.run([require("tmux"), "-L", TMUX, "kill-server"], check=False, capture_output=True)
+            for server in (TMUX, f"{TMUX}-2"):
+                subprocess.run([require("tmux"), "-L", server, "kill-server"], check=False, capture_output=True)
 
 
 def test_the_mark_of_an_agent_in_the_environment_counts(

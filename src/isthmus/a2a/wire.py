@@ -111,8 +111,12 @@ class Wire(Protocol):
         *,
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
+        has_notes: bool = False,
     ) -> StreamEncoder:
-        """Return an encoder of the events after ``snapshot``; ``answered`` are the calls that the request answered."""
+        """Return an encoder of the events after ``snapshot``; ``answered`` are the calls that the request answered.
+
+        ``has_notes``: events of the extension also say which tokens were used, and which files saved, before them.
+        """
         ...
 
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:

@@ -24,9 +24,10 @@ EVENTS: tuple[AgentEvent, ...] = (
 )
 
 
-def notes(after: int = 0, uri: str | None = URI) -> list[Mapping[str, Any]]:
+def notes(after: int = 0, uri: str | None = URI, *, has_notes: bool = True) -> list[Mapping[str, Any]]:
     """Return the notes in the metadata of each item of a stream that begins after an event."""
-    encoder = StatusEncoder(ShapeV1(), TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0), uri)
+    snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
+    encoder = StatusEncoder(ShapeV1(), snapshot, uri, has_notes=has_notes)
     items: list[Mapping[str, Any]] = []
     for seq, event in enumerate(EVENTS, 1):
         if seq > after:
@@ -50,7 +51,7 @@ def test_a_client_that_goes_on_after_an_event_misses_and_doubles_nothing() -> No
 
 def test_progress_that_is_not_stored_tells_nothing() -> None:
     snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
-    encoder = StatusEncoder(ShapeV1(), snapshot, URI)
+    encoder = StatusEncoder(ShapeV1(), snapshot, URI, has_notes=True)
     encoder.encode(Delivery(1, 0.0, Checkpoint("one", "call")))
     (progress,) = encoder.encode(Delivery(None, 0.0, ToolCallUpdate(CALL)))
     (stored,) = encoder.encode(Delivery(2, 0.0, ToolCallUpdate(CALL)))
@@ -58,5 +59,6 @@ def test_progress_that_is_not_stored_tells_nothing() -> None:
     assert stored["statusUpdate"]["metadata"][URI]["checkpoints"] == CHECKPOINTS[:1]
 
 
-def test_without_the_extension_nothing_is_told() -> None:
+def test_without_the_extension_or_a_request_for_notes_nothing_is_told() -> None:
     assert notes(uri=None) == [{}, {}]
+    assert notes(has_notes=False) == [{}, {}, {}, {}]

@@ -95,6 +95,7 @@ class CoderAgentWire(WireV03):
         *,
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
+        has_notes: bool = False,
     ) -> StreamEncoder:
         from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder
 

@@ -31,6 +31,8 @@ folder, work in the server's folder."""
 
 PROMPTS_HEADER = "x-isthmus-prompts"
 """Header of a client that follows a task and wants to be sent the user's later messages, too, as Tasks."""
+NOTES_HEADER = "x-isthmus-notes"
+"""Header of a client that follows a task and wants to be told of tokens and checkpoints, too, in metadata of events."""
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
 """Request headers that activate extensions (of A2A 1.0 and of 0.3): comma-separated lists of URIs."""
 

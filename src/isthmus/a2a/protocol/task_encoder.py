@@ -7,8 +7,8 @@ with the content. We add to that metadata object:
 - ``answered_by`` (TOOL_CALL_CONFIRMATION)
 - ``reason`` (STATE_CHANGE): a machine-readable word
 - ``retry`` (STATE_CHANGE): while a model request is tried again
-- ``usage`` and ``checkpoints`` (any stored event): the tokens of the model's replies since the event before, and the
-  checkpoints taken since then
+- ``usage`` and ``checkpoints`` (any stored event, for clients that ask for notes): the tokens of the model's replies
+  since the event before, and the checkpoints taken since then
 - ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
 Without the extension only text, states, artifacts and questions are sent.
@@ -128,12 +128,14 @@ class StatusEncoder(StreamEncoder):
         *,
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
+        has_notes: bool = False,
     ) -> None:
         self._shape = shape
         self._snapshot = snapshot
         self._uri = uri
         self._answered = answered
         self._user_tier = user_tier
+        self._has_notes = has_notes
         self._model = snapshot.model
         self._begun = False
         self._usage: dict[str, int] = {}
@@ -235,7 +237,7 @@ class StatusEncoder(StreamEncoder):
             if self._user_tier is not None:
                 metadata["user_tier"] = self._user_tier
             metadata.update((name, value) for name, value in more.items() if value is not None)
-            if delivery.seq is not None:
+            if self._has_notes and delivery.seq is not None:
                 metadata.update(self._since())
             extended = {self._uri: metadata}
         return self._shape.status_update(self._ids, status, extended, final=final)

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
-from isthmus.a2a.protocol.extension import PROMPTS_HEADER, Activation
+from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
 from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
 from isthmus.a2a.protocol.operations import (
     CancelTask,
@@ -247,7 +247,8 @@ class Answering:
     ) -> Response:
         uri, tier = self.activation.uri, self.caller.user_tier
         note_of(self.http.scope).task_id = turn.task_id
-        encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier)
+        has_notes = self.http.headers.get(NOTES_HEADER) is not None
+        encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier, has_notes=has_notes)
         if shows_prompts:
             encoder = _PromptsEncoder(encoder, self.wire, turn.snapshot, uri)
         if known:

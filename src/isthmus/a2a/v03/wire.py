@@ -55,8 +55,9 @@ class WireV03(Wire):
         *,
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
+        has_notes: bool = False,
     ) -> StreamEncoder:
-        return StatusEncoder(self.shape, snapshot, uri, answered=answered, user_tier=user_tier)
+        return StatusEncoder(self.shape, snapshot, uri, answered=answered, user_tier=user_tier, has_notes=has_notes)
 
     @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:

@@ -60,8 +60,9 @@ class WireV1(Wire):
         *,
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
+        has_notes: bool = False,
     ) -> StreamEncoder:
-        return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier)
+        return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier, has_notes=has_notes)
 
     @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
