@@ -56,7 +56,7 @@ def final_texts(at: AgentHarness) -> list[str]:
 
 @each_built_in_provider
 @given(place=st.floats(0, 1), again=st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_a_stream_that_is_cut_anywhere_does_its_work_once(provider: Provider, place: float, again: bool) -> None:
     reply = Reply.of(Think("Grü"), Say("Ich schr", "eibe."), WRITE)
 

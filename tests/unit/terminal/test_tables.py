@@ -85,10 +85,10 @@ def test_no_line_of_a_table_is_wider_than_the_screen(rows: list[list[str]], widt
         assert cell_len(line) <= width
 
 
-def test_a_table_of_a_hundred_thousand_rows_ends_and_loses_nothing() -> None:
-    rows = "".join(f"| {number} |\n" for number in range(20_000))
+def test_a_table_of_many_rows_ends_and_loses_nothing() -> None:
+    rows = "".join(f"| {number} |\n" for number in range(5_000))
     shown = plain(f"| n |\n|---|\n{rows}").split()
-    assert [word for word in shown if word.isdigit()] == [str(number) for number in range(20_000)]
+    assert [word for word in shown if word.isdigit()] == [str(number) for number in range(5_000)]
 
 
 @pytest.mark.parametrize(

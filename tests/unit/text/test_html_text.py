@@ -42,5 +42,5 @@ def test_the_title_is_one_line() -> None:
 )
 def test_a_hostile_page_takes_time_in_proportion(piece: str) -> None:
     began = time.process_time()
-    html_text(piece * (1_000_000 // len(piece)), "https://h/")
-    assert time.process_time() - began < 10
+    html_text(piece * (250_000 // len(piece)), "https://h/")
+    assert time.process_time() - began < 3
