@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.web.links import entry_link
+from support.isthmus_program import companion_program
 from support.workbench import Workbench, chromium, workbench
 
 if TYPE_CHECKING:
@@ -83,9 +84,32 @@ def test_a_sailing_without_an_offset_is_in_the_harbours_time() -> None:
     sailing = Sailing("2026-07-01T10:00")
     assert not is_late(sailing, datetime(2026, 7, 1, 9, 4, tzinfo=UTC))
 """
+BOARD = """from schedule import Sailing, is_late
+
+
+def line_of(sailing: Sailing, now) -> str:
+    state = "late" if is_late(sailing, now) else "on time"
+    return f"{sailing.departs}  {state}"
+"""
+BOARD_CHANGED = (
+    BOARD.replace("import Sailing, is_late", "import Sailing, delay_of, is_late")
+    .replace('''    state = "late" if is_late(sailing, now) else "on time"
+''', '''    minutes = int(delay_of(sailing, now).total_seconds() // 60)
+    state = f"{minutes} min late" if is_late(sailing, now) else "on time"
+''')
+)  # fmt: skip
+NOTES = "# Notes\n\n- The board says how many minutes a sailing is late.\n"
 SCRIPT = {
     "name": "demo-model",
     "scenarios": [
+        {
+            "prompt": "say how late",
+            "replies": [
+                {"call": {"name": "write_file", "arguments": {"file_path": "board.py", "content": BOARD_CHANGED}}},
+                {"call": {"name": "write_file", "arguments": {"file_path": "NOTES.md", "content": NOTES}}},
+                {"text": "The board says how late a sailing is."},
+            ],
+        },
         {
             "prompt": "board",
             "replies": [
@@ -144,6 +168,7 @@ STEADY = r"""home => {
   }
 }"""
 """Function that replaces what is different each time: ages, and the folder of the example."""
+DONE = "Let the board say how late a sailing is"
 PROMPTS = ("Do the tests pass?", "Add a test for summer time", "Why is the board an hour late?")
 
 
@@ -186,6 +211,11 @@ def begin_tasks(browser: "Browser", served: Workbench) -> str:
     """Begin the tasks, and return the token of a browser that was let in."""
     with screen(browser, "light", 1280, 800) as context:
         page = served.enter(context)
+        page.goto(f"{served.url}ui/new")
+        page.get_by_label("Approval").select_option("yolo")
+        page.fill("isthmus-new textarea", DONE)
+        page.press("isthmus-new textarea", "Enter")
+        page.wait_for_selector("isthmus-task .head .st-done")
         for prompt in PROMPTS:
             served.prompt(page, prompt)
             page.wait_for_selector("isthmus-question .actions")
@@ -204,6 +234,7 @@ def opened(served: Workbench, context: "BrowserContext", token: str, path: str =
 def draw_all(browser: "Browser", served: Workbench) -> None:
     """Draw every picture, light and dark."""
     token = begin_tasks(browser, served)
+    draw_pages(browser, served, token)
     for scheme in SCHEMES:
         with screen(browser, scheme, 1280, 800) as context:
             fix_devices(context)
@@ -232,6 +263,52 @@ def draw_all(browser: "Browser", served: Workbench) -> None:
             draw(page, f"phone-{scheme}")
 
 
+LOOKS = (("light", 1280, 800, False), ("dark", 1280, 800, False), ("phone", 390, 844, True))
+"""Looks of the pages that are not drawn above: name, width and height, and whether it is a phone."""
+
+
+def draw_pages(browser: "Browser", served: Workbench, token: str) -> None:
+    """Draw the pages that show and do not ask, in each look."""
+    for look, width, height, is_phone in LOOKS:
+        with screen(browser, "dark" if look == "dark" else "light", width, height, is_phone=is_phone) as context:
+            page = opened(served, context, token, "ui/history")
+            page.wait_for_selector(f"isthmus-history >> text={DONE}")
+            draw(page, f"history-{look}")
+            page.get_by_role("link", name=f"Changes of the session: {DONE}").click()
+            page.locator("isthmus-session-diff .cm-changedLine, isthmus-session-diff .cm-insertedLine").first.wait_for()
+            draw(page, f"changes-{look}")
+            for name, selector in (
+                ("new", "textarea"),
+                ("tools", ".listing section"),
+                ("settings", ".listing section"),
+            ):
+                page.goto(f"{served.url}ui/{name}")
+                page.locator(selector).first.wait_for()
+                draw(page, f"{'servers' if name == 'tools' else name}-{look}")
+
+
+def draw_files(browser: "Browser", project: Path) -> None:
+    """Draw the page of a companion that is itself the editor, with selected lines."""
+    with companion_program(project, "--open", "schedule.py", command=("companion", "--editor", "web")) as companion:
+        with screen(browser, "light", 1280, 800) as context:
+            page = context.new_page()
+            page.goto(str(companion.ready["page"]))
+            page.wait_for_selector("nav")
+            token = str(page.evaluate("localStorage.getItem('isthmus.token')"))
+        address = str(companion.ready["page"]).partition("ui/")[0]
+        for look, width, height, is_phone in LOOKS:
+            scheme = "dark" if look == "dark" else "light"
+            with screen(browser, scheme, width, height, is_phone=is_phone) as context:
+                context.add_init_script(f"localStorage.setItem('isthmus.token', {json.dumps(token)})")
+                page = context.new_page()
+                page.goto(f"{address}ui/files")
+                page.locator(".file .cover", has_text="schedule.py").first.click()
+                page.wait_for_selector("isthmus-file .cm-line")
+                page.locator("isthmus-file .cm-line", has_text="GRACE = ").first.click()
+                page.keyboard.press("Shift+End")
+                draw(page, f"files-{look}")
+
+
 def task_of(page: "Page") -> str:
     """Return the id of the task whose question is shown."""
     return str(page.evaluate("document.querySelector('isthmus-question').taskId"))
@@ -245,8 +322,11 @@ def main() -> None:
         project.mkdir()
         os.environ.update({"HOME": name, "XDG_RUNTIME_DIR": name, "TMPDIR": name})
         (project / "schedule.py").write_text(SCHEDULE, "utf-8")
-        with chromium() as browser, workbench(home, project, json.dumps(SCRIPT)) as served:
-            draw_all(browser, served)
+        (project / "board.py").write_text(BOARD, "utf-8")
+        with chromium() as browser:
+            with workbench(home, project, json.dumps(SCRIPT)) as served:
+                draw_all(browser, served)
+            draw_files(browser, project)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,8 @@ export interface DiffOptions extends CommentEvents {
   onChoose: (place: Place) => void;
 }
 
+/** An empty text has one empty line, which nobody removed. */
+const NOTHING_BEFORE = EditorView.theme({ ".cm-deletedChunk": { display: "none" } });
 const HEADING = Decoration.line({ class: "cm-heading" });
 
 /** Return the line numbers of a text; of a part of a file its own, with the headings between parts set apart. */
@@ -140,7 +142,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
   ];
   const common: Extension = [
-    drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME,
+    drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
     EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, options), keymap.of(defaultKeymap),
     EditorView.updateListener.of((update) => {
       if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
