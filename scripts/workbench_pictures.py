@@ -184,6 +184,8 @@ def screen(browser: "Browser", scheme: str, width: int, height: int, *, is_phone
 def draw(page: "Page", name: str) -> None:
     """Write what a page shows as ``docs/pictures/workbench-NAME.png``."""
     page.evaluate("document.fonts.ready")
+    if page.locator("isthmus-question .actions").count():
+        page.wait_for_selector("isthmus-question .actions button:not([aria-disabled]) >> text=Allow once")
     page.evaluate(STEADY, str(Path.home()))
     path = PICTURES / f"workbench-{name}.png"
     page.screenshot(path=path)
@@ -305,7 +307,9 @@ def draw_files(browser: "Browser", project: Path) -> None:
                 page.locator(".file .cover", has_text="schedule.py").first.click()
                 page.wait_for_selector("isthmus-file .cm-line")
                 page.locator("isthmus-file .cm-line", has_text="GRACE = ").first.click()
+                page.keyboard.press("Home")
                 page.keyboard.press("Shift+End")
+                page.wait_for_selector(".file-foot >> text=selected")
                 draw(page, f"files-{look}")
 
 

@@ -165,10 +165,13 @@ class HunkBar extends WidgetType {
   }
 }
 
-/** Return the decoration of a bar above a line, which counts from 0; after the text if there is no such line. */
+/**
+ * Return the decoration of a bar above a line, which counts from 0; after the text if there is no such line. It belongs to the
+ * line before, which both sides have: a bar of a changed line would be counted again where the sides are brought to one height.
+ */
 function barAt(doc: Text, line: number, widget: WidgetType) {
-  const isAfter = line >= doc.lines;
-  return Decoration.widget({ widget, block: true, side: isAfter ? 3 : -2 }).range(isAfter ? doc.length : doc.line(line + 1).from);
+  if (line === 0) return Decoration.widget({ widget, block: true, side: -2 }).range(0);
+  return Decoration.widget({ widget, block: true, side: 3 }).range(doc.line(Math.min(line, doc.lines)).to);
 }
 
 /** The hunks in the text to be written, with the choice for each. */

@@ -21,6 +21,8 @@ import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 
+/** Title of the tasks by which the page of changes compares; they are in the history alone. */
+const COMPARISON = "/diff";
 const TICK_MS = 1000;
 /** A server that restarts between two requests is noticed after this time. */
 const COMPARE_MS = 60_000;
@@ -186,7 +188,7 @@ export class Workbench extends PageElement {
         ${session.tasks ? html`${link("/ui/history", "history", t("history"), "history")}
         ${link("/ui/new", "new", t("newTask"), "plus")}
         <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
-        ${this.#store.tasks.slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
+        ${this.#store.tasks.filter((task) => task.title !== COMPARISON).slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
         <span class="grow wide-only"></span>
         ${session.tasks ? link("/ui/tools", "tools", t("toolsNav"), "plug") : nothing}
         ${session.user || !session.tasks ? nothing : link("/ui/settings", "settings", t("settings"), "settings")}

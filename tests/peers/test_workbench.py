@@ -116,7 +116,7 @@ def test_all_files_of_a_task_are_allowed_at_once(browser: Browser, served: Workb
         page.goto(f"{served.url}ui/")
         page.click("text=All 2 files")
         page.click("text=Show all")
-        page.click("isthmus-all >> text=Accept 2 files")
+        page.click("isthmus-all >> text=Accept files (2)")
         expect(page.locator(".item.done")).to_have_count(2)
         for name in ("one.txt", "two.txt"):
             eventually((served.workspace / name).exists, what=name)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 
 @dataclass
-class Desk:
+class CompanionReviews:
     """A companion's page, and an agent that asks for reviews."""
 
     page: Page
@@ -58,7 +58,7 @@ async def _unheard(_text: str) -> None:
 
 
 @pytest.fixture
-async def desk(workspace: Path) -> AsyncGenerator[Desk]:
+async def reviews(workspace: Path) -> AsyncGenerator[CompanionReviews]:
     (workspace / "a.py").write_text("".join(f"line{number}\n" for number in range(1, 31)), "utf-8")
     editors = EditorDirectory(os.environ)
     # The browser is started by the process that asks, as an agent could do.
@@ -72,18 +72,28 @@ async def desk(workspace: Path) -> AsyncGenerator[Desk]:
             page.set_default_timeout(20_000)
             await page.goto(companion.ready["page"])
             tools = EditorTools(editors, workspace, timeouts=EditorToolTimeouts(context=30.0, review=100.0))
-            yield Desk(page, tools, workspace)
+            yield CompanionReviews(page, tools, workspace)
             assert problems == []
             await editors.aclose()
 
 
-async def test_words_about_a_rejection_reach_the_agent_that_asked(desk: Desk) -> None:
-    asked = await desk.propose("a.py", "new\n")
-    await desk.page.keyboard.press("t")
-    await desk.page.keyboard.type("keep the lines")
-    await desk.page.keyboard.press("Enter")
+async def test_words_about_a_rejection_reach_the_agent_that_asked(reviews: CompanionReviews) -> None:
+    asked = await reviews.propose("a.py", "new\n")
+    await reviews.page.keyboard.press("t")
+    await reviews.page.keyboard.type("keep the lines")
+    await reviews.page.keyboard.press("Enter")
     assert (await asyncio.wait_for(asked, 30)).endswith("The user's reason: keep the lines")
-    await expect(desk.page.locator(".item.done")).to_contain_text("Rejected by Chrome on Linux")
+    await expect(reviews.page.locator(".item.done")).to_contain_text("Rejected by Chrome on Linux")
+
+
+ARE_LEVEL = """async (view, text) => {
+  const top = side => [...view.querySelectorAll(`${side} .cm-line`)].find(line => line.textContent === text)?.offsetTop;
+  for (const until = performance.now() + 10_000; performance.now() < until; await new Promise(requestAnimationFrame)) {
+    if (top(".cm-merge-a") === top(".cm-merge-b")) return top(".cm-merge-a") > 0;
+  }
+  return false;
+}"""
+"""Function that returns whether the lines with a text come to stand beside each other."""
 
 
 def _with_three_hunks(workspace: Path) -> str:
@@ -94,9 +104,9 @@ def _with_three_hunks(workspace: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
-    page, card = desk.page, desk.card
-    asked = await desk.propose("a.py", _with_three_hunks(desk.workspace))
+async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionReviews) -> None:
+    page, card = reviews.page, reviews.card
+    asked = await reviews.propose("a.py", _with_three_hunks(reviews.workspace))
     for key in ("]", "]", "ArrowDown", "m"):
         await page.keyboard.press(key)
     await page.keyboard.type("say more")
@@ -104,7 +114,7 @@ async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
     # A redraw and another card in between lose nothing.
     await page.keyboard.press("v")
     await card.locator(".cm-merge-b textarea").wait_for()
-    other = await desk.propose("b.py", "new\n", is_shown=False)
+    other = await reviews.propose("b.py", "new\n", is_shown=False)
     await page.keyboard.press("j")
     await expect(card).to_contain_text("Create b.py")
     await page.keyboard.press("k")
@@ -119,7 +129,7 @@ async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
     await page.keyboard.type("keep")
     await page.keyboard.press("Enter")
     await expect(card.locator(".hint")).to_have_text("3 comments go back only if you reject")
-    await expect(desk.button("Reject with comments (3)")).to_be_enabled()
+    await expect(reviews.button("Reject with comments (3)")).to_be_enabled()
     await page.keyboard.press("n")
     await page.locator("isthmus-reason textarea").wait_for()
     await page.keyboard.type("Again, please.")
@@ -135,18 +145,20 @@ async def test_comments_on_lines_go_back_with_the_rejection(desk: Desk) -> None:
     other.cancel()
 
 
-async def test_hunks_are_kept_one_by_one_side_by_side(desk: Desk) -> None:
-    page, card = desk.page, desk.card
-    before, proposed = (desk.workspace / "a.py").read_text("utf-8"), _with_three_hunks(desk.workspace)
-    asked = await desk.propose("a.py", proposed)
+async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews) -> None:
+    page, card = reviews.page, reviews.card
+    before, proposed = (reviews.workspace / "a.py").read_text("utf-8"), _with_three_hunks(reviews.workspace)
+    asked = await reviews.propose("a.py", proposed)
     await page.keyboard.press("v")
+    await expect(card.locator(".cm-merge-b .cm-hunk")).to_have_count(3)
+    assert await card.locator(".cm-mergeView").evaluate(ARE_LEVEL, "line30")
     await card.locator(".cm-merge-b .cm-hunk").nth(2).get_by_role("button", name="Keep as it was").click()
     await page.keyboard.press("]")
     await page.keyboard.press("x")
     await page.keyboard.press("]")
     await page.keyboard.press("x")
     await page.keyboard.press("a")
-    await expect(card.locator(".hint")).to_have_text("1 hunks are written, 2 kept as it was")
+    await expect(card.locator(".hint")).to_have_text("Hunks written: 1, kept as they were: 2")
     await page.keyboard.press("v")
     await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
         ["Keep as it was", "Take", "Keep as it was"]
@@ -156,34 +168,34 @@ async def test_hunks_are_kept_one_by_one_side_by_side(desk: Desk) -> None:
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
 
 
-async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(desk: Desk) -> None:
-    page, names = desk.page, ("one.py", "two.py", "three.py")
-    asked = [await desk.propose(name, f"{name}\n", is_shown=False) for name in names]
-    await expect(desk.button("Accept")).to_be_enabled()
+async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: CompanionReviews) -> None:
+    page, names = reviews.page, ("one.py", "two.py", "three.py")
+    asked = [await reviews.propose(name, f"{name}\n", is_shown=False) for name in names]
+    await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("A")
     sheet = page.locator("isthmus-all")
     await expect(sheet.locator("summary")).to_have_count(3)
-    late = await desk.propose("late.py", "late\n", is_shown=False)
+    late = await reviews.propose("late.py", "late\n", is_shown=False)
     # Only the one that was on the screen before counts as looked at.
-    await expect(sheet.get_by_role("button", name="Accept 1 files")).to_be_enabled()
+    await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()
     await sheet.locator("summary", has_text="two.py").tap()
-    await expect(sheet.get_by_role("button", name="Accept 2 files")).to_be_enabled()
+    await expect(sheet.get_by_role("button", name="Accept files (2)")).to_be_enabled()
     await page.keyboard.press("y")
     for accepted in asked[:2]:
         assert (await asyncio.wait_for(accepted, 30)).startswith("Accepted")
     await expect(page.locator(".item:not(.done)")).to_have_count(2)
     assert not late.done()
-    await expect(desk.button("Accept")).to_be_enabled()
+    await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("A")
-    await expect(sheet.get_by_role("button", name="Reject all 2")).to_be_enabled()
+    await expect(sheet.get_by_role("button", name="Reject all (2)")).to_be_enabled()
     await page.keyboard.press("n")
     for rejected in (asked[2], late):
         assert (await asyncio.wait_for(rejected, 30)).startswith("Rejected")
 
 
-async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
-    page, card, workspace = desk.page, desk.card, desk.workspace
-    asked = await desk.propose("logo.png", "words\n")
+async def test_what_is_no_text_is_shown_as_an_image_or_said(reviews: CompanionReviews) -> None:
+    page, card, workspace = reviews.page, reviews.card, reviews.workspace
+    asked = await reviews.propose("logo.png", "words\n")
     (workspace / "logo.png").write_bytes(png(60, 40))
     await page.keyboard.press("y")  # it was a new file when it was seen
     await expect(card.locator(".problem")).to_contain_text("changed while you looked")
@@ -195,7 +207,7 @@ async def test_what_is_no_text_is_shown_as_an_image_or_said(desk: Desk) -> None:
     ]
     await expect(card.locator("isthmus-before")).to_contain_text("A text of 6 characters replaces it.")
     (workspace / "logo.png").write_bytes(b"\0binary")
-    await expect(desk.button("Accept")).to_be_enabled()
+    await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("y")
     await expect(card.locator("isthmus-before")).to_contain_text("Not a text, 7 B. It is not shown.")
     await expect(image).to_have_count(0)
@@ -218,7 +230,7 @@ def _notebook(*cells: dict[str, object], **more: object) -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **more}, indent=1) + "\n"
 
 
-async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(desk: Desk) -> None:
+async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(reviews: CompanionReviews) -> None:
     output = {"output_type": "stream", "name": "stdout", "text": "secret output"}
     same = [_cell(number, f"x = {number}") for number in range(2, 5)]
     old = _notebook(_cell(1, "a = 1\nb = 1", outputs=[output]), *same, _cell(5, "gone"))
@@ -230,9 +242,9 @@ async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(desk: Desk) -> N
         _cell(6, "# <img src=x>", cell_type="markdown"),
         metadata={"k": 1},
     )
-    (desk.workspace / "n.ipynb").write_text(old, "utf-8")
-    asked = await desk.propose("n.ipynb", new)
-    page, notebook = desk.page, desk.card.locator("isthmus-notebook")
+    (reviews.workspace / "n.ipynb").write_text(old, "utf-8")
+    asked = await reviews.propose("n.ipynb", new)
+    page, notebook = reviews.page, reviews.card.locator("isthmus-notebook")
     headings = [
         "The notebook itself",
         "code cell 1 changed",
@@ -246,9 +258,9 @@ async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(desk: Desk) -> N
     await expect(first.locator(".cm-content").last).to_contain_text("b = 2")
     assert "secret output" not in await notebook.inner_text()
     assert await notebook.locator("img").count() == 0
-    await desk.card.get_by_role("button", name="As JSON").click()
-    await expect(desk.card.locator("isthmus-diff.main")).to_contain_text('"cell_type"')
-    await desk.card.get_by_role("button", name="By cell").click()
-    await expect(desk.button("Accept")).to_be_enabled()
+    await reviews.card.get_by_role("button", name="As JSON").click()
+    await expect(reviews.card.locator("isthmus-diff.main")).to_contain_text('"cell_type"')
+    await reviews.card.get_by_role("button", name="By cell").click()
+    await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("y")
     assert (await asyncio.wait_for(asked, 30)).startswith("Accepted")
