@@ -29,7 +29,7 @@ CHROMIUM := .cache/chromium
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
-PYTEST_WORKERS ?= 3
+PYTEST_WORKERS ?= 4
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 CHAOS_KILLS ?= 200
 # How long make fuzz takes, in seconds. Its seed is printed; repeat a run with: make fuzz FUZZ_SEED=...
