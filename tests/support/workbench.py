@@ -14,6 +14,7 @@ from pathlib import Path
 from playwright.async_api import Browser as AsyncBrowser
 from playwright.async_api import async_playwright, expect
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import expect as expect_now
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
 """Folder of the Chromium that ``make peers`` unpacks from an npm package, for machines without one."""
@@ -121,6 +122,7 @@ def workbench(folder: Path, workspace: Path, script: str, *arguments: str) -> Ge
 def chromium() -> Generator[Browser]:
     """Start a headless Chromium: the one on PATH, or the one that ``make peers`` has unpacked."""
     program, environment = _program()
+    expect_now.set_options(timeout=1000 * SECONDS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=[*ARGUMENTS], env={**environment})
         try:
