@@ -166,8 +166,9 @@ class HunkBar extends WidgetType {
 }
 
 /**
- * Return the decoration of a bar above a line, which counts from 0; after the text if there is no such line. It belongs to the
- * line before, which both sides have: a bar of a changed line would be counted again where the sides are brought to one height.
+ * Return the decoration that shows a bar above a line. Lines count from 0; for a line after the last one the bar ends the text.
+ * The bar is attached to the line before, which both sides have: MergeView would count the bar of a changed line twice when it
+ * brings both sides to one height.
  */
 function barAt(doc: Text, line: number, widget: WidgetType) {
   if (line === 0) return Decoration.widget({ widget, block: true, side: -2 }).range(0);

@@ -85,7 +85,7 @@ function common(old: string[], now: string[]): [number, number][] {
   return pairs;
 }
 
-/** Return the changes of a notebook; undefined if either text is no notebook, or there is too much of it. */
+/** Return the changes of a notebook; undefined if one of the texts is not a notebook, or is too large. */
 export function notebookChanges(before: string | undefined, after: string): NotebookChanges | undefined {
   const old = before === undefined ? { cells: [], rest: "{}", ending: "" } : parsed(before), now = parsed(after);
   if (!old || !now || old.cells.length * now.cells.length > MAXIMUM_PAIRS) return undefined;

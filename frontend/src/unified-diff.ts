@@ -14,7 +14,7 @@ export interface FilePart {
 
 export interface SessionDiff {
   files: FilePart[];
-  /** Lines that are no diff, e.g. of binary files. */
+  /** Lines outside of any diff, such as those about binary files. */
   notes: string[];
 }
 

@@ -61,15 +61,15 @@ class ReviewFeed:
             self._looking = None
 
     async def _look(self) -> None:
-        told: bytes | None = None
+        sent: bytes | None = None
         while True:
             with contextlib.suppress(IsthmusError):
                 async with aclosing(self._companions.changes()) as changes:
                     async for _ in changes:
                         await asyncio.sleep(GATHER_SECONDS)
                         found = encode({"companions": await self._companions.waiting()})
-                        if found != told:
-                            told = found
+                        if found != sent:
+                            sent = found
                             for news in self._readers:
                                 news.set()
             log.warning("companions cannot be looked at; pages ask for reviews themselves")

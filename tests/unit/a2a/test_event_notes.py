@@ -1,4 +1,4 @@
-"""What stored events say of the time before them: tokens of replies, and checkpoints."""
+"""Notes in stored events about the time before them: tokens of replies, and checkpoints."""
 
 from collections.abc import Mapping
 from typing import Any

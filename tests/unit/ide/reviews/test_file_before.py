@@ -1,4 +1,4 @@
-"""What a page is told of a file that is not text: only small images of four kinds are shown."""
+"""Description of a reviewed file that is not text, for pages: only small images of four kinds are shown."""
 
 import base64
 import struct
