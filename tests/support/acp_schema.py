@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
+from isthmus.encoding.json_schema import draft_2020_12
 
 _FREE = frozenset({"_meta", "rawInput", "rawOutput", "requestedSchema", "data"})
 """Members whose values have any names inside."""
@@ -30,13 +30,13 @@ def definition_of(method: str, kind: str, version: int = 1) -> str:
 
 
 @cache
-def _validator(name: str, version: int) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": _definitions(version)})
+def _validator(name: str, version: int) -> Any:
+    return draft_2020_12()({"$ref": f"#/$defs/{name}", "$defs": _definitions(version)})
 
 
 def check(name: str, value: object, version: int = 1) -> None:
     """Fail unless a value fits a definition of the schema, and has only members that the schema knows."""
-    validator: Any = _validator(name, version)
+    validator = _validator(name, version)
     problems = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
     assert problems == [], f"{name}: {problems}"
     unknown = sorted(set(_names(value)) - _known_names(version))

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import jsonschema
-
 import isthmus
 
 FOLDER = Path(__file__).resolve().parents[2] / "packaging" / "acp-registry"
@@ -18,8 +16,10 @@ def entry() -> Any:
 
 
 def test_the_entry_fits_the_schema_of_the_registry() -> None:
+    from jsonschema import Draft7Validator  # takes a second where Jupyter is installed
+
     schema = json.loads((FOLDER / "agent.schema.json").read_text(encoding="utf-8"))
-    validator: Any = jsonschema.Draft7Validator(schema)
+    validator: Any = Draft7Validator(schema)
 
     assert [error.message for error in validator.iter_errors(entry())] == []
     assert not validator.is_valid({**entry(), "version": "new"})

@@ -54,6 +54,9 @@ class AnswerValidator:
 
 
 def _validator_of(schema: Any, follow: Callable[[], None]) -> Any:
+    from isthmus.encoding.json_schema import draft_2020_12
+
+    draft = draft_2020_12()  # before all else of the library
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
 
@@ -63,7 +66,7 @@ def _validator_of(schema: Any, follow: Callable[[], None]) -> Any:
     for part in _parts(cast("object", schema)):
         _check_part(part, is_root=part is schema)
     # An empty registry: the library's own would fetch the targets of references.
-    validator = _validators(follow)(schema, registry=cast("Any", Registry)())
+    validator = _validators(draft, follow)(schema, registry=cast("Any", Registry)())
     try:
         validator.check_schema(schema)
     except SchemaError as error:
@@ -123,11 +126,8 @@ def _parts(schema: object) -> Iterator[Mapping[str, Any]]:
             waiting += cast("list[object]", item)
 
 
-def _validators(follow: Callable[[], None]) -> Any:
-    """Return the library's class of validators, with linear patterns, which calls ``follow`` at each reference."""
-    from isthmus.encoding.json_schema import draft_2020_12
-
-    draft = draft_2020_12()
+def _validators(draft: Any, follow: Callable[[], None]) -> Any:
+    """Return a class of validators like ``draft``, with linear patterns, which calls ``follow`` at each reference."""
     from jsonschema import validators
 
     checks = {
