@@ -12,7 +12,7 @@ from isthmus.events import AgentEvent, StateChange
 if TYPE_CHECKING:
     import asyncio
 
-Tell: TypeAlias = Callable[[str], None]
+Notify: TypeAlias = Callable[[str], None]
 """Function that takes the id of a changed task; called on the event loop after the commit, and must not fail."""
 
 
@@ -20,30 +20,30 @@ class TaskChanges:
     """The watchers of one journal."""
 
     def __init__(self) -> None:
-        self._watchers: tuple[Tell, ...] = ()
+        self._watchers: tuple[Notify, ...] = ()
 
     @property
     def is_watched(self) -> bool:
-        """Whether anybody is told."""
+        """Whether there is a watcher."""
         return bool(self._watchers)
 
-    def watch(self, tell: Tell) -> Callable[[], None]:
-        """Call ``tell`` for each change from now on, until the returned function is called."""
-        self._watchers = (*self._watchers, tell)
+    def watch(self, notify: Notify) -> Callable[[], None]:
+        """Call ``notify`` for each change from now on, until the returned function is called."""
+        self._watchers = (*self._watchers, notify)
 
         def end() -> None:
-            self._watchers = tuple(watcher for watcher in self._watchers if watcher is not tell)
+            self._watchers = tuple(watcher for watcher in self._watchers if watcher is not notify)
 
         return end
 
     def follow(self, task_id: str, written: "asyncio.Future[Any]", events: Sequence[AgentEvent] | None = None) -> None:
-        """Tell the watchers once a write is done, unless ``events`` are all that it adds and none changes the state."""
+        """Notify the watchers once a write is done, unless ``events`` are all that it adds and none changes the state."""
         if not self._watchers or (events is not None and not any(isinstance(event, StateChange) for event in events)):
             return
-        written.add_done_callback(lambda done: self._tell(task_id, done))
+        written.add_done_callback(lambda done: self._notify(task_id, done))
 
-    def _tell(self, task_id: str, written: "asyncio.Future[Any]") -> None:
+    def _notify(self, task_id: str, written: "asyncio.Future[Any]") -> None:
         if written.cancelled() or written.exception() is not None:
             return
-        for tell in self._watchers:
-            tell(task_id)
+        for notify in self._watchers:
+            notify(task_id)

@@ -69,24 +69,24 @@ class _Reader:
 
 @dataclass(slots=True)
 class _User:
-    """The open streams of one user, with what they were told; ``since`` is the time of the last change told."""
+    """The open streams of one user, with what was sent to them; ``since`` is the time of the last change sent."""
 
     since: float
     readers: set[_Reader] = field(default_factory=set[_Reader])
-    told: OrderedDict[str, _Shown] = field(default_factory=OrderedDict[str, _Shown])
+    sent: OrderedDict[str, _Shown] = field(default_factory=OrderedDict[str, _Shown])
 
-    def tell(self, rows: Iterable[TaskRow], *, is_certain: bool) -> None:
-        """Put changed rows to all readers; without ``is_certain`` only those that differ from what was told last."""
+    def notify(self, rows: Iterable[TaskRow], *, is_certain: bool) -> None:
+        """Put changed rows to all readers; without ``is_certain`` only those that differ from what was sent last."""
         news: list[TaskRow] = []
         for row in rows:
             self.since = max(self.since, row.updated_at)
             shown = (str(row.state), tuple(call.tool_call_id for call in row.pending))
-            if is_certain or self.told.get(row.task_id) != shown:
+            if is_certain or self.sent.get(row.task_id) != shown:
                 news.append(row)
-            self.told[row.task_id] = shown
-            self.told.move_to_end(row.task_id)
-        while len(self.told) > MAXIMUM_KNOWN:
-            self.told.popitem(last=False)
+            self.sent[row.task_id] = shown
+            self.sent.move_to_end(row.task_id)
+        while len(self.sent) > MAXIMUM_KNOWN:
+            self.sent.popitem(last=False)
         for reader in self.readers:
             reader.put(news)
 
@@ -165,7 +165,7 @@ class ChangeFeed:
                 for task_id in noticed:
                     row = await self._journal.task(task_id)
                     if row is not None and (user := self._users.get(row.user)) is not None:
-                        user.tell([row], is_certain=True)
+                        user.notify([row], is_certain=True)
         except IsthmusError as error:
             log.warning("changes of tasks cannot be read; pages show them within half a minute: %s", error)
         finally:
@@ -182,7 +182,7 @@ class ChangeFeed:
                     for name, user in list(self._users.items()):
                         query = TaskQuery(MAXIMUM_LISTED, since=user.since - OVERLAP_SECONDS)
                         rows, _ = await self._journal.list_tasks(query, name)
-                        user.tell(reversed(rows), is_certain=False)
+                        user.notify(reversed(rows), is_certain=False)
             except IsthmusError as error:
                 log.warning("changes of tasks by other programs cannot be read: %s", error)
 
