@@ -1,15 +1,17 @@
 """The page as the editor of ``isthmus companion``: its files and selections in the contexts of real agents."""
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Request, expect
+from playwright.async_api import Browser, Page, Request, expect
 
 from support.claude_cli import ClaudeCli, claude_cli
 from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import CompanionProgram, companion_program, user
-from support.workbench import DESKTOP, PHONE, chromium_beside
+from support.workbench import DESKTOP, PHONE, SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -27,10 +29,24 @@ def project(workspace: Path) -> Path:
     return workspace
 
 
-async def _files_page(page: Page, companion: CompanionProgram) -> None:
-    page.set_default_timeout(20_000)
-    await page.goto(companion.ready["page"])
-    await page.locator("nav").get_by_role("link", name="Files").click()
+@asynccontextmanager
+async def _files_page(
+    browser: Browser, companion: CompanionProgram, size: tuple[int, int], *, is_clock_ours: bool = False
+) -> AsyncGenerator[Page]:
+    """Open the list of files of a companion's page, and fail if a script of the page has failed at the end."""
+    page = await browser.new_page(viewport={"width": size[0], "height": size[1]})
+    try:
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.set_default_timeout(1000 * SECONDS)
+        if is_clock_ours:
+            await page.clock.install()
+        await page.goto(companion.ready["page"])
+        await page.locator("nav").get_by_role("link", name="Files").click()
+        yield page
+        assert problems == []
+    finally:
+        await page.context.close()
 
 
 async def _opens(page: Page, words: str, name: str) -> None:
@@ -42,11 +58,13 @@ async def _opens(page: Page, words: str, name: str) -> None:
     await expect(page.locator(".pane.surface .head code")).to_have_text(name)
 
 
-async def test_agents_get_the_files_selections_and_mentions_of_the_page(project: Path) -> None:
+async def test_agents_get_the_files_selections_and_mentions_of_the_page(project: Path, browser_beside: Browser) -> None:
     with companion_program(project, "--open", "README.md", command=COMMAND) as companion:
-        async with gemini_cli(project) as gemini, claude_cli(project) as claude, chromium_beside() as browser:
-            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
-            await _files_page(page, companion)
+        async with (
+            gemini_cli(project) as gemini,
+            claude_cli(project) as claude,
+            _files_page(browser_beside, companion, DESKTOP) as page,
+        ):
             await _lines_selected_by_keyboard_are_in_both_contexts(gemini, claude, page, project)
             await _a_mention_goes_to_the_agent_whose_protocol_has_it(claude, page, project)
             await _a_word_selected_by_mouse_is_the_selection(claude, page)
@@ -100,14 +118,13 @@ async def _a_file_that_is_left_is_in_no_context(
     await expect(page.locator(".pane.surface .head code")).to_have_text("README.md")
 
 
-async def test_what_the_page_may_not_show_is_not_shown_and_what_is_written_is(project: Path) -> None:
+async def test_what_the_page_may_not_show_is_not_shown_and_what_is_written_is(
+    project: Path, browser_beside: Browser
+) -> None:
     with companion_program(project, command=COMMAND) as companion:
-        async with chromium_beside() as browser:
-            page = await browser.new_page(viewport={"width": PHONE[0], "height": PHONE[1]})
-            problems: list[str] = []
-            page.on("pageerror", lambda error: problems.append(str(error)))
-            page.on("dialog", lambda dialog: problems.append(dialog.message))
-            await _files_page(page, companion)
+        async with _files_page(browser_beside, companion, PHONE) as page:
+            dialogs: list[str] = []
+            page.on("dialog", lambda dialog: dialogs.append(dialog.message))
             rows = page.locator(".file .cover")
             await expect(rows).to_have_text(["README.md", "evil.txt", "logo.png", re.compile(r"tide\.py\s*src")])
             await rows.nth(2).click()
@@ -124,15 +141,12 @@ async def test_what_the_page_may_not_show_is_not_shown_and_what_is_written_is(pr
             await user("close", "evil.txt", folder=project)
             await expect(page.locator(".file .b.icon")).to_have_count(0)
             await expect(page.locator(".find input")).to_be_visible()
-            assert problems == []
+            assert dialogs == []
 
 
-async def test_an_idle_page_asks_nothing_and_learns_of_changes_at_once(project: Path) -> None:
+async def test_an_idle_page_asks_nothing_and_learns_of_changes_at_once(project: Path, browser_beside: Browser) -> None:
     with companion_program(project, command=COMMAND) as companion:
-        async with chromium_beside() as browser:
-            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
-            await page.clock.install()
-            await _files_page(page, companion)
+        async with _files_page(browser_beside, companion, DESKTOP, is_clock_ours=True) as page:
             await user("open", "README.md", folder=project)
             await expect(page.locator(".file.on")).to_contain_text("README.md")
             await page.clock.run_for(1_000)

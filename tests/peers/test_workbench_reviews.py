@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
 from support.images import png
 from support.isthmus_program import companion_program
-from support.workbench import DESKTOP, chromium_beside
+from support.workbench import DESKTOP, SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -58,22 +58,24 @@ async def _unheard(_text: str) -> None:
 
 
 @pytest.fixture
-async def reviews(workspace: Path) -> AsyncGenerator[CompanionReviews]:
+async def reviews(workspace: Path, browser_beside: Browser) -> AsyncGenerator[CompanionReviews]:
     (workspace / "a.py").write_text("".join(f"line{number}\n" for number in range(1, 31)), "utf-8")
     editors = EditorDirectory(os.environ)
     # The browser is started by the process that asks, as an agent could do.
     command = ("companion", "--editor", "web", "--allow-agent-accept")
     with companion_program(workspace, command=command) as companion:
-        async with chromium_beside() as browser:
-            page = await browser.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, has_touch=True)
+        page = await browser_beside.new_page(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, has_touch=True)
+        try:
             problems: list[str] = []
             page.on("pageerror", lambda error: problems.append(str(error)))
             page.on("console", lambda line: problems.append(line.text) if "Security Policy" in line.text else None)
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(1000 * SECONDS)
             await page.goto(companion.ready["page"])
             tools = EditorTools(editors, workspace, timeouts=EditorToolTimeouts(context=30.0, review=100.0))
             yield CompanionReviews(page, tools, workspace)
             assert problems == []
+        finally:
+            await page.context.close()
             await editors.aclose()
 
 
