@@ -37,7 +37,7 @@ class TaskChanges:
         return end
 
     def follow(self, task_id: str, written: "asyncio.Future[Any]", events: Sequence[AgentEvent] | None = None) -> None:
-        """Notify the watchers once a write is done; not if ``events`` are all that it adds and none changes the state."""
+        """Notify the watchers once a write is done, unless it only adds ``events`` that do not change the state."""
         if not self._watchers or (events is not None and not any(isinstance(event, StateChange) for event in events)):
             return
         written.add_done_callback(lambda done: self._notify(task_id, done))
