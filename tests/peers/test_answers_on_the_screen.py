@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.front_terminal import front_terminal
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions
 
 
@@ -52,8 +53,10 @@ scenarios:
 """
 
 
-def test_the_present_thought_is_seen_and_the_ones_before_stay(tmp_path: Path, workspace: Path) -> None:
-    with Sessions(tmp_path, THINKING, workspace).terminal() as terminal:
+def test_the_present_thought_is_seen_and_the_ones_before_stay(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    with Sessions(tmp_path, THINKING, workspace, loaded_isthmus).terminal() as terminal:
         terminal.wait_for(PROMPT).press("decide\r").wait_for(r"(?m)^\S Deciding.* · Esc cancels$")
         # The line above the live region is written by another task than the region itself.
         terminal.wait_for(r"(?m)^∙ Weighing the options$")

@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions
 from support.waiting import eventually
 
@@ -27,8 +28,8 @@ scenarios:
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def test_a_command_runs_beside_the_turns_and_ends_with_the_program(sessions: Sessions) -> None:

@@ -1,12 +1,14 @@
 """Hooks in the hands of the real Gemini CLI and of Isthmus: both refuse, hide and add the same.
 
-One of the hooks is the example of Gemini CLI's own documentation, unchanged, from the installed package.
+The same functions check the requests of both. One of the hooks is the example of Gemini CLI's own documentation,
+unchanged, from the installed package.
 """
 
 import json
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +17,7 @@ import pytest
 from isthmus.encoding.json_shapes import is_object
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.gemini_wire import GeminiWire
-from support.headless_gemini import gemini_settings, run_gemini_cli
+from support.headless_gemini import RunHere, gemini_settings, run_gemini_cli
 from support.isthmus_program import isthmus
 from support.programs import node_package
 from support.scripted_wire import Call, Reply, Say
@@ -29,6 +31,9 @@ HIDES = (
 )
 ADDS = """echo '{"hookSpecificOutput": {"additionalContext": "by a hook"}}'"""
 SEES = 'cat > "$GEMINI_PROJECT_DIR/seen.json"; echo "{}"'
+
+
+FIELDS = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
 
 
 def documented_hook() -> str:
@@ -101,69 +106,81 @@ def check(folder: Path, requests: list[Any]) -> dict[str, Any]:
     assert "the text of the secret" not in "".join(responses)
     assert "Security Policy: Potential secret detected in content." in responses[3]
     assert "by a hook" in responses[4]
-    return json.loads((folder / "seen.json").read_text("utf-8"))
+    seen: dict[str, Any] = json.loads((folder / "seen.json").read_text("utf-8"))
+    assert set(seen) == FIELDS
+    assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
+    return seen
 
 
-FIELDS = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
-
-
+@pytest.mark.comparison
 def test_gemini_cli_refuses_hides_and_adds(folder: Path) -> None:
     done, requests = run_gemini_cli(folder, "--approval-mode", "yolo", "-p", "go", replies=replies(folder))
     assert done.returncode == 0, done.stderr
-    seen = check(folder, requests)
-    assert set(seen) == FIELDS
-    assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
+    check(folder, requests)
 
 
 def test_isthmus_refuses_hides_and_adds_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with GeminiWire(replies(folder)) as wire:
         monkeypatch.setenv("GEMINI_API_KEY", "key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
+        # In a process of its own, whose warnings are on its standard error.
         done = isthmus("-p", "go", "--approval-mode", "yolo", folder=folder)
         requests = [request.json for request in wire.model_requests]
     assert done.returncode == 0, done.stderr
     seen = check(folder, requests)
-    assert set(seen) == FIELDS
-    assert seen["tool_input"] == {"file_path": str(folder / "plain"), "content": "nothing"}
     assert (seen["cwd"], seen["hook_event_name"], seen["tool_name"]) == (str(folder), "BeforeTool", "write_file")
     assert "failed: broken" in done.stderr
 
 
-def test_both_programs_keep_a_refused_prompt_from_the_model(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse_prompts() -> None:
     refuses = group("case $(cat) in *password*) echo 'no secrets' >&2; exit 2;; esac; echo '{}'", "*")
     gemini_settings({"hooks": {"BeforeAgent": [refuses]}})
+
+
+@pytest.mark.comparison
+def test_gemini_cli_keeps_a_refused_prompt_from_the_model(workspace: Path) -> None:
+    refuse_prompts()
     _, requests = run_gemini_cli(workspace, "-p", "the password is 123", replies=[])
     assert requests == []
-    with GeminiWire([]) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "the password is 123", folder=workspace)
-        assert wire.model_requests == []
-    assert done.returncode == 1
-    assert "A hook refused the prompt: no secrets" in done.stderr
 
 
-def test_both_programs_begin_with_a_hooks_text_and_go_on_for_another(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_prompt_is_kept_from_the_model(run_here: RunHere) -> None:
+    refuse_prompts()
+    status, _, errors, requests = run_here("-p", "the password is 123", replies=[])
+    assert (status, requests) == (1, [])
+    assert "A hook refused the prompt: no secrets" in errors
+
+
+BEGUN = [Reply.of(Say("All done.")), Reply.of(Say("The tests pass."))]
+
+
+def begin_and_go_on() -> None:
     begins = """echo '{"hookSpecificOutput": {"additionalContext": "the rota of today"}}'"""
     goes_on = """case $(cat | tr -d ' ') in
         *'"stop_hook_active":false'*) echo '{"decision": "deny", "reason": "run the tests first"}';;
         *) echo '{}';;
     esac"""
     gemini_settings({"hooks": {"SessionStart": [group(begins, "startup")], "AfterAgent": [group(goes_on, "*")]}})
-    said = [Reply.of(Say("All done.")), Reply.of(Say("The tests pass."))]
-    _, requests = run_gemini_cli(workspace, "-p", "fix it", replies=said)
-    with GeminiWire(said) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "fix it", folder=workspace)
-        ours = [request.json for request in wire.model_requests]
-    assert done.stdout == "The tests pass.\n", done.stderr
-    for program in (requests, ours):
-        assert len(program) == 2
-        assert "the rota of today" in json.dumps(program[0]["contents"])
-        assert "run the tests first" in json.dumps(program[1]["contents"][-1])
+
+
+def check_begun(requests: Sequence[Any]) -> None:
+    assert len(requests) == 2
+    assert "the rota of today" in json.dumps(requests[0]["contents"])
+    assert "run the tests first" in json.dumps(requests[1]["contents"][-1])
+
+
+@pytest.mark.comparison
+def test_gemini_cli_begins_with_a_hooks_text_and_goes_on_for_another(workspace: Path) -> None:
+    begin_and_go_on()
+    _, requests = run_gemini_cli(workspace, "-p", "fix it", replies=BEGUN)
+    check_begun(requests)
+
+
+def test_a_session_begins_with_a_hooks_text_and_goes_on_for_another(run_here: RunHere) -> None:
+    begin_and_go_on()
+    _, output, errors, requests = run_here("-p", "fix it", replies=BEGUN)
+    assert output == "The tests pass.\n", errors
+    check_begun(requests)
 
 
 AROUND_MODEL = """
@@ -208,52 +225,82 @@ def shape(value: object, name: str = "") -> Any:
     return [shape(each) for each in cast("list[object]", value)] if isinstance(value, list) else type(value).__name__
 
 
-def test_both_programs_change_choose_replace_and_answer_around_the_model(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+def said_around(workspace: Path) -> list[Reply]:
+    return [Reply.of(Say("bad words"), Call("list_directory", {"dir_path": str(workspace)}))]
+
+
+MESSAGE = {"content": "str", "role": "str"}
+HOOK_INPUT = dict.fromkeys(("cwd", "hook_event_name", "session_id", "timestamp", "transcript_path"), "str")
+ANSWERS: Any = [
+    {"candidates": [{"content": {"parts": ["bad words"], "role": "model"}, "index": 0}], "text": "bad words"},
+    {
+        "candidates": [{"content": {"parts": [], "role": "model"}, "finishReason": "STOP", "index": 0}],
+        "text": "",
+        "usageMetadata": {"candidatesTokenCount": 5, "promptTokenCount": 10, "totalTokenCount": 15},
+    },
+]
+
+
+def check_around(workspace: Path, requests: Sequence[Any]) -> Any:
+    """Check what the model got and what the hook saw; return the request's choice of tools."""
+    (request,) = requests  # a hook answered the second one
+    assert "say [hidden]" in json.dumps(request["contents"])
+    assert "xyzzy" not in json.dumps(request["contents"])
+    assert request["generationConfig"]["temperature"] == 0.25
+    seen = [json.loads(line) for line in (workspace / "seen.jsonl").read_text("utf-8").splitlines()]
+    assert [one["hook_event_name"] for one in seen] == [
+        "BeforeModel", "BeforeToolSelection", "AfterModel", "AfterModel", "BeforeModel"
+    ]  # fmt: skip
+    assert [one.pop("llm_response") for one in seen[2:4]] == ANSWERS
+    assert {one["llm_request"]["model"] for one in seen} == {"gemini-2.5-flash"}
+    assert shape(seen) == [
+        {**HOOK_INPUT, "llm_request": {"config": {}, "messages": [MESSAGE] * number, "model": "str"}}
+        for number in (1, 1, 1, 1, 2)
+    ]
+    return request["toolConfig"]["functionCallingConfig"]
+
+
+@pytest.mark.comparison
+def test_gemini_cli_changes_chooses_replaces_and_answers_around_the_model(workspace: Path) -> None:
+    around_model(workspace, AROUND_MODEL)
+    options = ("--approval-mode", "yolo", "-p", "say xyzzy")
+    done, requests = run_gemini_cli(workspace, *options, replies=said_around(workspace))
+    assert check_around(workspace, requests) == {
+        "mode": "ANY", "allowedFunctionNames": ["list_directory", "read_file"]
+    }  # fmt: skip
+    assert (done.returncode, done.stdout.split("\n")) == (0, ["good words", "By a hook.", ""])
+    assert "asked enough" in done.stderr
+
+
+def test_hooks_change_choose_replace_and_answer_around_the_model(
+    workspace: Path, run_here: RunHere, caplog: pytest.LogCaptureFixture
 ) -> None:
     around_model(workspace, AROUND_MODEL)
-    said = [Reply.of(Say("bad words"), Call("list_directory", {"dir_path": str(workspace)}))]
-    seen = workspace / "seen.jsonl"
-    theirs, requests = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "say xyzzy", replies=said)
-    their_input = [json.loads(line) for line in seen.read_text("utf-8").splitlines()]
-    seen.unlink()
-    with GeminiWire(said) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "say xyzzy", "--approval-mode", "yolo", folder=workspace)
-        ours = [request.json for request in wire.model_requests]
-    our_input = [json.loads(line) for line in seen.read_text("utf-8").splitlines()]
-    assert (theirs.returncode, done.returncode) == (0, 0)
-    for program in (requests, ours):
-        (request,) = program  # a hook answered the second one
-        assert "say [hidden]" in json.dumps(request["contents"])
-        assert "xyzzy" not in json.dumps(request["contents"])
-        assert request["generationConfig"]["temperature"] == 0.25
-        assert request["toolConfig"]["functionCallingConfig"]["mode"] == "ANY"
-    allowed = requests[0]["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"]
-    assert allowed == sorted(tool["name"] for tool in ours[0]["tools"][0]["functionDeclarations"])
-    assert theirs.stdout.split("\n") == ["good words", "By a hook.", ""]
-    assert (done.stdout, "good words" in done.stderr) == ("By a hook.\n", True)
-    assert "asked enough" in theirs.stderr
-    assert "asked enough" in done.stderr
-    assert shape(our_input) == shape(their_input)
-    assert [one["hook_event_name"] for one in our_input] == [one["hook_event_name"] for one in their_input]
-    for one, other in zip(our_input, their_input, strict=True):
-        assert one.get("llm_response") == other.get("llm_response")
-        assert one["llm_request"]["model"] == other["llm_request"]["model"]
+    options = ("-p", "say xyzzy", "--approval-mode", "yolo")
+    status, output, errors, requests = run_here(*options, replies=said_around(workspace))
+    assert check_around(workspace, requests) == {"mode": "ANY"}
+    # Gemini CLI sends these names; here no other tool is described.
+    tools = sorted(tool["name"] for tool in requests[0]["tools"][0]["functionDeclarations"])
+    assert tools == ["list_directory", "read_file"]
+    assert (status, output, "good words" in errors) == (0, "By a hook.\n", True)
+    assert "asked enough" in caplog.text
 
 
-def test_both_programs_keep_back_a_request_that_a_hook_refuses(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def refuse_requests() -> None:
     refuses = group("case $(cat) in *xyzzy*) echo 'not today' >&2; exit 2;; esac; echo '{}'", "*")
     gemini_settings({"hooks": {"BeforeModel": [refuses]}})
-    theirs, requests = run_gemini_cli(workspace, "-p", "say xyzzy", replies=[])
-    with GeminiWire([]) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "say xyzzy", folder=workspace)
-        assert wire.model_requests == requests == []
-    assert "not today" in theirs.stderr
-    assert done.returncode == 1
-    assert "A hook refused the request to the model: not today" in done.stderr
+
+
+@pytest.mark.comparison
+def test_gemini_cli_keeps_back_a_request_that_a_hook_refuses(workspace: Path) -> None:
+    refuse_requests()
+    done, requests = run_gemini_cli(workspace, "-p", "say xyzzy", replies=[])
+    assert requests == []
+    assert "not today" in done.stderr
+
+
+def test_a_request_that_a_hook_refuses_is_kept_back(run_here: RunHere) -> None:
+    refuse_requests()
+    status, _, errors, requests = run_here("-p", "say xyzzy", replies=[])
+    assert (status, requests) == (1, [])
+    assert "A hook refused the request to the model: not today" in errors

@@ -8,6 +8,7 @@ import pytest
 
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.session_terminal import Sessions
 
 SCRIPT = """
@@ -27,12 +28,12 @@ PROJECT = {"allow": ["Bash"], "deny": ["Read(./secrets/**)", "Bash(git push *)"]
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
     write_permissions(workspace, PROJECT)
     (workspace / "secrets").mkdir()
     (workspace / "secrets" / "key").write_text("a hidden value\n", "utf-8")
     (workspace / "link").symlink_to("secrets/key")
-    return Sessions(tmp_path, SCRIPT, workspace)
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def write_permissions(folder: Path, permissions: dict[str, Any]) -> None:

@@ -1,12 +1,12 @@
 """Policy files in the hands of the real Gemini CLI and of Isthmus: both refuse and run the same calls."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.gemini_wire import GeminiWire
-from support.headless_gemini import gemini_settings, run_gemini_cli
-from support.isthmus_program import isthmus
+from support.headless_gemini import RunHere, gemini_settings, run_gemini_cli
 from support.scripted_wire import Call, Reply, Say
 
 pytestmark = pytest.mark.timeout(300)
@@ -91,24 +91,23 @@ def policy(workspace: Path) -> None:
     assert list(workspace.iterdir()) == []
 
 
+def check(workspace: Path, requests: Sequence[Any], errors: str) -> None:
+    assert sorted(path.name for path in workspace.iterdir()) == EXPECTED, errors
+    assert "no touching" in str(requests[1])
+    assert "'glob'" not in str(requests[0]["tools"])
+
+
+@pytest.mark.comparison
 @pytest.mark.usefixtures("policy")
 def test_gemini_cli_runs_what_is_allowed_in_yolo_and_refuses_the_rest(workspace: Path) -> None:
     gemini_settings({})
     done, requests = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=replies(workspace))
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in workspace.iterdir()) == EXPECTED, done.stderr
-    assert "no touching" in str(requests[1])
-    assert "'glob'" not in str(requests[0]["tools"])
+    check(workspace, requests, done.stderr)
 
 
 @pytest.mark.usefixtures("policy")
-def test_isthmus_runs_and_refuses_the_same(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with GeminiWire(replies(workspace)) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "go", "--approval-mode", "yolo", folder=workspace)
-        requests = [request.json for request in wire.model_requests]
-    assert done.returncode == 57, done.stderr  # a rule wants a user to be asked
-    assert sorted(path.name for path in workspace.iterdir()) == EXPECTED, done.stderr
-    assert "no touching" in str(requests[1])
-    assert "'glob'" not in str(requests[0]["tools"])
+def test_isthmus_runs_and_refuses_the_same(workspace: Path, run_here: RunHere) -> None:
+    status, _, errors, requests = run_here("-p", "go", "--approval-mode", "yolo", replies=replies(workspace))
+    assert status == 57, errors  # a rule wants a user to be asked
+    check(workspace, requests, errors)

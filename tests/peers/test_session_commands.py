@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions, model_request
 
 SCRIPT = """
@@ -38,8 +39,8 @@ PROMPT_OF_YOLO = r"(?m)^yolo \u203a ?$"
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def test_a_plan_is_approved_and_then_carried_out(sessions: Sessions) -> None:
@@ -96,13 +97,13 @@ def test_a_saved_chat_is_chosen_from_a_list_to_go_on_with_or_to_delete(sessions:
         terminal.press("/chat load \t").wait_for(r"\u203a /chat load first")
 
 
-def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions) -> None:
+def test_an_answer_is_asked_for_until_it_fits_the_schema(sessions: Sessions, isthmus_here: InProcess) -> None:
     schema = sessions.workspace / "schema.json"
     schema.write_text('{"type": "object", "required": ["done"]}', "utf-8")
     options = (*sessions.options, "--output-schema", str(schema), "-o", "json")
-    ran = isthmus(*options, "-p", "as json", folder=sessions.workspace, text="")
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout)["structured_output"] == {"done": True}
+    status, output, errors = isthmus_here(*options, "-p", "as json")
+    assert status == 0, errors
+    assert json.loads(output)["structured_output"] == {"done": True}
 
 
 def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
@@ -115,29 +116,29 @@ def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
         assert "the second one" not in terminal.screen.partition("Tasks in this session")[2]
 
 
-def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions) -> None:
+def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions, isthmus_here: InProcess) -> None:
     (sessions.workspace / "new.txt").write_text("before\n", "utf-8")
     with sessions.terminal("write it", "-y") as terminal:
         terminal.wait_for("Written.").press("/diff\r").wait_for(r"(?m)^-before$").wait_for(r"(?m)^\+made$")
         terminal.press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  write it")
-    shown = isthmus(*sessions.options, "-c", "-p", "/diff", folder=sessions.workspace, text="").stdout
+    _, shown, _ = isthmus_here(*sessions.options, "-c", "-p", "/diff")
     assert "--- a/new.txt" in shown
     assert "-before\n+made\n" in shown
 
 
-def test_context_and_cost_say_what_is_used(sessions: Sessions) -> None:
+def test_context_and_cost_say_what_is_used(sessions: Sessions, isthmus_here: InProcess) -> None:
     with sessions.terminal("hello") as terminal:
         terminal.wait_for("You said: hello").wait_for(PROMPT).press("/context\r").wait_for(
             r"About [\d,]+ of 128,000 tokens"
         ).wait_for("  tools \\(")
         terminal.wait_for(r"(?m) free$").wait_for(PROMPT).press("/cost\r").wait_for("practice: 1 request, ")
         terminal.wait_for("What they cost is unknown")
-    shown = isthmus(*sessions.options, "-c", "-p", "/context", folder=sessions.workspace, text="").stdout
+    _, shown, _ = isthmus_here(*sessions.options, "-c", "-p", "/context")
     assert "of 128,000 tokens" in shown
 
 
-def test_review_hands_the_changes_to_the_model(sessions: Sessions) -> None:
-    request = model_request("--data-dir", str(sessions.data), "-p", "/review topic", folder=sessions.workspace)
+def test_review_hands_the_changes_to_the_model(sessions: Sessions, isthmus_here: InProcess) -> None:
+    request = model_request(isthmus_here, "--data-dir", str(sessions.data), "-p", "/review topic")
     assert "git diff HEAD...topic" in request
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess, isthmus
+from support.loaded_program import LoadedProgram
 from support.serve_program import serve_program
 from support.session_terminal import PROMPT, Sessions, model_request
 
@@ -15,7 +16,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
     (workspace / "src").mkdir()
     (workspace / "src" / "greeting.py").write_text(GREETING, "utf-8")
     (workspace / "src" / "ignored.log").write_text("secret noise", "utf-8")
@@ -27,10 +28,12 @@ def sessions(tmp_path: Path, workspace: Path) -> Sessions:
     (workspace / ".git").mkdir()
     (workspace.parent / "outside.txt").write_text("top secret text", "utf-8")
     script = "name: echo\nscenarios:\n  - prompt: '.'\n    replies: [{text: 'Answered.'}]\n"
-    return Sessions(tmp_path, script, workspace)
+    return Sessions(tmp_path, script, workspace, loaded_isthmus)
 
 
-def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path: Path, workspace: Path) -> None:
+def test_further_folders_are_added_and_files_elsewhere_are_asked_about(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     for name in ("first", "second", "third"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file.txt").write_text(f"text of {name}", "utf-8")
@@ -40,7 +43,7 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path:
         "      - text: 'It says: {{result}}'"
         for name in ("first", "second", "third")
     )
-    sessions = Sessions(tmp_path, f"name: reads\nscenarios:\n{replies}\n", workspace)
+    sessions = Sessions(tmp_path, f"name: reads\nscenarios:\n{replies}\n", workspace, loaded_isthmus)
     with sessions.terminal("--include-directories", str(tmp_path / "first")) as terminal:
         terminal.wait_for(PROMPT).press("read first\r").wait_for("It says: text of first").wait_for(PROMPT)
         terminal.press(f"/directory add {tmp_path}/second\r").wait_for("may read and edit files in").wait_for(PROMPT)
@@ -49,7 +52,9 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(tmp_path:
         terminal.wait_for("1  Allow once").press("1").wait_for("It says: text of third").wait_for(PROMPT)
 
 
-def test_a_cell_of_a_notebook_is_read_and_edited(tmp_path: Path, workspace: Path) -> None:
+def test_a_cell_of_a_notebook_is_read_and_edited(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     cell = '{"cell_type": "code", "execution_count": 1, "id": "a1", "metadata": {}, "outputs": [], "source": ["x = 1"]}'
     notebook = f'{{"cells": [{cell}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}'
     (workspace / "n.ipynb").write_text(notebook, "utf-8")
@@ -63,25 +68,27 @@ scenarios:
         call: {name: notebook_edit, arguments: {notebook_path: n.ipynb, cell_id: a1, new_source: 'x = 2'}}
       - text: Edited.
 """
-    with Sessions(tmp_path, script, workspace).terminal() as terminal:
+    with Sessions(tmp_path, script, workspace, loaded_isthmus).terminal() as terminal:
         terminal.wait_for(PROMPT).press("edit\r").wait_for('I see <cell id="a1" type="code">')
         terminal.wait_for("Change n.ipynb").wait_for("1  Allow once").press("1").wait_for("Edited.").wait_for(PROMPT)
     changed = json.loads((workspace / "n.ipynb").read_text("utf-8"))["cells"][0]
     assert (changed["source"], changed["execution_count"]) == (["x = 2"], None)
 
 
-def sent(prompt: str, workspace: Path, tmp_path: Path) -> str:
+def sent(prompt: str, run: InProcess, tmp_path: Path) -> str:
     """Return the messages of the request that a model provider gets for a prompt, as text."""
-    return model_request("--data-dir", str(tmp_path / "d"), "-p", prompt, folder=workspace)
+    return model_request(run, "--data-dir", str(tmp_path / "d"), "-p", prompt)
 
 
 @pytest.mark.usefixtures("sessions")
-def test_files_ranges_folders_and_images_are_part_of_the_message(workspace: Path, tmp_path: Path) -> None:
+def test_files_ranges_folders_and_images_are_part_of_the_message(
+    workspace: Path, tmp_path: Path, isthmus_here: InProcess
+) -> None:
     (workspace / "other").mkdir()
     (workspace / "other" / "inside.py").write_text("inside = True\n", "utf-8")
     (workspace / "other" / "ignored.log").write_text("secret noise", "utf-8")
     request = sent(
-        "explain @src/greeting.py, please, @lines.txt:10-12. Then @other/ and @picture.png?", workspace, tmp_path
+        "explain @src/greeting.py, please, @lines.txt:10-12. Then @other/ and @picture.png?", isthmus_here, tmp_path
     )
     assert "--- @src/greeting.py " in request
     assert "return 'hi'" in request
@@ -93,16 +100,16 @@ def test_files_ranges_folders_and_images_are_part_of_the_message(workspace: Path
 
 
 @pytest.mark.usefixtures("sessions")
-def test_what_the_agent_may_not_read_is_not_read(workspace: Path, tmp_path: Path) -> None:
-    request = sent("explain @closed.txt and @../outside.txt", workspace, tmp_path)
+def test_what_the_agent_may_not_read_is_not_read(isthmus_here: InProcess, tmp_path: Path) -> None:
+    request = sent("explain @closed.txt and @../outside.txt", isthmus_here, tmp_path)
     for reference, kept_out in (("@closed.txt", "closed to agents"), ("@../outside.txt", "top secret text")):
         assert kept_out not in request
         assert f"{reference} was not read: " in request
 
 
 @pytest.mark.usefixtures("sessions")
-def test_what_names_no_file_stays_text(workspace: Path, tmp_path: Path) -> None:
-    request = sent("install @types/node for joe@lines.txt and @param", workspace, tmp_path)
+def test_what_names_no_file_stays_text(isthmus_here: InProcess, tmp_path: Path) -> None:
+    request = sent("install @types/node for joe@lines.txt and @param", isthmus_here, tmp_path)
     assert "was not read" not in request
     assert "--- @" not in request
 

@@ -13,8 +13,8 @@ import pytest
 
 from support.images import clipboard_program, gif, image_program, png
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS
-from support.pty_program import PtyProgram, pty_program
+from support.loaded_program import LoadedProgram
+from support.pty_program import PtyProgram
 from support.session_terminal import PROMPT
 from support.waiting import eventually
 from support.wire_server import Answer, WireServer
@@ -27,8 +27,9 @@ CTRL_V = "\x16"
 class Provider:
     """A provider's server, and the program in a terminal that talks to it."""
 
-    def __init__(self, server: WireServer, folder: Path, workspace: Path) -> None:
+    def __init__(self, server: WireServer, folder: Path, workspace: Path, loaded: LoadedProgram) -> None:
         self._server = server
+        self._loaded = loaded
         self._folder = folder
         self._workspace = workspace
 
@@ -41,8 +42,8 @@ class Provider:
             "OPENAI_API_KEY": "a-key-of-some-length", "OPENAI_BASE_URL": f"{self._server.base_url}/v1",
             **more, "GEMINI_API_KEY": "a-key-of-some-length", "GOOGLE_GEMINI_BASE_URL": self._server.base_url,
         }  # fmt: skip
-        command = [*ISTHMUS, "-m", model, "--no-ide", "--data-dir", str(self._folder / "data")]
-        with pty_program(command, folder=self._workspace, environment=variables) as terminal:
+        options = ("-m", model, "--no-ide", "--data-dir", str(self._folder / "data"))
+        with self._loaded.terminal(*options, folder=self._workspace, environment=variables) as terminal:
             yield terminal.wait_for(PROMPT)
 
     def content(self, number: int = 1) -> Sequence[Any]:
@@ -67,11 +68,11 @@ def text_of(content: Sequence[Any]) -> str:
 
 
 @pytest.fixture
-def provider(tmp_path: Path, workspace: Path) -> Generator[Provider]:
+def provider(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Generator[Provider]:
     done = {"choices": [{"index": 0, "delta": {"content": "Answered."}, "finish_reason": "stop"}]}
     body = f"data: {json.dumps({'id': '1', 'object': 'chat.completion.chunk', **done})}\n\ndata: [DONE]\n\n".encode()
     with WireServer(lambda request: Answer(200, {"Content-Type": "text/event-stream"}, (body,))) as server:
-        yield Provider(server, tmp_path, workspace)
+        yield Provider(server, tmp_path, workspace, loaded_isthmus)
 
 
 @pytest.fixture

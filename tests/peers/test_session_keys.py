@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess
+from support.loaded_program import LoadedProgram
 from support.pty_program import PtyProgram
 from support.session_terminal import PROMPT, Sessions
 
@@ -32,8 +33,8 @@ CHOICES = r"1  Allow once"
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def working(terminal: PtyProgram) -> PtyProgram:
@@ -102,7 +103,7 @@ def test_a_mode_that_is_chosen_while_it_works_counts_from_the_next_message(sessi
         terminal.wait_for("All done.").wait_for(r"(?m)^auto_edit \u203a ?$").press("write it\r").wait_for("Written.")
 
 
-def test_mode_changes_the_approval_mode_of_the_session(sessions: Sessions) -> None:
+def test_mode_changes_the_approval_mode_of_the_session(sessions: Sessions, isthmus_here: InProcess) -> None:
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("hello\r").wait_for("You said: hello").wait_for(PROMPT)
         terminal.press("/mode plan\r").wait_for(r"(?m)^plan \u203a ?$")
@@ -112,8 +113,8 @@ def test_mode_changes_the_approval_mode_of_the_session(sessions: Sessions) -> No
         terminal.press("/mode other\r").wait_for("Unknown mode other; expected one of default, auto_edit, plan, yolo")
     # Another start is another choice: the session does not go on in yolo by itself.
     (sessions.workspace / "new.txt").unlink()
-    ended = isthmus(*sessions.options, "-c", "-p", "write it", folder=sessions.workspace, text="")
-    assert "It was refused." in ended.stdout
+    _, output, _ = isthmus_here(*sessions.options, "-c", "-p", "write it")
+    assert "It was refused." in output
     with sessions.terminal("-c", "write it") as terminal:
         terminal.wait_for(CHOICES)
 

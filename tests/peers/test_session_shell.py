@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions, model_request
 
 SCRIPT = """
@@ -23,8 +24,8 @@ CHOICES = r"1  Allow once"
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def test_a_command_of_the_user_runs_unasked_and_is_shown_whole(sessions: Sessions) -> None:
@@ -36,13 +37,15 @@ def test_a_command_of_the_user_runs_unasked_and_is_shown_whole(sessions: Session
     assert (sessions.workspace / "ran").exists()
 
 
-def test_the_output_is_part_of_the_next_message_and_no_request_is_made(sessions: Sessions) -> None:
+def test_the_output_is_part_of_the_next_message_and_no_request_is_made(
+    sessions: Sessions, isthmus_here: InProcess
+) -> None:
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("!echo seen-$((40+2))\r").wait_for("seen-42").wait_for(PROMPT)
         terminal.press("/stats\r").wait_for("tool calls: 1 succeeded").wait_for(PROMPT)
         assert "1 request" not in terminal.screen
     options = ("--data-dir", str(sessions.data), "-c", "-p", "what did it print?")
-    assert "seen-42" in model_request(*options, folder=sessions.workspace)
+    assert "seen-42" in model_request(isthmus_here, *options)
 
 
 def test_a_command_runs_in_plan_mode_which_stays(sessions: Sessions) -> None:
@@ -62,12 +65,12 @@ def test_shell_mode_takes_every_line_as_a_command(sessions: Sessions) -> None:
     assert (sessions.workspace / "one").exists()
 
 
-def test_without_a_user_the_policy_decides_on_the_command(sessions: Sessions) -> None:
-    refused = isthmus(*sessions.options, "-p", "/shell touch ran", folder=sessions.workspace, text="")
-    assert refused.returncode != 0
+def test_without_a_user_the_policy_decides_on_the_command(sessions: Sessions, isthmus_here: InProcess) -> None:
+    status, _, _ = isthmus_here(*sessions.options, "-p", "/shell touch ran")
+    assert status != 0
     assert not (sessions.workspace / "ran").exists()
-    allowed = isthmus(*sessions.options, "-y", "-p", "/shell touch ran", folder=sessions.workspace, text="")
-    assert allowed.returncode == 0, allowed.stderr
+    status, _, errors = isthmus_here(*sessions.options, "-y", "-p", "/shell touch ran")
+    assert status == 0, errors
     assert (sessions.workspace / "ran").exists()
 
 

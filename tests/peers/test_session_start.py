@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess, isthmus
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions, model_request
 
 SCRIPT = """
@@ -21,8 +22,8 @@ scenarios:
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 @pytest.mark.parametrize("words", [["explain it"], ["explain", "it"], ["-i", "explain it"]])
@@ -43,19 +44,19 @@ def test_yolo_asks_nothing(sessions: Sessions) -> None:
     assert (sessions.workspace / "new.txt").read_text("utf-8") == "made"
 
 
-def test_continue_goes_on_with_the_latest_session_of_the_folder(sessions: Sessions) -> None:
-    first = isthmus(*sessions.options, "-p", "remember me", folder=sessions.workspace, text="")
-    assert first.returncode == 0, first.stderr
+def test_continue_goes_on_with_the_latest_session_of_the_folder(sessions: Sessions, isthmus_here: InProcess) -> None:
+    status, _, errors = isthmus_here(*sessions.options, "-p", "remember me")
+    assert status == 0, errors
     with sessions.terminal("-c", "go on") as terminal:
         terminal.wait_for("You said: remember me").wait_for("You said: go on").wait_for(PROMPT)
-    second = isthmus(*sessions.options, "--continue", "-p", "/stats", folder=sessions.workspace, text="")
-    assert "prompts: 2" in second.stdout
+    _, output, _ = isthmus_here(*sessions.options, "--continue", "-p", "/stats")
+    assert "prompts: 2" in output
 
 
-def test_instructions_of_the_command_line_end_the_system_prompt(sessions: Sessions) -> None:
+def test_instructions_of_the_command_line_end_the_system_prompt(sessions: Sessions, isthmus_here: InProcess) -> None:
     words = "Answer in one word."
     options = ("--append-system-prompt", words, "--data-dir", str(sessions.data), "-p", "hello")
-    system = json.loads(model_request(*options, folder=sessions.workspace))[0]
+    system = json.loads(model_request(isthmus_here, *options))[0]
     assert system["role"] in ("system", "developer")
     assert system["content"].rstrip().endswith(words)
 

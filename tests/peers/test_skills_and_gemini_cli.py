@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from support.gemini_wire import GeminiWire
-from support.headless_gemini import gemini_settings, run_gemini_cli
-from support.isthmus_program import isthmus
+from support.headless_gemini import RunHere, gemini_settings, run_gemini_cli
+from support.isthmus_program import InProcess
 from support.scripted_wire import Call, Reply, Say
 
 TEXT = "---\nname: {name}\ndescription: How to {name} things.\n---\nSay ABRACADABRA. See reference.md.\n"
@@ -44,27 +43,26 @@ def offered(request: Any) -> Sequence[str]:
     return [name for name in schema["properties"]["name"]["enum"] if name in ("conjure", "vanish", "broken")]
 
 
+def check(requests: Sequence[Any]) -> None:
+    assert offered(requests[0]) == ["conjure"]
+    assert "Say ABRACADABRA" in json.dumps(requests[1]["contents"])
+    assert "the reference of conjuring" in json.dumps(requests[2]["contents"])
+
+
+@pytest.mark.comparison
 def test_gemini_cli_offers_the_same_skill_and_gives_its_text(skills: Path, workspace: Path) -> None:
     done, requests = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=replies(skills))
     assert done.returncode == 0, done.stderr
-    assert offered(requests[0]) == ["conjure"]
-    assert "Say ABRACADABRA" in json.dumps(requests[1]["contents"])
-    assert "the reference of conjuring" in json.dumps(requests[2]["contents"])
+    check(requests)
 
 
-def test_a_skill_is_used_and_its_files_are_read(skills: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with GeminiWire(replies(skills)) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("-p", "go", folder=workspace)
-        requests = [request.json for request in wire.model_requests]
-        listed = isthmus("-p", "/skills", folder=workspace)
-    assert done.returncode == 0, done.stderr
-    assert offered(requests[0]) == ["conjure"]
-    assert "Say ABRACADABRA" in json.dumps(requests[1]["contents"])
-    assert "the reference of conjuring" in json.dumps(requests[2]["contents"])
+def test_a_skill_is_used_and_its_files_are_read(skills: Path, run_here: RunHere, isthmus_here: InProcess) -> None:
+    status, _, errors, requests = run_here("-p", "go", replies=replies(skills))
+    assert status == 0, errors
+    check(requests)
     assert "outside the workspace" in json.dumps(requests[3]["contents"])
-    assert listed.stdout.splitlines() == [
+    _, listed, _ = isthmus_here("-p", "/skills")
+    assert listed.splitlines() == [
         "- conjure: How to conjure things.",
         f"  {skills / 'conjure'}",
         f"Note: {skills / 'broken' / 'SKILL.md'} is not used: expected front matter: a line ---, name: and"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions
 
 SCRIPT = """
@@ -24,8 +25,8 @@ scenarios:
 
 
 @pytest.fixture
-def sessions(tmp_path: Path, workspace: Path) -> Sessions:
-    return Sessions(tmp_path, SCRIPT, workspace)
+def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> Sessions:
+    return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
 def test_the_question_of_a_subagent_outlives_the_program(sessions: Sessions) -> None:

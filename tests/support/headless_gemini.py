@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from support.gemini_cli import SETTINGS, gemini_environment
 from support.gemini_wire import GeminiWire
@@ -13,6 +13,15 @@ from support.programs import node_package, require
 from support.scripted_wire import Script
 
 SECONDS = 120
+
+
+class RunHere(Protocol):
+    """Function that runs Isthmus in the process of the test, with a scripted model of Gemini's.
+
+    Returns the exit status, the output, the errors, and the requests that the model got.
+    """
+
+    def __call__(self, *arguments: str, replies: Sequence[Script]) -> tuple[int, str, str, list[Any]]: ...
 
 
 def gemini_settings(settings: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 import pyte
 import pyte.screens
@@ -43,15 +44,30 @@ class _Screen(pyte.Screen):
             super().select_graphic_rendition(*attrs)
 
 
+class Process(Protocol):
+    """A process that was started, such as a ``Popen``."""
+
+    pid: int
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless it is known to have ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, or minus the signal that ended it."""
+        ...
+
+    def poll(self) -> int | None:
+        """Return the same if it has ended, otherwise None."""
+
+
 class PtyProgram:
     """A program in a terminal, made by :func:`pty_program`. ``terminal`` is the outer end's file descriptor."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", terminal: int, columns: int, rows: int) -> None:
+    def __init__(self, process: Process, terminal: int, columns: int, rows: int) -> None:
         self.process = process
         self.terminal = terminal
         self._screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self._screen)
-        self._shown: str | None = None
         self._received = bytearray()
         self._shown: str | None = None
         """Text of the screen, or None if it is out of date: pyte takes long to assemble its cells."""
@@ -135,7 +151,6 @@ class PtyProgram:
         with self._lock:
             self._screen.resize(rows, columns)
             self._shown = None
-            self._shown = None
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         return self.signal(signal.SIGWINCH)
 
@@ -181,7 +196,6 @@ class PtyProgram:
                 with self._lock:
                     self._received += data
                     self._stream.feed(decoder.decode(data))
-                    self._shown = None
                     self._shown = None
 
 
