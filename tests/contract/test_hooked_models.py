@@ -48,7 +48,7 @@ def hook(event: HookEvent, body: str, *, is_project: bool = False, number: int =
     program = f"import json, sys\ngiven = json.load(sys.stdin)\nsaid = {{}}\n{body}\nprint(json.dumps(said))"
     where = f"hooks.{NAMES[event]} in file {number}"
     return Hook(
-        HookDialect.GEMINI, event, NAMES[event], sys.executable, where, "*", "", ("-c", program), 20,
+        HookDialect.GEMINI, event, NAMES[event], sys.executable, where, "*", "", ("-IS", "-c", program), 20,
         is_project=is_project,
     )  # fmt: skip
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from isthmus.settings.extensions import find_extensions
-from support.gemini_wire import GeminiWire
-from support.headless_gemini import SECONDS, gemini_settings, run_gemini_cli
-from support.isthmus_program import isthmus
+from support.headless_gemini import SECONDS, RunHere, gemini_settings, run_gemini_cli
+from support.isthmus_program import InProcess
 from support.programs import node_package, require
 from support.scripted_wire import Call, Reply, Say
 
@@ -134,40 +133,57 @@ def touched(folder: Path) -> list[str]:
     return [path.name for path in files]
 
 
-def run_isthmus(folder: Path, monkeypatch: pytest.MonkeyPatch, prompt: str, *, status: int) -> list[Any]:
-    """Run one prompt to its end with this exit status; return the requests that the model got."""
-    with GeminiWire(REPLIES) as wire:
-        monkeypatch.setenv("GEMINI_API_KEY", "key")
-        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-        done = isthmus("--approval-mode", "yolo", "-p", prompt, folder=folder)
-        assert done.returncode == status, done.stderr
-        return [request.json for request in wire.model_requests]
+EFFECTIVE = dict.fromkeys(("context", "skill", "excluded", "hook", "forbidden"), True)
+TOUCHED = ["denied-but-mine", "for-yolo", "free"]
 
 
-def test_an_installed_extension_works_as_in_gemini_cli_and_can_be_off(
-    source: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def install(source: Path, workspace: Path) -> None:
     assert "installed successfully" in gemini_extensions(workspace, "install", str(source), "--consent")
-    done, theirs = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
-    assert done.returncode == 0, done.stderr
-    made = touched(workspace)
-    # A rule wants a user to be asked, which Gemini CLI does not say by its exit status.
-    ours = run_isthmus(workspace, monkeypatch, "/greet Ada", status=57)
-    assert made == touched(workspace) == ["denied-but-mine", "for-yolo", "free"]
-    assert parts(theirs) == parts(ours) == dict.fromkeys(("context", "skill", "excluded", "hook", "forbidden"), True)
-    assert "Say hello to Ada." in json.dumps(ours[0]["contents"])
-    listed = isthmus("mcp", "list", folder=workspace).stdout
-    assert "greetings" in listed
-    assert f"{Path.home()}/.gemini/extensions/greeter/run" in listed
 
+
+@pytest.mark.comparison
+def test_gemini_cli_uses_each_part_of_an_installed_extension(source: Path, workspace: Path) -> None:
+    install(source, workspace)
+    done, requests = run_gemini_cli(workspace, "--approval-mode", "yolo", "-p", "go", replies=REPLIES)
+    assert done.returncode == 0, done.stderr
+    assert (touched(workspace), parts(requests)) == (TOUCHED, EFFECTIVE)
+
+
+def switch_off_but_inside(workspace: Path) -> Path:
+    """Switch the extension off in the workspace and on in a folder of it; return that."""
     (inside := workspace / "inside").mkdir()
     gemini_extensions(workspace, "disable", "greeter", "--scope", "workspace")
     gemini_extensions(inside, "enable", "greeter", "--scope", "workspace")
-    for folder in (workspace, inside):
-        shown = gemini_extensions(folder, "list")
+    return inside
+
+
+@pytest.mark.comparison
+def test_gemini_cli_says_where_an_extension_is_off(source: Path, workspace: Path) -> None:
+    install(source, workspace)
+    inside = switch_off_but_inside(workspace)
+    assert "Enabled (Workspace): false" in gemini_extensions(workspace, "list")
+    assert "Enabled (Workspace): true" in gemini_extensions(inside, "list")
+
+
+def test_an_installed_extension_works_as_in_gemini_cli_and_can_be_off(
+    source: Path, workspace: Path, run_here: RunHere, isthmus_here: InProcess
+) -> None:
+    install(source, workspace)
+    status, _, errors, ours = run_here("--approval-mode", "yolo", "-p", "/greet Ada", replies=REPLIES)
+    # A rule wants a user to be asked, which Gemini CLI does not say by its exit status.
+    assert status == 57, errors
+    assert (touched(workspace), parts(ours)) == (TOUCHED, EFFECTIVE)
+    assert "Say hello to Ada." in json.dumps(ours[0]["contents"])
+    _, listed, _ = isthmus_here("mcp", "list")
+    assert "greetings" in listed
+    assert f"{Path.home()}/.gemini/extensions/greeter/run" in listed
+
+    inside = switch_off_but_inside(workspace)
+    for folder, is_enabled in ((workspace, False), (inside, True)):
         (found,) = find_extensions(Path.home(), folder).installed
-        assert f"Enabled (Workspace): {str(found.is_enabled).lower()}" in shown, folder
-    ours = run_isthmus(workspace, monkeypatch, "go", status=0)
+        assert found.is_enabled is is_enabled, folder
+    status, _, errors, ours = run_here("--approval-mode", "yolo", "-p", "go", replies=REPLIES)
+    assert status == 0, errors
     assert touched(workspace) == ["asked", "denied", "denied-but-mine", "for-yolo", "free"]
     assert CONTEXT not in json.dumps(ours[0])
     assert "conjure" not in json.dumps(ours[0])

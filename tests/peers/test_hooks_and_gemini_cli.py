@@ -214,7 +214,7 @@ print(json.dumps(said))
 def around_model(workspace: Path, program: str) -> None:
     """Configure one program for all events around model requests."""
     (workspace / "hook.py").write_text(program, "utf-8")
-    one = [group(f"{shlex.quote(sys.executable)} hook.py", "*")]
+    one = [group(f"{shlex.quote(sys.executable)} -IS hook.py", "*")]
     gemini_settings({"hooks": {"BeforeModel": one, "BeforeToolSelection": one, "AfterModel": one}})
 
 

@@ -14,24 +14,18 @@ from isthmus.mcp_host.connection.errors import ConnectFailedError
 from isthmus.mcp_host.connection.headers_helper import helper_headers
 from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import ToolScope
-from support.isthmus_program import isthmus
+from support.isthmus_program import InProcess, isthmus
 from support.mcp_hosting import SUPPORT, hosting, status_when, write_servers
 from support.ports import free_port
 from support.waiting import eventually
 
 
-@pytest.fixture
-def ticket(tmp_path: Path) -> Path:
-    path = tmp_path / "ticket"
-    path.write_text("first-secret")
-    return path
-
-
-@pytest.fixture
-def url(ticket: Path) -> Generator[str]:
-    """Start the server that wants the ticket, and yield its URL."""
-    port = free_port()
-    command = [sys.executable, str(SUPPORT / "ticket_mcp_server.py"), str(port), str(ticket)]
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Path]]:
+    """Start the server that wants the ticket, and yield its URL and the ticket's file."""
+    port, path = free_port(), tmp_path_factory.mktemp("server") / "ticket"
+    path.touch()
+    command = [sys.executable, str(SUPPORT / "ticket_mcp_server.py"), str(port), str(path)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
 
@@ -40,9 +34,21 @@ def url(ticket: Path) -> Generator[str]:
                     return connection.connect_ex(("127.0.0.1", port)) == 0
 
             eventually(listens, 60, what="the server listens")
-            yield f"http://127.0.0.1:{port}/mcp"
+            yield f"http://127.0.0.1:{port}/mcp", path
         finally:
             process.kill()
+
+
+@pytest.fixture
+def url(server: tuple[str, Path]) -> str:
+    return server[0]
+
+
+@pytest.fixture
+def ticket(server: tuple[str, Path]) -> Path:
+    """Return the file with the ticket that the server wants from now on."""
+    server[1].write_text("first-secret")
+    return server[1]
 
 
 def helped(url: str, command: str, **more: Any) -> dict[str, Any]:
@@ -63,30 +69,32 @@ async def test_each_connection_gets_the_headers_that_the_command_prints_then(
 
 
 def test_the_program_lists_a_server_with_such_headers_and_hides_their_values(
-    url: str, ticket: Path, workspace: Path
+    url: str, ticket: Path, workspace: Path, isthmus_here: InProcess
 ) -> None:
     command = 'test "$ISTHMUS_MCP_SERVER_NAME $PWD" = "tickets $HOME" && echo \'{"X-Ticket": "first-secret"}\''
     write_servers(Path.home(), {"tickets": helped(url, command)})
-    listed = isthmus("mcp", "list", folder=workspace)
-    assert f"✓ tickets: {url} (http) - Connected" in listed.stdout
+    _, listed, _ = isthmus_here("mcp", "list")
+    assert f"✓ tickets: {url} (http) - Connected" in listed
     ticket.write_text("other")
-    failed = isthmus("mcp", "doctor", "tickets", folder=workspace)
-    assert failed.returncode == 1
-    assert "403" in failed.stdout
+    status, failed, _ = isthmus_here("mcp", "doctor", "tickets")
+    assert status == 1
+    assert "403" in failed
     shown = isthmus("-m", "demo", "-p", "hello", "--debug", folder=workspace)
     assert "headersHelper" in shown.stderr
     assert "stale" not in shown.stderr
-    assert "first-secret" not in failed.stdout.replace(command, "") + shown.stderr.replace(command, "")
+    assert "first-secret" not in failed.replace(command, "") + shown.stderr.replace(command, "")
 
 
-def test_only_your_own_settings_may_name_such_a_command(tmp_path: Path, workspace: Path) -> None:
+def test_only_your_own_settings_may_name_such_a_command(
+    tmp_path: Path, workspace: Path, isthmus_here: InProcess
+) -> None:
     ran = tmp_path / "ran"
     entry = helped("http://127.0.0.1:1/mcp", f"touch {ran}; echo '{{}}'")
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
-    assert isthmus("trust", folder=workspace).returncode == 0
+    assert isthmus_here("trust")[0] == 0
     given = json.dumps({"mcpServers": {"given": entry}})
-    done = isthmus("-m", "demo", "-p", "hello", "--mcp-config", given, folder=workspace)
-    assert done.stderr.count("headersHelper: it is allowed in your own settings file only") == 2
+    _, _, errors = isthmus_here("-m", "demo", "-p", "hello", "--mcp-config", given)
+    assert errors.count("headersHelper: it is allowed in your own settings file only") == 2
     assert not ran.exists()
 
 

@@ -10,6 +10,7 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.events import RetryNotice, TaskState
 from support.gemini_wire import GeminiWire
+from support.headless_gemini import RunHere
 from support.isthmus_program import ISTHMUS
 from support.scripted_wire import Failure, Reply, Say
 from support.serve_program import serve_program
@@ -42,16 +43,12 @@ def test_a_script_waits_as_long_as_the_provider_asks_and_can_be_cancelled(worksp
                 process.kill()
 
 
-def test_a_script_survives_more_failures_than_a_user_would_wait_for(workspace: Path) -> None:
-    with GeminiWire([*[Failure(503, "busy", retry_after=0)] * 8, Reply.of(Say("there"))]) as wire:
-        done = subprocess.run(
-            [*ISTHMUS, "-p", "hi", "-m", "gemini:test", "--no-ide"],
-            cwd=workspace, env={**os.environ, **environment(wire)}, text=True, encoding="utf-8",
-            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=100,
-        )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "there\n")
-    assert done.stderr.count("busy; trying again in 0 s") == 8
-    assert "(attempt 9 of 10)" in done.stderr
+def test_a_script_survives_more_failures_than_a_user_would_wait_for(run_here: RunHere) -> None:
+    replies = [*[Failure(503, "busy", retry_after=0)] * 8, Reply.of(Say("there"))]
+    status, output, errors, _ = run_here("-p", "hi", "-m", "gemini:test", "--no-ide", replies=replies)
+    assert (status, output) == (0, "there\n")
+    assert errors.count("busy; trying again in 0 s") == 8
+    assert "(attempt 9 of 10)" in errors
 
 
 async def test_a_server_waits_as_well_and_a_client_sees_and_ends_it(tmp_path: Path, workspace: Path) -> None:
