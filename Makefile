@@ -70,7 +70,7 @@ test: setup peers frontend check ## all gates, then all tests but the comparison
 		-m "not comparison" $(PYTEST_ARGS)
 
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m comparison tests/peers $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m comparison tests/peers $(PYTEST_ARGS)
 
 quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)

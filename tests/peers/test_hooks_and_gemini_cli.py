@@ -31,8 +31,6 @@ HIDES = (
 )
 ADDS = """echo '{"hookSpecificOutput": {"additionalContext": "by a hook"}}'"""
 SEES = 'cat > "$GEMINI_PROJECT_DIR/seen.json"; echo "{}"'
-
-
 FIELDS = {"session_id", "transcript_path", "cwd", "hook_event_name", "timestamp", "tool_name", "tool_input"}
 
 
