@@ -23,7 +23,7 @@ from support.push_reader import BrowserKeys
 from support.qr_reader import read_qr
 from support.waiting import eventually
 from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, desktop, phone, workbench
+from support.workbench import Workbench, chromium, desktop, phone, workbench
 
 SECONDS = 30.0
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a page is secure on loopback, and this test wants one that is not
@@ -76,6 +76,13 @@ async () => {
   return found;
 }
 """
+
+
+@pytest.fixture(scope="module")
+def browser() -> Generator[Browser]:
+    """Return a browser that shows notifications, one for all tests of this file."""
+    with chromium(is_whole=True) as found:
+        yield found
 
 
 @pytest.fixture
