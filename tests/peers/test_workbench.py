@@ -18,6 +18,7 @@ from support.workbench import Workbench, desktop, phone, workbench
 HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>"
 HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
 WORDS = [f"word{number} " for number in range(60)]
+CODE = 'print("hi")\nprint("end")\n'
 LONG_ANSWER = [step for word in WORDS for step in ({"text": word}, {"delay": 0.05})]
 EDIT = {"file_path": "code.py", "instruction": "Say hello", "old_string": "hi", "new_string": "hello"}
 BOTH = [
@@ -59,9 +60,25 @@ SCRIPT = json.dumps(
 
 @pytest.fixture
 def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
-    (workspace / "code.py").write_text('print("hi")\nprint("end")\n', "utf-8")
+    """Return a server of one test alone: its link lets one browser in."""
+    (workspace / "code.py").write_text(CODE, "utf-8")
     with workbench(tmp_path, workspace, SCRIPT) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
+    with workbench(tmp_path_factory.mktemp("shared"), tmp_path_factory.mktemp("workspace"), SCRIPT) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, shared: Workbench) -> Generator[Page]:
+    """Return a page of the shared server, whose tasks before were cancelled and files written anew."""
+    (shared.workspace / "code.py").write_text(CODE, "utf-8")
+    with shared.let_in(browser) as context:
+        yield shared.watched(context)
+    shared.cancel_tasks()
 
 
 def edit_in(page: Page, text: str) -> None:
@@ -90,86 +107,78 @@ def test_a_prompt_becomes_an_edit_that_was_changed_in_the_page(browser: Browser,
 
 
 def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_title(
-    browser: Browser, served: Workbench
+    page: Page, shared: Workbench
 ) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        served.prompt(page, "please change it")
-        page.goto(f"{served.url}ui/")
-        expect(page).to_have_title("(1) Isthmus")
-        page.wait_for_selector("isthmus-question .actions")
-        # Within the time in which a key or click may have been meant for something else.
-        page.locator("isthmus-question .primary").evaluate("button => button.click()")
-        page.keyboard.press("n")
-        expect(page.locator(".item")).to_have_count(1)
-        page.wait_for_timeout(500)
-        page.keyboard.press("n")
-        expect(page.locator(".item.done")).to_have_count(1)
-        expect(page).to_have_title("Isthmus")
-    assert "hello" not in (served.workspace / "code.py").read_text("utf-8")
+    shared.prompt(page, "please change it")
+    page.goto(f"{shared.url}ui/")
+    expect(page).to_have_title("(1) Isthmus")
+    page.wait_for_selector("isthmus-question .actions")
+    # Within the time in which a key or click may have been meant for something else.
+    page.locator("isthmus-question .primary").evaluate("button => button.click()")
+    page.keyboard.press("n")
+    expect(page.locator(".item")).to_have_count(1)
+    page.wait_for_timeout(500)
+    page.keyboard.press("n")
+    expect(page.locator(".item.done")).to_have_count(1)
+    expect(page).to_have_title("Isthmus")
+    assert "hello" not in (shared.workspace / "code.py").read_text("utf-8")
 
 
-def test_all_files_of_a_task_are_allowed_at_once(browser: Browser, served: Workbench) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        served.prompt(page, "both")
-        page.goto(f"{served.url}ui/")
-        page.click("text=All 2 files")
-        page.click("text=Show all")
-        page.click("isthmus-all >> text=Accept files (2)")
-        expect(page.locator(".item.done")).to_have_count(2)
-        for name in ("one.txt", "two.txt"):
-            eventually((served.workspace / name).exists, what=name)
+def test_all_files_of_a_task_are_allowed_at_once(page: Page, shared: Workbench) -> None:
+    shared.prompt(page, "both")
+    page.goto(f"{shared.url}ui/")
+    page.click("text=All 2 files")
+    page.click("text=Show all")
+    page.click("isthmus-all >> text=Accept files (2)")
+    expect(page.locator(".item.done")).to_have_count(2)
+    for name in ("one.txt", "two.txt"):
+        eventually((shared.workspace / name).exists, what=name)
 
 
-def test_a_question_that_is_answered_in_a_terminal_says_so(browser: Browser, served: Workbench) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        served.prompt(page, "please change it")
-        page.wait_for_selector("isthmus-question .actions")
-        task = page.url.rpartition("/")[2]
-        answer = {
-            "tool_call_id": page.evaluate("document.querySelector('isthmus-question').call.tool_call_id"),
-            "selected_option_id": "proceed_once",
-        }
-        message = {
-            "messageId": "from-elsewhere", "role": "ROLE_USER", "taskId": task, "parts": [{"data": answer}],
-            "metadata": {EXTENSION_URI: {"answered_by": "the terminal"}},
-        }  # fmt: skip
-        token = (served.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
-        headers = {"Authorization": f"Bearer {token}", "A2A-Extensions": EXTENSION_URI}
-        sent = context.request.post(f"{served.url}message:send", data={"message": message}, headers=headers)
-        assert sent.status == 200
-        expect(page.locator("isthmus-task .call")).to_contain_text("Answered by the terminal")
-        expect(page.locator("isthmus-question")).to_have_count(0)
+def test_a_question_that_is_answered_in_a_terminal_says_so(page: Page, shared: Workbench) -> None:
+    shared.prompt(page, "please change it")
+    page.wait_for_selector("isthmus-question .actions")
+    task = page.url.rpartition("/")[2]
+    answer = {
+        "tool_call_id": page.evaluate("document.querySelector('isthmus-question').call.tool_call_id"),
+        "selected_option_id": "proceed_once",
+    }
+    message = {
+        "messageId": "from-elsewhere", "role": "ROLE_USER", "taskId": task, "parts": [{"data": answer}],
+        "metadata": {EXTENSION_URI: {"answered_by": "the terminal"}},
+    }  # fmt: skip
+    token = (shared.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
+    headers = {"Authorization": f"Bearer {token}", "A2A-Extensions": EXTENSION_URI}
+    sent = page.request.post(f"{shared.url}message:send", data={"message": message}, headers=headers)
+    assert sent.status == 200
+    expect(page.locator("isthmus-task .call")).to_contain_text("Answered by the terminal")
+    expect(page.locator("isthmus-question")).to_have_count(0)
 
 
-def test_commands_and_references_are_completed_as_they_are_typed(browser: Browser, served: Workbench) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        page.goto(f"{served.url}ui/new")
-        field = page.locator("isthmus-new textarea")
-        field.type("/abo")
-        expect(page.locator(".suggestions li")).to_contain_text(["/about"])
-        field.press("Tab")
-        expect(field).to_have_value("/about ")
-        field.press("Enter")
-        expect(page.locator("isthmus-task .prose")).to_contain_text("Model: ")
-        expect(page.locator("isthmus-task .said")).to_have_text("/about")
-        field = page.locator("isthmus-task textarea")
-        field.type("look at @cod")
-        expect(page.locator(".suggestions li")).to_contain_text(["@code.py"])
-        field.press("ArrowDown")
-        field.press("Enter")
-        expect(field).to_have_value("look at @code.py ")
-        field.press("Enter")
-        expect(page.locator("isthmus-task .prose").last).to_contain_text("You said: look at @code.py")
-        # What has no such command is refused with the reason, and kept.
-        page.locator("isthmus-task textarea").type("/nothing here")
-        page.keyboard.press("Escape")
-        page.locator("isthmus-task textarea").press("Enter")
-        expect(page.locator("isthmus-task .problem")).to_contain_text("/nothing")
-        expect(page.locator("isthmus-task textarea")).to_have_value("/nothing here")
+def test_commands_and_references_are_completed_as_they_are_typed(page: Page, shared: Workbench) -> None:
+    page.goto(f"{shared.url}ui/new")
+    field = page.locator("isthmus-new textarea")
+    field.type("/abo")
+    expect(page.locator(".suggestions li")).to_contain_text(["/about"])
+    field.press("Tab")
+    expect(field).to_have_value("/about ")
+    field.press("Enter")
+    expect(page.locator("isthmus-task .prose")).to_contain_text("Model: ")
+    expect(page.locator("isthmus-task .said")).to_have_text("/about")
+    field = page.locator("isthmus-task textarea")
+    field.type("look at @cod")
+    expect(page.locator(".suggestions li")).to_contain_text(["@code.py"])
+    field.press("ArrowDown")
+    field.press("Enter")
+    expect(field).to_have_value("look at @code.py ")
+    field.press("Enter")
+    expect(page.locator("isthmus-task .prose").last).to_contain_text("You said: look at @code.py")
+    # What has no such command is refused with the reason, and kept.
+    page.locator("isthmus-task textarea").type("/nothing here")
+    page.keyboard.press("Escape")
+    page.locator("isthmus-task textarea").press("Enter")
+    expect(page.locator("isthmus-task .problem")).to_contain_text("/nothing")
+    expect(page.locator("isthmus-task textarea")).to_have_value("/nothing here")
 
 
 def test_a_phone_pairs_by_a_code_and_answers(browser: Browser, served: Workbench) -> None:
@@ -210,31 +219,27 @@ def test_a_server_that_is_killed_in_mid_stream_loses_and_doubles_nothing(browser
         assert words == [f"word{number}" for number in range(60)]
 
 
-def test_the_network_is_cut_and_the_transcript_is_whole(browser: Browser, served: Workbench) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        served.prompt(page, "a long answer")
-        page.wait_for_selector("text=word5")
-        context.set_offline(True)
-        page.wait_for_selector("footer >> text=No connection")
-        context.set_offline(False)
-        page.wait_for_selector("text=word59")
-        words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
-        assert words == [f"word{number}" for number in range(60)]
+def test_the_network_is_cut_and_the_transcript_is_whole(page: Page, shared: Workbench) -> None:
+    shared.prompt(page, "a long answer")
+    page.wait_for_selector("text=word5")
+    page.context.set_offline(True)
+    page.wait_for_selector("footer >> text=No connection")
+    page.context.set_offline(False)
+    page.wait_for_selector("text=word59")
+    words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
+    assert words == [f"word{number}" for number in range(60)]
 
 
-def test_hostile_content_is_text(browser: Browser, served: Workbench) -> None:
-    with desktop(browser) as context:
-        page = served.enter(context)
-        served.prompt(page, f"hostile {HOSTILE}")
-        page.wait_for_selector("isthmus-question .actions")
-        assert page.locator("img, script:not([src])").count() == 0
-        assert page.locator("a[href^='javascript']").count() == 0
-        assert "owned" not in page.title()
-        command = page.inner_text("isthmus-question .command")
-        assert HOSTILE in command
-        assert "\u202e" not in page.inner_text("body")
-        assert "\\u{202e}" in command
+def test_hostile_content_is_text(page: Page, shared: Workbench) -> None:
+    shared.prompt(page, f"hostile {HOSTILE}")
+    page.wait_for_selector("isthmus-question .actions")
+    assert page.locator("img, script:not([src])").count() == 0
+    assert page.locator("a[href^='javascript']").count() == 0
+    assert "owned" not in page.title()
+    command = page.inner_text("isthmus-question .command")
+    assert HOSTILE in command
+    assert "\u202e" not in page.inner_text("body")
+    assert "\\u{202e}" in command
 
 
 def test_requests_without_a_right_are_refused(served: Workbench) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
@@ -27,6 +27,9 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 COLOURS = {"type": "rule", "values": ["color-contrast"]}
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 SLOW = [step for number in range(40) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
+LONG_WORDS = 100
+LONG = [step for number in range(LONG_WORDS) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
+"""Words that still come when the page was opened slowly."""
 SCRIPT = json.dumps(
     {
         "name": "practice",
@@ -52,6 +55,7 @@ SCRIPT = json.dumps(
                 ],
             },
             {"prompt": r"\Aslow", "replies": [{"steps": SLOW}]},
+            {"prompt": r"\Along", "replies": [{"steps": LONG}]},
             {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
         ],
     }
@@ -67,23 +71,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def token(browser: Browser, served: Workbench) -> str:
-    """Let one browser in; its token serves all tests."""
-    with browser.new_context() as context:
-        return str(served.enter(context).evaluate("localStorage.getItem('isthmus.token')"))
-
-
 @pytest.fixture
-def page(browser: Browser, served: Workbench, token: str) -> Generator[Page]:
-    with open_context(browser, served, token) as context:
+def page(browser: Browser, served: Workbench) -> Generator[Page]:
+    with served.let_in(browser) as context:
         yield served.watch(context.new_page())
-
-
-def open_context(browser: Browser, served: Workbench, token: str) -> BrowserContext:
-    entry: Any = {"name": "isthmus.token", "value": token}
-    stored: Any = {"cookies": [], "origins": [{"origin": served.url.rstrip("/"), "localStorage": [entry]}]}
-    return browser.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, storage_state=stored)
 
 
 def send(served: Workbench, page: Page, text: str) -> str:
@@ -271,15 +262,16 @@ def test_subagents_and_the_model_are_beside_the_task(page: Page, served: Workben
 
 
 def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
-    task = send(served, page, "slow sleep")
+    task = send(served, page, "long sleep")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("text=word2 ")
     with stopped_renderers():
         time.sleep(ASLEEP_SECONDS)
     expect(page.locator("isthmus-task .banner.back")).to_contain_text("events fetched")
     page.wait_for_selector("isthmus-task .head .st-done")
+    page.wait_for_selector(f"text=word{LONG_WORDS - 1}")
     words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
-    assert words == [f"word{number}" for number in range(40)]
+    assert words == [f"word{number}" for number in range(LONG_WORDS)]
 
 
 def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workbench) -> None:

@@ -10,16 +10,21 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import httpx
 from playwright.async_api import Browser as AsyncBrowser
 from playwright.async_api import async_playwright, expect
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from playwright.sync_api import expect as expect_now
 
+from isthmus.a2a.token_file import TOKEN_FILE
+
 UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
 """Folder of the Chromium that ``make peers`` unpacks from an npm package: without windows, and quicker for it."""
 SECONDS = 20
 """Maximum seconds for any step in a page: agents start slowly on a busy machine."""
+_ENDED = {f"TASK_STATE_{name}" for name in ("COMPLETED", "CANCELED", "FAILED", "REJECTED")}
 DESKTOP, PHONE = (1440, 900), (390, 844)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -42,6 +47,8 @@ class Workbench:
     command: Sequence[str] = ("web", "--no-open")
     editor: Sequence[str] = ("--no-ide",)
     """Arguments about the editor of the user."""
+    _token: str = ""
+    """Token of the browser that was let in for :meth:`let_in`."""
 
     @property
     def url(self) -> str:
@@ -96,6 +103,31 @@ class Workbench:
         page.goto(self.link)
         page.wait_for_selector("nav")
         return page
+
+    def let_in(self, browser: Browser) -> BrowserContext:
+        """Return a context on a desktop that is let in already; the link is used once for all of them."""
+        if not self._token:
+            with browser.new_context() as context:
+                self._token = str(self.enter(context).evaluate("localStorage.getItem('isthmus.token')"))
+        entry: Any = {"name": "isthmus.token", "value": self._token}
+        stored: Any = {"cookies": [], "origins": [{"origin": self.url.rstrip("/"), "localStorage": [entry]}]}
+        return browser.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]}, storage_state=stored)
+
+    def watched(self, context: BrowserContext) -> Page:
+        """Return a new page at the inbox, in a context that is let in."""
+        page = self.watch(context.new_page())
+        page.goto(f"{self.url}ui/")
+        page.wait_for_selector("nav")
+        return page
+
+    def cancel_tasks(self) -> None:
+        """Cancel all tasks that work or wait, so that the next test finds none."""
+        token = (self.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
+        headers = {"Authorization": f"Bearer {token}", "A2A-Version": "1.0"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=SECONDS) as client:
+            for task in client.get("tasks", params={"pageSize": 100}).json()["tasks"]:
+                if task["status"]["state"] not in _ENDED:
+                    client.post(f"tasks/{task['id']}:cancel").raise_for_status()
 
     def prompt(self, page: Page, text: str) -> None:
         """Begin a task."""
