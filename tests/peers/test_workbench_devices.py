@@ -9,21 +9,18 @@ import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from isthmus.web.bundle import read_bundle
 from isthmus.web.links import is_reachable
 from support.mcp_hosting import scripted, write_servers
 from support.pty_program import PtyProgram, pty_program
-from support.push_reader import BrowserKeys
 from support.qr_reader import read_qr
 from support.waiting import eventually
-from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, chromium, desktop, phone, workbench
+from support.workbench import Workbench, desktop, phone, workbench
 
 SECONDS = 30.0
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - a page is secure on loopback, and this test wants one that is not
@@ -45,24 +42,6 @@ bundle.read_bundle = functools.partial(bundle.read_bundle, Path(sys.argv.pop(1))
 from isthmus.__main__ import main
 main()
 """
-SUBSCRIBED = """
-subscription => {
-  PushManager.prototype.getSubscription = async () => null;
-  PushManager.prototype.subscribe = async options => ({
-    toJSON: () => ({ endpoint: subscription.endpoint, keys: subscription, key: options.applicationServerKey }),
-  });
-}
-"""
-SHOWN = """
-navigator.serviceWorker.ready.then(found => found.getNotifications())
-  .then(all => all.map(each => [each.title, each.body]))
-"""
-CLICKED = """
-async () => {
-  const [shown] = await self.registration.getNotifications();
-  self.dispatchEvent(new NotificationEvent("notificationclick", { notification: shown }));
-}
-"""
 CACHED = """
 async () => {
   const found = [];
@@ -76,13 +55,6 @@ async () => {
   return found;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    """Return a browser that shows notifications, one for all tests of this file."""
-    with chromium(is_whole=True) as found:
-        yield found
 
 
 @pytest.fixture
@@ -226,67 +198,3 @@ def test_servers_are_shown_and_switched_and_settings_name_their_files(
         expect(row).to_contain_text("{shop, broken}")
         expect(row).to_contain_text(str(Path.home() / ".gemini" / "settings.json"))
         assert "s3cret" not in page.content()
-
-
-def deliver(context: BrowserContext, page: Page, text: str) -> list[list[str]]:
-    """Give a message to the service worker of a page, as the browser does after it was decrypted, and return SHOWN.
-
-    The debugging protocol loses the message if the worker is starting just then, so it is given again after a while; a
-    notification takes the place of the one before, because both have the same tag.
-    """
-    client: Any = context.new_cdp_session(page)  # the types of its arguments are unknown
-    registered: list[str] = []
-
-    def note(event: Any) -> None:
-        registered.extend(each["registrationId"] for each in event["registrations"])
-
-    client.on("ServiceWorker.workerRegistrationUpdated", note)
-    client.send("ServiceWorker.enable")
-    eventually(lambda: page.evaluate("1") and registered, SECONDS, what="the service worker's registration")
-    origin = "/".join(page.url.split("/")[:3])
-    message = {"origin": origin, "registrationId": registered[0], "data": text}
-
-    def shown() -> list[list[str]]:
-        client.send("ServiceWorker.deliverPushMessage", message)
-        return eventually(lambda: page.evaluate(SHOWN), SECONDS / 3, what="the notification")
-
-    return eventually(shown, SECONDS, what="the notification")
-
-
-def test_a_question_is_told_to_a_device_that_wants_it_and_a_click_shows_the_inbox(
-    browser: Browser, tmp_path: Path, workspace: Path
-) -> None:
-    (workspace / "code.py").write_text('print("hi")\n', "utf-8")
-    (tmp_path / "script.yaml").write_text(SCRIPT, "utf-8")
-    command = ("serve", "--ui", "--allow-push-to", "127.0.0.1", "--workspace", str(workspace))
-    served = Workbench(workspace, tmp_path, command=command)
-    keys = BrowserKeys()
-    with WireServer(lambda _: Answer(201)) as service, desktop(browser) as context:
-        served.start()
-        try:
-            context.grant_permissions(["notifications"], origin=served.url.rstrip("/"))
-            page = served.enter(context)
-            wait_for_worker(page)
-            page.goto(f"{served.url}ui/devices")
-            switch = page.get_by_role("switch")
-            expect(switch).to_have_attribute("aria-checked", "false")
-            # A push service of the browser's maker is not within reach: the subscription is one of this test.
-            page.evaluate(SUBSCRIBED, keys.subscription(f"{service.base_url}/send"))
-            switch.click()
-            expect(switch).to_have_attribute("aria-checked", "true")
-            served.prompt(page, "please change it")
-            [request] = eventually(lambda: service.requests, SECONDS, what="a notification")
-            text = keys.read(request.body)
-            assert json.loads(text) == {"agent": "Isthmus"}
-            page.goto(f"{served.url}ui/history")
-            shown = deliver(context, page, text.decode())
-            assert shown == [["Isthmus", "A question waits for you"]]
-            context.service_workers[0].evaluate(CLICKED)
-            page.wait_for_url(f"{served.url}ui/")
-            assert page.evaluate(SHOWN) == []
-            page.goto(f"{served.url}ui/devices")
-            switch.click()
-            expect(switch).to_have_attribute("aria-checked", "false")
-        finally:
-            served.end(signal.SIGKILL)
-    assert served.problems == []
