@@ -1,5 +1,6 @@
 """Fixtures that the tests with real programs share."""
 
+import functools
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isthmus.cli import main
+from support.front_terminal import FrontTerminal, front_terminal
 from support.gemini_wire import GeminiWire
 from support.headless_gemini import RunHere
 from support.isthmus_program import InProcess
@@ -64,6 +66,12 @@ def loaded_isthmus() -> "Generator[LoadedProgram]":
     """Start the process whose copies are the sessions of all tests."""
     with loaded_program() as loaded:
         yield loaded
+
+
+@pytest.fixture
+def front(loaded_isthmus: LoadedProgram) -> FrontTerminal:
+    """Return a function that starts the front on a scripted agent."""
+    return functools.partial(front_terminal, loaded=loaded_isthmus)
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from support.front_terminal import front_terminal
+from support.front_terminal import FrontTerminal
 from support.loaded_program import LoadedProgram
 from support.session_terminal import PROMPT, Sessions
 
 
-def test_an_answer_shows_its_table_code_and_link() -> None:
-    with front_terminal("answer", environment={"TERM_PROGRAM": "WezTerm"}) as terminal:
+def test_an_answer_shows_its_table_code_and_link(front: FrontTerminal) -> None:
+    with front("answer", environment={"TERM_PROGRAM": "WezTerm"}) as terminal:
         terminal.wait_for(PROMPT).press("sizes\r").wait_for(r"The sizes, see the docs \(https://example.org/sizes\):")
         # The table comes with its last row, aligned.
         assert "a.py" not in terminal.screen
@@ -26,15 +26,15 @@ def test_an_answer_shows_its_table_code_and_link() -> None:
         assert b";https://example.org/sizes\x1b\\" in terminal.received
 
 
-def test_a_terminal_that_is_not_known_for_links_gets_no_link_sequence() -> None:
-    with front_terminal("answer") as terminal:
+def test_a_terminal_that_is_not_known_for_links_gets_no_link_sequence(front: FrontTerminal) -> None:
+    with front("answer") as terminal:
         terminal.wait_for(PROMPT).press("sizes\r").wait_for("https://example.org/sizes")
         assert b"\x1b]8;" not in terminal.received
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_code_and_links_are_plain_where_nothing_shows_styles(environment: dict[str, str]) -> None:
-    with front_terminal("answer", environment=environment) as terminal:
+def test_code_and_links_are_plain_where_nothing_shows_styles(environment: dict[str, str], front: FrontTerminal) -> None:
+    with front("answer", environment=environment) as terminal:
         terminal.wait_for(r"(?m)^\u203a").press("sizes\r").wait_for(r"see \[the docs\]\(https://example.org/sizes\)")
         terminal.signal(signal.SIGUSR2).wait_for("Done")
         assert "```python\ndef greet():\n    return 'Hello'\n```\nDone." in terminal.screen

@@ -26,6 +26,7 @@ import pytest
 
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, InProcess, isthmus, process_ends
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SCRIPTED, SUPPORT, scripted, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
 from support.plain_http import plain_client
@@ -111,14 +112,16 @@ def test_the_list_has_a_line_for_each_server_in_the_documents_form(home: Path, w
     ]
 
 
-def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(home: Path, workspace: Path) -> None:
+def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(
+    home: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(home, {"off": {"command": "x"}, "wrong": {"args": []}})
     shared = {"shared": {"command": "y"}, "lie\n✓ all: is well\x1b[2J": {"command": "z\n✓ z"}}
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": shared}), "utf-8")
     (workspace / ".gemini").mkdir()
     (workspace / ".gemini" / "settings.json").write_text("{", "utf-8")
-    assert isthmus("mcp", "disable", "off", folder=workspace).returncode == 0
-    listed = isthmus("mcp", "list", "--no-connect", folder=workspace)
+    assert loaded_isthmus.run("mcp", "disable", "off", folder=workspace).returncode == 0
+    listed = loaded_isthmus.run("mcp", "list", "--no-connect", folder=workspace)
     assert listed.returncode == 0
     assert "○ off: command: x (stdio) - Disabled\n    it is switched off; isthmus mcp enable off" in listed.stdout
     assert "✗ wrong: - Disconnected\n" in listed.stdout
@@ -127,7 +130,7 @@ def test_the_list_says_why_a_server_cannot_be_used_and_where_it_is_configured(ho
     assert listed.stdout.count(f"isthmus trust {workspace}") == 1, "what counts for several is said once"
     assert "○ lie␊✓ all: is well␛[2J [.mcp.json]: command: 'z␊✓ z' (stdio) - Not trusted\n" in listed.stdout
     assert f"Problem: {workspace}/.gemini/settings.json, line 1, column 2" in listed.stderr
-    as_json = json.loads(isthmus("mcp", "list", "--no-connect", "--json", folder=workspace).stdout)
+    as_json = json.loads(loaded_isthmus.run("mcp", "list", "--no-connect", "--json", folder=workspace).stdout)
     assert [(row["name"], row["status"]) for row in as_json["servers"]] == [
         ("off", "disabled"),
         ("wrong", "disconnected"),
@@ -179,11 +182,13 @@ def test_however_the_list_ends_nothing_of_the_servers_is_left(
 
 
 @pytest.mark.anyio
-async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(home: Path, workspace: Path) -> None:
+async def test_an_editor_that_trusts_the_folder_is_believed_as_in_a_session(
+    home: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(workspace, {"theirs": scripted("plain")})
 
     async def listed(*options: str) -> str:
-        return (await asyncio.to_thread(isthmus, "mcp", "list", *options, folder=workspace)).stdout
+        return (await asyncio.to_thread(loaded_isthmus.run, "mcp", "list", *options, folder=workspace)).stdout
 
     assert "○ theirs: " in await listed()
     async with vscode_companion(as_json=True) as window:
@@ -232,9 +237,11 @@ def test_a_program_gets_its_arguments_and_starts_in_its_own_folder(
 # --- doctor ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(home: Path, workspace: Path) -> None:
+def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(
+    home: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(home, {"good": scripted("bad-entries", env={"API_TOKEN": "hunter22"})})
-    result = isthmus("mcp", "doctor", "good", folder=workspace)
+    result = loaded_isthmus.run("mcp", "doctor", "good", folder=workspace)
     said = result.stdout
     assert (result.returncode, result.stderr) == (0, ""), said
     assert re.search(r"Steps\n  start the program +\d+\.\d{3} s\n  initialize +\d+\.\d{3} s\n  tools/list +\d", said)
@@ -304,9 +311,11 @@ def test_the_doctor_without_a_name_says_of_all_of_them_in_short(home: Path, mcp:
 # --- login -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_to_a_server_that_is_not_there_says_what_it_met(home: Path, workspace: Path) -> None:
+def test_a_login_to_a_server_that_is_not_there_says_what_it_met(
+    home: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(home, {"gone": {"httpUrl": "http://127.0.0.1:1/mcp?key=secret"}})
-    ended = isthmus("mcp", "login", "gone", folder=workspace)
+    ended = loaded_isthmus.run("mcp", "login", "gone", folder=workspace)
     said = "isthmus: the login to gone failed: http://127.0.0.1:1/mcp cannot be reached: Connection refused\n"
     assert (ended.returncode, ended.stderr) == (1, said)
 
@@ -334,9 +343,11 @@ async def login_to_notes(workspace: Path, browser: httpx2.AsyncClient) -> AsyncG
 
 
 @pytest.mark.anyio
-async def test_a_user_logs_in_at_a_terminal_and_out_again(home: Path, workspace: Path) -> None:
+async def test_a_user_logs_in_at_a_terminal_and_out_again(
+    home: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     async def listed() -> str:
-        return (await asyncio.to_thread(isthmus, "mcp", "list", folder=workspace)).stdout
+        return (await asyncio.to_thread(loaded_isthmus.run, "mcp", "list", folder=workspace)).stdout
 
     async with oauth_mcp_server() as server, plain_client() as browser:
         write_servers(home, {"notes": {"httpUrl": server.url}})
@@ -345,7 +356,7 @@ async def test_a_user_logs_in_at_a_terminal_and_out_again(home: Path, workspace:
         async with login_to_notes(workspace, browser) as (_, address):
             assert (await browser.get(address)).status_code == 200
         assert f"✓ notes: {server.url} (http) - Connected" in await listed()
-        out = await asyncio.to_thread(isthmus, "mcp", "logout", "notes", folder=workspace)
+        out = await asyncio.to_thread(loaded_isthmus.run, "mcp", "logout", "notes", folder=workspace)
         assert (out.returncode, out.stdout.startswith("Logged out of notes")) == (0, True), out.stderr
 
         async def asks_again() -> bool:
@@ -365,9 +376,9 @@ async def test_a_user_without_a_browser_here_pastes_the_address_that_theirs_was_
             login.stdin.write(f"{address.partition('state=')[0]}state=another\n{address}\n".encode())
 
 
-def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path) -> None:
+def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     write_servers(home, {"program": scripted("plain")})
     for command in ("login", "logout"):
-        result = isthmus("mcp", command, "program", folder=workspace)
+        result = loaded_isthmus.run("mcp", command, "program", folder=workspace)
         assert result.returncode == 1
         assert "is a program here; there is nothing to log in to" in result.stderr

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, isthmus
+from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import write_servers
-from support.pty_program import pty_program
 
 SERVER = """\
 import os, sys
@@ -43,17 +43,18 @@ def test_debug_says_how_connecting_goes_and_what_servers_write_but_for_info(work
 
 
 @pytest.mark.usefixtures("servers")
-def test_without_debug_nothing_of_that_is_said(workspace: Path) -> None:
-    quiet = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+def test_without_debug_nothing_of_that_is_said(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
+    quiet = loaded_isthmus.run("-m", "demo", "-p", "/mcp", folder=workspace)
     assert "talkative (CONNECTED)" in quiet.stdout
     assert not any(word in quiet.stderr for word in ("STDERR", "DEBUG", "WARNING", "initialize", "old-token-123"))
 
 
 @pytest.mark.requirement("MCP-135")
 @pytest.mark.usefixtures("servers")
-def test_beside_a_prompt_the_log_stands_above_what_is_typed(workspace: Path) -> None:
+def test_beside_a_prompt_the_log_stands_above_what_is_typed(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     environment = {**os.environ, "TERM": "xterm-256color"}
-    command = [*ISTHMUS, "-m", "demo", "--debug"]
-    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=60) as terminal:
+    with loaded_isthmus.terminal(
+        "-m", "demo", "--debug", folder=workspace, environment=environment, columns=150, rows=60
+    ) as terminal:
         terminal.wait_for(r"MCP STDERR \(talkative\): WARNING: the token \*\*\* is old", 60)
         terminal.wait_for(r"(?m)^\u203a ?$", 60).press("/mcp\r").wait_for(r"talkative \(CONNECT(ED|ING)\)", 60)

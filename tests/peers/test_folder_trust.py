@@ -15,6 +15,7 @@ from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.limited_program import limited_program
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import scripted, write_servers
 from support.pty_program import PtyProgram, pty_program
 from support.vscode_companion import vscode_companion
@@ -32,9 +33,9 @@ def project(workspace: Path) -> None:
     (commands / "deploy.toml").write_text('prompt = "Say what came: !{./deploy.sh {{args}}}"', encoding="utf-8")
 
 
-def interactive(workspace: Path) -> AbstractContextManager[PtyProgram]:
+def interactive(loaded: LoadedProgram, workspace: Path) -> AbstractContextManager[PtyProgram]:
     environment = {**os.environ, "TERM": "xterm-256color"}
-    return pty_program([*ISTHMUS, "-m", "demo"], folder=workspace, environment=environment, columns=150, rows=50)
+    return loaded.terminal("-m", "demo", folder=workspace, environment=environment, columns=150, rows=50)
 
 
 def listed(terminal: PtyProgram, state: str) -> None:
@@ -50,10 +51,10 @@ def listed(terminal: PtyProgram, state: str) -> None:
     ],
 )
 def test_the_user_is_asked_at_the_start_and_the_answer_is_kept(
-    isolated_folders: IsolatedFolders, workspace: Path, key: str, rule: str, state: str
+    isolated_folders: IsolatedFolders, workspace: Path, key: str, rule: str, state: str, loaded_isthmus: LoadedProgram
 ) -> None:
     project(workspace)
-    with interactive(workspace) as terminal:
+    with interactive(loaded_isthmus, workspace) as terminal:
         terminal.wait_for(QUESTION, 60)
         assert f"Do you trust {workspace}?" in terminal.screen
         assert f"MCP server theirs: Command: {sys.executable}" in terminal.screen
@@ -62,16 +63,16 @@ def test_the_user_is_asked_at_the_start_and_the_answer_is_kept(
         listed(terminal, state)
     rules = json.loads(trusted_folders_path(isolated_folders.home).read_text("utf-8"))
     assert rules == {str(workspace): rule}
-    with interactive(workspace) as terminal:
+    with interactive(loaded_isthmus, workspace) as terminal:
         listed(terminal, state)
         assert "Do you trust" not in terminal.screen
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(
-    isolated_folders: IsolatedFolders, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     project(workspace)
-    with interactive(workspace) as terminal:
+    with interactive(loaded_isthmus, workspace) as terminal:
         terminal.press("1\r2").wait_for(QUESTION, 60)
         assert "Typed before this question, so not taken as an answer: 1" in terminal.screen
         terminal.press("\r").wait_for(rf"(?s)answer.*\n.*{QUESTION}").press("3\r").wait_for(PROMPT, 60)
@@ -79,10 +80,12 @@ def test_what_was_typed_before_the_question_does_not_answer_it(
     assert rules == {str(workspace): "DO_NOT_TRUST"}
 
 
-def test_who_leaves_the_question_is_asked_again(isolated_folders: IsolatedFolders, workspace: Path) -> None:
+def test_who_leaves_the_question_is_asked_again(
+    isolated_folders: IsolatedFolders, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     project(workspace)
     for _ in range(2):
-        with interactive(workspace) as terminal:
+        with interactive(loaded_isthmus, workspace) as terminal:
             terminal.wait_for(QUESTION, 60).press("\x04")
             listed(terminal, "DISABLED")
     assert not trusted_folders_path(isolated_folders.home).exists()
@@ -92,35 +95,38 @@ def test_ctrl_c_at_the_question_ends_the_program_and_keeps_nothing(
     isolated_folders: IsolatedFolders, workspace: Path
 ) -> None:
     project(workspace)
-    with interactive(workspace) as terminal:
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    with pty_program([*ISTHMUS, "-m", "demo"], folder=workspace, environment=environment) as terminal:
         terminal.wait_for(QUESTION, 60).press("\x03")
         assert terminal.wait_for_exit(60) == 130
     assert not trusted_folders_path(isolated_folders.home).exists()
 
 
-def test_nobody_is_asked_where_nothing_would_be_started(isolated_folders: IsolatedFolders, workspace: Path) -> None:
+def test_nobody_is_asked_where_nothing_would_be_started(
+    isolated_folders: IsolatedFolders, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(isolated_folders.home, {"mine": scripted("plain")})
-    with interactive(workspace) as terminal:
+    with interactive(loaded_isthmus, workspace) as terminal:
         terminal.wait_for(PROMPT, 60)
         assert "trust" not in terminal.screen
 
 
 def test_without_a_user_it_is_said_what_is_not_started_and_how_to_allow_it(
-    isolated_folders: IsolatedFolders, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     project(workspace)
-    untold = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    untold = loaded_isthmus.run("-m", "demo", "-p", "/mcp", folder=workspace)
     assert f"MCP server theirs: Command: {sys.executable}" in untold.stderr
     assert f"run `isthmus trust {workspace}` to allow it" in untold.stderr
     assert "theirs (DISABLED)" in untold.stdout
-    trusted = isthmus("trust", folder=workspace)
+    trusted = loaded_isthmus.run("trust", folder=workspace)
     assert f"{workspace} is trusted" in trusted.stdout
     assert "Its files start:\n  - MCP server theirs:" in trusted.stdout
-    told = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    told = loaded_isthmus.run("-m", "demo", "-p", "/mcp", folder=workspace)
     assert re.search(r"theirs \(CONNECT(ED|ING)\)", told.stdout)
     assert "trust" not in told.stderr
-    isthmus("trust", "--no", folder=workspace)
-    refused = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+    loaded_isthmus.run("trust", "--no", folder=workspace)
+    refused = loaded_isthmus.run("-m", "demo", "-p", "/mcp", folder=workspace)
     assert "theirs (DISABLED)" in refused.stdout
     assert "trust" not in refused.stderr
 
@@ -164,7 +170,7 @@ async def test_an_editor_that_says_whether_it_is_trusted_is_believed_and_nobody_
 
 @pytest.mark.parametrize("said", [True, False])
 def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
-    isolated_folders: IsolatedFolders, workspace: Path, said: bool
+    isolated_folders: IsolatedFolders, workspace: Path, said: bool, loaded_isthmus: LoadedProgram
 ) -> None:
     settings = {
         "model": {"maxSessionTurns": 7},
@@ -177,7 +183,7 @@ def test_the_editors_trust_in_its_folder_also_decides_on_a_projects_settings(
     with limited_program(workspace, *ISTHMUS, "companion", "--editor", "headless", "--json", option) as (process, _):
         read_line(process)
         for ide in (True, False):
-            done = isthmus("-p", "/about", "-m", "demo", *(() if ide else ("--no-ide",)), folder=workspace)
+            done = loaded_isthmus.run("-p", "/about", "-m", "demo", *(() if ide else ("--no-ide",)), folder=workspace)
             assert done.returncode == 0, done.stderr
             counts = said if ide else not said
             assert ("not applied by Isthmus, so the approval mode yolo is refused: hooks" in done.stderr) is counts

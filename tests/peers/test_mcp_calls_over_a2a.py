@@ -18,6 +18,7 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.hostile_http_mcp_server import hostile_http
 from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus, process_ends
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SCRIPTED, scripted, write_servers
 from support.remote_agents import remote_agent
 from support.serve_program import serve_program
@@ -82,10 +83,13 @@ async def answer(agent: RemoteAgent, turn: Turn, call: ToolCall, option: str) ->
 
 @pytest.mark.requirement("MCP-091", "MCP-105")
 async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server_asks_too(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"a": scripted("plain"), "b": scripted("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         turn = await ask(agent, workspace, "two tools")
         call = the_call(await events_of(turn))
         events = await answer(agent, turn, call, "proceed_always_tool")
@@ -100,7 +104,10 @@ async def test_always_this_tool_is_for_one_tool_of_one_server_and_another_server
         context = turn.snapshot.context_id
         await agent.cancel(turn.snapshot.task_id)
     write_servers(isolated_folders.home, {"b": scripted("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         again = await agent.prompt(PromptMessage("go", context_id=context))
         call = the_call(await events_of(again))
         assert call.confirmation_request is not None
@@ -127,7 +134,7 @@ async def test_what_a_server_wrote_before_it_died_is_told_to_its_user_alone(
 
 
 async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters_change(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     listing = tmp_path / "listing.json"
     tool: dict[str, Any] = {
@@ -137,18 +144,27 @@ async def test_always_this_tool_is_asked_anew_once_its_description_or_parameters
     }
     listing.write_text(json.dumps([tool]))
     write_servers(isolated_folders.home, {"a": scripted("listed", str(tmp_path / "pids"), str(listing))})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         turn = await ask(agent, workspace)
         events = await answer(agent, turn, the_call(await events_of(turn)), "proceed_always_tool")
         assert the_call(events).status is ToolCallStatus.SUCCEEDED
         context = turn.snapshot.context_id
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         # The stored answer is valid for the tool as it was.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         assert the_call(await events_of(again)).status is ToolCallStatus.SUCCEEDED
     listing.write_text(json.dumps([{**tool, "description": "Works, and deletes everything."}]))
     (tmp_path / "listing.json.hold").touch()
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         # Only the former tool is known, and the call is made with it; the server turns out to be another one.
         again = await agent.prompt(PromptMessage("go", context_id=context))
         seen: list[AgentEvent] = []
@@ -194,7 +210,7 @@ async def test_cancelling_the_task_cancels_the_call_at_the_server(shared: Shared
 
 
 async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_trusted(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     pids, writing, reading = (tmp_path / name for name in ("pids", "writing", "reading"))
     servers = {
@@ -202,13 +218,19 @@ async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_
         "reads": scripted("slow-read-only", str(pids), str(reading), trust=True),
     }
     write_servers(isolated_folders.home, servers)
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         turns = [await ask(agent, workspace, text) for text in ("the writing one", "the reading one")]
         await eventually_async(lambda: writing.exists() and reading.exists())
         await server.end(signal.SIGKILL)
     for called in (writing, reading):
         Path(f"{called}.quick").touch()
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         found: list[ToolCall] = []
         for turn in turns:
             # From before the restart: it may have ended by now.
@@ -225,7 +247,7 @@ async def test_a_call_interrupted_by_kill_9_is_repeated_only_if_it_reads_and_is_
 
 
 async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     (isolated_folders.home / ".gemini").mkdir()
     rules = json.dumps({str(workspace): "TRUST_FOLDER"})
@@ -239,13 +261,19 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
     for name in cases:
         (workspace / name).mkdir()
         write_servers(workspace / name, {"a": scripted("plain")})
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         for name in cases:
             turn = await ask(agent, workspace / name)
             asked[name] = turn, the_call(await events_of(turn))
     for name, (later, _) in cases.items():
         write_servers(workspace / name, later)
-    async with serve_program(tmp_path, workspace, script=CALLS) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         for name, (_, message) in cases.items():
             turn, call = asked[name]
             done = the_call(await answer(agent, turn, call, "proceed_once"))

@@ -15,7 +15,7 @@ from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
-from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.model_bench import GEMINI, Provider, each_built_in_provider
 from support.scripted_wire import Call, Reply, Say
@@ -50,7 +50,11 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
 
 @each_built_in_provider
 def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
-    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, provider: Provider
+    isolated_folders: IsolatedFolders,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: Provider,
+    loaded_isthmus: LoadedProgram,
 ) -> None:
     few = {**lists_hints(isolated_folders.home), "trust": True, "alwaysLoad": True}
     write_servers(isolated_folders.home, {"many": many(trust=True), "few": few})
@@ -64,9 +68,9 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
         monkeypatch.setenv(provider.key, "test-key")
         monkeypatch.setenv(provider.base_url, wire.base_url)
         model = f"{provider.name}:test-model"
-        first = isthmus("-m", model, "-p", "keep it", folder=workspace)
+        first = loaded_isthmus.run("-m", model, "-p", "keep it", folder=workspace)
         assert (first.returncode, first.stdout.strip()) == (0, "Kept."), first.stderr
-        again = isthmus("-m", model, "--resume", "latest", "-p", "and?", folder=workspace)
+        again = loaded_isthmus.run("-m", model, "--resume", "latest", "-p", "and?", folder=workspace)
         assert again.stdout.strip() == "Still here.", again.stderr
         bodies = [request.json for request in wire.model_requests]
     before, found, called, resumed = (declared(provider, body) for body in bodies)
@@ -81,7 +85,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     assert f"- many: {COUNT + 2} tools" in str(bodies[0])
     assert "record 4: spiny" in str(bodies[2])
     if provider is GEMINI:  # it does not depend on the provider
-        listed = isthmus("-m", model, "--resume", "latest", "-p", "/mcp", folder=workspace).stdout
+        listed = loaded_isthmus.run("-m", model, "--resume", "latest", "-p", "/mcp", folder=workspace).stdout
         shown = re.findall(r" (many|few) .*\n(?:.+\n)*?  Tokens: ~([\d,]+)", listed)
         tokens = {name: int(number.replace(",", "")) for name, number in shown}
         assert tokens["many"] > 12_800 > tokens["few"]
@@ -89,7 +93,7 @@ def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
 
 
 def test_a_setting_sends_all_tools_or_always_searches(
-    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, loaded_isthmus: LoadedProgram
 ) -> None:
     sent: dict[str, list[str]] = {}
     state_trust(isolated_folders.home, workspace, TrustRule.FOLDER)
@@ -100,7 +104,7 @@ def test_a_setting_sends_all_tools_or_always_searches(
         with GeminiWire([Reply.of(Say("Hello."))]) as wire:
             monkeypatch.setenv(GEMINI.key, "test-key")
             monkeypatch.setenv(GEMINI.base_url, wire.base_url)
-            ran = isthmus("-m", "gemini:test-model", "--allowed-tools", "many", "-p", "hi", folder=workspace)
+            ran = loaded_isthmus.run("-m", "gemini:test-model", "--allowed-tools", "many", "-p", "hi", folder=workspace)
             assert ran.returncode == 0, ran.stderr
             sent[mode] = declared(GEMINI, wire.model_requests[0].json)
     assert "record_149_falcon" in sent["never"]

@@ -16,6 +16,7 @@ import pytest
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.certificates import make_certificate
 from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.plain_http import plain_client
 from support.serve_program import ServeProgram, serve_program
 from support.waiting import eventually_async
@@ -57,11 +58,11 @@ def log_of(folder: Path) -> str:
 
 @pytest.mark.requirement("TCK-AUTH-TLS-001")
 async def test_the_server_speaks_tls_and_a_client_that_knows_the_certificate_talks_to_it(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     files = make_certificate(tmp_path)
     options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
-    async with serve_program(tmp_path, workspace, *options) as served:
+    async with serve_program(tmp_path, workspace, *options, loaded=loaded_isthmus) as served:
         assert served.url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=files.certificate)
         async with plain_client(verify=trusted) as http:
@@ -73,16 +74,16 @@ async def test_the_server_speaks_tls_and_a_client_that_knows_the_certificate_tal
         assert task["status"]["state"] == "completed"
         connect = ("connect", served.url, "--token-file", str(tmp_path / "token"), "--workspace", str(workspace))
         with pytest.MonkeyPatch.context() as patch:
-            refused = await asyncio.to_thread(isthmus, *connect, "-p", "hello", folder=tmp_path, text="")
+            refused = await asyncio.to_thread(loaded_isthmus.run, *connect, "-p", "hello", folder=tmp_path, text="")
             assert refused.returncode == 1
             assert "certificate" in refused.stderr.lower()
             assert "--ca-file" in refused.stderr
             assert "Traceback" not in refused.stderr
             patch.setenv("SSL_CERT_FILE", str(files.certificate))
-            ended = await asyncio.to_thread(isthmus, *connect, "-p", "hello", folder=tmp_path, text="")
+            ended = await asyncio.to_thread(loaded_isthmus.run, *connect, "-p", "hello", folder=tmp_path, text="")
         assert (ended.returncode, ended.stdout) == (0, "You said: hello\n"), ended.stderr
         vouched = ("--ca-file", str(files.certificate), "-p", "hello")
-        ended = await asyncio.to_thread(isthmus, *connect, *vouched, folder=tmp_path, text="")
+        ended = await asyncio.to_thread(loaded_isthmus.run, *connect, *vouched, folder=tmp_path, text="")
         assert (ended.returncode, ended.stdout) == (0, "You said: hello\n"), ended.stderr
         with pytest.raises(httpx2.TransportError):
             async with plain_client() as http:
@@ -90,10 +91,12 @@ async def test_the_server_speaks_tls_and_a_client_that_knows_the_certificate_tal
         assert await served.end(signal.SIGTERM) == 0
 
 
-async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: Path, workspace: Path) -> None:
+async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     files = make_certificate(tmp_path)
     options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
-    async with serve_program(tmp_path, workspace, *options) as served:
+    async with serve_program(tmp_path, workspace, *options, loaded=loaded_isthmus) as served:
         files.certificate.write_text("half", encoding="utf-8")
         await eventually_async(lambda: "previous certificate stays in use" in log_of(tmp_path))
         make_certificate(tmp_path)
@@ -127,47 +130,51 @@ async def test_a_renewed_certificate_is_taken_and_a_broken_one_is_not(tmp_path: 
     ],
 )
 def test_what_does_not_fit_is_said_before_anything_starts(
-    tmp_path: Path, arguments: tuple[str, ...], status: int, message: str
+    tmp_path: Path, arguments: tuple[str, ...], status: int, message: str, loaded_isthmus: LoadedProgram
 ) -> None:
-    ended = isthmus("serve", *arguments, folder=tmp_path, text="")
+    ended = loaded_isthmus.run("serve", *arguments, folder=tmp_path, text="")
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.returncode == status
 
 
-async def test_plain_http_to_other_machines_must_be_wanted(tmp_path: Path, workspace: Path) -> None:
+async def test_plain_http_to_other_machines_must_be_wanted(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     for option in (("--insecure-http",), ("--public-url", "https://agent.example/")):
         async with (
-            serve_program(tmp_path, workspace, "--host", EVERY_ADDRESS, *option) as served,
+            serve_program(tmp_path, workspace, "--host", EVERY_ADDRESS, *option, loaded=loaded_isthmus) as served,
             plain_client() as http,
         ):
             url = served.url.replace(EVERY_ADDRESS, "127.0.0.1")
             assert (await http.get(url + "healthz")).json() == {"status": "ok"}
 
 
-def token_program(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    ended = isthmus("serve", "token", *arguments, "--data-dir", str(folder / "data"), folder=folder, text="")
+def token_program(loaded: LoadedProgram, folder: Path, *arguments: str) -> tuple[int, str, str]:
+    ended = loaded.run("serve", "token", *arguments, "--data-dir", str(folder / "data"), folder=folder, text="")
     return ended.returncode, ended.stdout, ended.stderr
 
 
 async def test_tokens_come_and_go_while_the_server_runs_and_none_is_in_its_log_or_files(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
     options = ("--allow-workspace", str(other), "--log-format", "json", "--log-level", "debug")
-    async with serve_program(tmp_path, workspace, *options) as served:
-        status, output, notes = await asyncio.to_thread(token_program, tmp_path, "add", "alice", "--expires", "90d")
+    async with serve_program(tmp_path, workspace, *options, loaded=loaded_isthmus) as served:
+        status, output, notes = await asyncio.to_thread(
+            token_program, loaded_isthmus, tmp_path, "add", "alice", "--expires", "90d"
+        )
         token = output.strip()
         assert (status, bool(re.fullmatch(r"isthmus_[0-9a-f]{8}_[\w-]{43}", token))) == (0, True)
         assert token not in notes
         task = (await call(served, "message/send", prompt("hello", other), token))["result"]
         assert task["status"]["state"] == "completed"
         assert (await call(served, "tasks/get", {"id": task["id"]}))["error"]["code"] == -32001
-        _, listed, _ = await asyncio.to_thread(token_program, tmp_path, "list")
+        _, listed, _ = await asyncio.to_thread(token_program, loaded_isthmus, tmp_path, "list")
         assert "alice" in listed
         assert "expires 20" in listed
-        status, output, _ = await asyncio.to_thread(token_program, tmp_path, "revoke", "alice")
+        status, output, _ = await asyncio.to_thread(token_program, loaded_isthmus, tmp_path, "revoke", "alice")
         assert (status, output) == (0, f"Revoked the token {token.split('_')[1]} of alice.\n")
         refused = await call(served, "tasks/get", {"id": task["id"]}, token)
         assert refused["status"] == 401
@@ -187,9 +194,9 @@ async def test_tokens_come_and_go_while_the_server_runs_and_none_is_in_its_log_o
         assert served.token.encode() not in content, path
 
 
-async def test_users_without_an_allowed_folder_are_not_served(tmp_path: Path) -> None:
-    await asyncio.to_thread(token_program, tmp_path, "add", "alice")
-    ended = isthmus("serve", "-m", "demo", "--data-dir", str(tmp_path / "data"), folder=tmp_path, text="")
+async def test_users_without_an_allowed_folder_are_not_served(tmp_path: Path, loaded_isthmus: LoadedProgram) -> None:
+    await asyncio.to_thread(token_program, loaded_isthmus, tmp_path, "add", "alice")
+    ended = loaded_isthmus.run("serve", "-m", "demo", "--data-dir", str(tmp_path / "data"), folder=tmp_path, text="")
     assert ended.returncode == 42
     assert "alice" in ended.stderr
     assert "--allow-workspace" in ended.stderr
@@ -242,12 +249,12 @@ async def test_push_notifications_survive_kill_9_in_order_and_none_is_lost(tmp_p
     assert "very-secret" not in log_of(tmp_path)
 
 
-async def test_two_tasks_work_in_two_folders_at_the_same_time(tmp_path: Path) -> None:
+async def test_two_tasks_work_in_two_folders_at_the_same_time(tmp_path: Path, loaded_isthmus: LoadedProgram) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()
     options = ("--allow-workspace", str(folders[1]), "--approval-mode", "yolo")
-    async with serve_program(tmp_path, folders[0], *options, script=PLACES) as served:
+    async with serve_program(tmp_path, folders[0], *options, script=PLACES, loaded=loaded_isthmus) as served:
         started = [asyncio.create_task(call(served, "message/send", prompt("where", folder))) for folder in folders]
         await eventually_async(lambda: all((folder / "here").exists() for folder in folders), 30)
         for folder in folders:
@@ -304,8 +311,10 @@ async def test_sigterm_ends_every_stream_properly_and_answers_who_waits(tmp_path
         assert (await sending)["result"]["status"]["state"] == "working"
 
 
-async def test_a_second_signal_does_not_wait_for_clients(tmp_path: Path, workspace: Path) -> None:
-    async with serve_program(tmp_path, workspace) as served:
+async def test_a_second_signal_does_not_wait_for_clients(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as served:
         port = int(served.url.rstrip("/").rpartition(":")[2])
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         head = (
@@ -335,7 +344,7 @@ def test_a_token_goes_to_a_new_file_that_only_its_owner_can_read(tmp_path: Path)
     assert isthmus("serve", "token", "list", "--data-dir", "data", folder=tmp_path).stdout.count("alice") == 1
 
 
-def test_no_file_is_left_where_no_token_was_made(tmp_path: Path) -> None:
-    ended = isthmus("serve", "token", "add", "a b", "--out", "token", "--data-dir", "data", folder=tmp_path)
+def test_no_file_is_left_where_no_token_was_made(tmp_path: Path, loaded_isthmus: LoadedProgram) -> None:
+    ended = loaded_isthmus.run("serve", "token", "add", "a b", "--out", "token", "--data-dir", "data", folder=tmp_path)
     assert ended.returncode == 1
     assert not (tmp_path / "token").exists()

@@ -1,6 +1,6 @@
-"""Isthmus in a terminal, begun by a copy of a process that has loaded it: that takes a third of the processor time.
+"""Isthmus as a copy of a process that has loaded it: to begin it takes a third of the processor time, or less.
 
-The copy is a process of its own, in a terminal, a folder and an environment of its own, and runs the same ``main``.
+The copy is a process of its own, in a session, a folder and an environment of its own, and runs the same ``main``.
 Python's own start and the import of modules are not part of it; tests of these start ``isthmus_program.ISTHMUS``.
 """
 
@@ -9,20 +9,26 @@ import json
 import os
 import pty
 import select
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from support.loading_program import LENGTH_BYTES
 from support.pty_program import PtyProgram
 
 LOADING = Path(__file__).with_name("loading_program.py")
+ISTHMUS = "isthmus.__main__"
+RUN_SECONDS = 100.0
 START_SECONDS = 60.0
 END_SECONDS = 10.0
 
@@ -57,6 +63,10 @@ class LoadedProcess:
         except subprocess.TimeoutExpired:
             return None
 
+    def fileno(self) -> int:
+        """Return the pipe, which can be read when the process has ended."""
+        return self._pipe
+
     def close(self) -> None:
         """Close the pipe."""
         os.close(self._pipe)
@@ -80,35 +90,102 @@ class LoadedProgram:
 
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
+        self._lock = threading.Lock()
+
+    def start(
+        self, *arguments: str, streams: tuple[int, ...], folder: Path, environment: Mapping[str, str], program: str
+    ) -> LoadedProcess:
+        """Start a copy that runs a program, the module with its ``main``; the caller closes what is returned.
+
+        `streams` are copied: a new terminal, or standard input, output and errors.
+        """
+        request = {"program": program, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
+        body = json.dumps(request).encode()
+        ended, writer = os.pipe()
+        try:
+            with self._lock:
+                socket.send_fds(self._requests, [len(body).to_bytes(LENGTH_BYTES, "big")], [writer, *streams])
+                self._requests.sendall(body)
+        finally:
+            os.close(writer)
+        try:
+            return LoadedProcess(ended)
+        except BaseException:
+            os.close(ended)
+            raise
 
     @contextmanager
     def terminal(
-        self, *arguments: str, folder: Path, environment: Mapping[str, str], columns: int = 120, rows: int = 50
+        self,
+        *arguments: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        columns: int = 120,
+        rows: int = 50,
+        program: str = ISTHMUS,
     ) -> Generator[PtyProgram]:
         """Start the program in a terminal and a session of its own; its process group is killed afterwards."""
-        request = {"arguments": arguments, "folder": str(folder), "environment": dict(environment)}
-        body = json.dumps(request).encode()
         terminal, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        ended, writer = os.pipe()
         try:
-            socket.send_fds(self._requests, [len(body).to_bytes(LENGTH_BYTES, "big")], [inner, writer])
-            self._requests.sendall(body)
-        finally:
-            os.close(inner)
-            os.close(writer)
-        try:
-            process = LoadedProcess(ended)
+            process = self.start(*arguments, streams=(inner,), folder=folder, environment=environment, program=program)
         except BaseException:
             os.close(terminal)
-            os.close(ended)
             raise
-        program = PtyProgram(process, terminal, columns, rows)
-        try:
-            yield program
         finally:
-            program.end()
-            process.close()
+            os.close(inner)
+        with closing(process):
+            shown = PtyProgram(process, terminal, columns, rows)
+            try:
+                yield shown
+            finally:
+                shown.end()
+
+    def run(
+        self, *arguments: str, folder: Path, text: str | None = None, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end, as :func:`isthmus_program.isthmus` does; those of ``isthmus ide`` need its job.
+
+        `environment` is by default that of the test.
+
+        Raises:
+            TimeoutExpired: it still runs after RUN_SECONDS; it has been killed.
+        """
+        assert arguments[:1] != ("ide",), "the commands of an editor's user run as a job of a shell"
+        with ExitStack() as files, ThreadPoolExecutor(3) as threads:
+            pipes = [os.pipe() for _ in range(3)]
+            given, *ours = (
+                files.enter_context(os.fdopen(pipes[0][1], "w", encoding="utf-8")),
+                *(files.enter_context(os.fdopen(pipe[0], encoding="utf-8")) for pipe in pipes[1:]),
+            )
+            streams = (pipes[0][0], pipes[1][1], pipes[2][1])
+            try:
+                process = self.start(
+                    *arguments,
+                    streams=streams,
+                    folder=folder,
+                    environment=os.environ if environment is None else environment,
+                    program=ISTHMUS,
+                )
+            finally:
+                for stream in streams:
+                    os.close(stream)
+            files.enter_context(closing(process))
+            threads.submit(_give, given, text or "")
+            read = [threads.submit(file.read) for file in ours]
+            try:
+                status = process.wait(RUN_SECONDS)
+            except BaseException:
+                process.send_signal(signal.SIGKILL)
+                raise
+            output, errors = (found.result(RUN_SECONDS) for found in read)
+        return subprocess.CompletedProcess(arguments, status, output, errors)
+
+
+def _give(file: TextIO, text: str) -> None:
+    """Write the whole standard input of a program, which may end before it has read it."""
+    with suppress(BrokenPipeError), file:
+        file.write(text)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Loads Isthmus once, and runs it in a process of its own for each request: ``loading_program.py FD``.
 
-FD is a stream socket. A request is a length (8 bytes, big-endian) that comes with two descriptors, a terminal and a
-pipe; then a JSON object of that length: ``arguments``, ``folder`` and ``environment``. The pipe gets two lines:
-``began`` with the process id, and at its end ``ended`` with the exit code, or minus the signal that ended it.
-This program ends when the socket is closed.
+FD is a stream socket. A request is a length (8 bytes, big-endian) that comes with descriptors: a pipe, and a terminal
+or the three standard streams; then a JSON object of that length: ``program``, the module whose ``main()`` to run,
+``arguments``, ``folder`` and ``environment``. The pipe gets two lines: ``began`` with the process id, and at its end
+``ended`` with the exit code, or minus the signal that ended it. This program ends when the socket is closed.
 """
 
 import contextlib
@@ -16,7 +16,9 @@ import signal
 import socket
 import sys
 import termios
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 LOADED = (
@@ -28,6 +30,9 @@ LOADED = (
     "isthmus.app.settings_trust",
     "isthmus.app.terminal_settings",
     "isthmus.ide.clients.asked_review",
+    "isthmus.mcp_host.connection.discover_probe",
+    "isthmus.mcp_host.connection.session",
+    "isthmus.mcp_host.host",
     "isthmus.models.http",
     "isthmus.models.scripted",
     "isthmus.models.streaming",
@@ -39,15 +44,19 @@ LOADED = (
     "isthmus.terminal.prompt_toolkit_input",
     "isthmus.terminal.render",
     "isthmus.terminal.session_list",
+    "mcp",
     "prompt_toolkit.input.vt100",
+    "support.front_program",
     "yaml",
 )
-"""Modules that a session needs, and that import most of the others; those of editors and MCP servers are not here."""
+"""Modules that a session needs, and that import most of the others; those of editors are not here."""
+TESTS = Path(__file__).resolve().parent.parent
 LENGTH_BYTES = 8
 
 
 def main() -> None:
     """Serve requests to the end of the socket. In the process of a program: run it, and return."""
+    sys.path.append(str(TESTS))
     for name in LOADED:
         importlib.import_module(name)
     gc.collect()
@@ -68,19 +77,21 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, on_end)
     requests = socket.socket(fileno=int(sys.argv[1]))
     while True:
-        head, descriptors, _, _ = socket.recv_fds(requests, LENGTH_BYTES, 2)
+        head, descriptors, _, _ = socket.recv_fds(requests, LENGTH_BYTES, 4)
         if not head:
             return
-        terminal, pipe = descriptors
+        pipe, *streams = descriptors
         request = json.loads(_exactly(requests, int.from_bytes(head, "big")))
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # until it is known whose end it tells
+        assert threading.active_count() == 1, f"{threading.enumerate()}: a copy has none of the threads"
         if not (pid := os.fork()):
             for descriptor in (requests.detach(), *pipes.values()):
                 os.close(descriptor)
-            _become_program(terminal, pipe, **request)
+            _become_program(streams, pipe, **request)
             return
         pipes[pid] = pipe
-        os.close(terminal)
+        for stream in streams:
+            os.close(stream)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 
@@ -91,15 +102,20 @@ def _exactly(requests: socket.socket, size: int) -> bytes:
     return data
 
 
-def _become_program(terminal: int, pipe: int, arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Do what the start of a process in a new terminal does, and run the program in it."""
+def _become_program(
+    streams: list[int], pipe: int, program: str, arguments: list[str], folder: str, environment: dict[str, str]
+) -> None:
+    """Do what the start of a process does, in a new terminal if it is the only stream, and run the program in it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     os.setsid()
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    for number in range(3):
-        os.dup2(terminal, number)
-    os.close(terminal)
+    if len(streams) == 1:
+        fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
+        streams *= 3
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in set(streams):
+        os.close(stream)
     os.write(pipe, b"began %d\n" % os.getpid())
     os.close(pipe)
     os.chdir(folder)
@@ -107,12 +123,12 @@ def _become_program(terminal: int, pipe: int, arguments: list[str], folder: str,
     os.environ.update(environment)
     time.tzset()
     sys.argv[1:] = arguments
-    # As Python opens the standard streams of a terminal.
+    # As Python opens the standard streams.
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-    program: Any = importlib.import_module(LOADED[0])
-    program.main()
+    module: Any = importlib.import_module(program)
+    sys.exit(module.main())
 
 
 if __name__ == "__main__":
