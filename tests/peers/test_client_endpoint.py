@@ -19,6 +19,7 @@ from isthmus.events import ConfirmationAccepted, TaskState
 from support.gemini_wire import GeminiWire
 from support.isolation import isolate
 from support.isthmus_program import CompanionProgram, companion_program, isthmus
+from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Replies, Reply, Say
 from support.serve_program import ServeProgram, serve_program
 from support.turns import events_of
@@ -29,13 +30,13 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def served(
-    folder: Path, workspace: Path, replies: Replies, *options: str
+    loaded: LoadedProgram, folder: Path, workspace: Path, replies: Replies, *options: str
 ) -> AsyncGenerator[tuple[ServeProgram, RemoteAgent, GeminiWire]]:
     """Start a server whose model is a Gemini wire, and yield a client of it."""
     with GeminiWire(replies) as wire:
         environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
         arguments = ("-m", "gemini:test", *options)
-        async with serve_program(folder, workspace, *arguments, environment=environment) as program:
+        async with serve_program(folder, workspace, *arguments, environment=environment, loaded=loaded) as program:
             agent = await RemoteAgent.connect(program.url, program.token)
             try:
                 yield program, agent, wire
@@ -60,12 +61,14 @@ async def attached(workspace: Path) -> int:
 
 
 @pytest.mark.requirement("A2A-132", "A2A-133", "A2A-134", "A2A-023")
-async def test_the_clients_editor_gives_context_and_reviews_the_edit(tmp_path: Path, workspace: Path) -> None:
+async def test_the_clients_editor_gives_context_and_reviews_the_edit(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     path = workspace / "a.py"
     path.write_text("one\n", encoding="utf-8")
     replies = [Reply.of(edit(path)), Reply.of(Say("done"))]
     with companion_program(workspace, "--open", "a.py:1:2") as companion:
-        async with served(tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, wire):
+        async with served(loaded_isthmus, tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, wire):
             turn = await agent.prompt(PromptMessage("edit it", settings=settings(workspace, companion)))
             await events_of(turn)
             told = json.dumps(wire.model_requests[0].json["contents"])
@@ -100,13 +103,13 @@ async def test_the_clients_editor_gives_context_and_reviews_the_edit(tmp_path: P
 
 
 async def test_an_answer_of_another_client_closes_the_view_in_the_clients_editor(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     path = workspace / "a.py"
     path.write_text("one\n", encoding="utf-8")
     replies = [Reply.of(edit(path)), Reply.of(Say("done"))]
     with companion_program(workspace) as companion:
-        async with served(tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, _wire):
+        async with served(loaded_isthmus, tmp_path, workspace, replies, "--allow-client-mcp") as (_, agent, _wire):
             turn = await agent.prompt(PromptMessage("edit it", settings=settings(workspace, companion)))
             await events_of(turn)
             shown = await asyncio.to_thread(partial(isthmus, "ide", "diffs", "--wait", "50", folder=workspace))
@@ -123,22 +126,26 @@ async def test_an_answer_of_another_client_closes_the_view_in_the_clients_editor
             assert path.read_text(encoding="utf-8") == "two\n"
 
 
-async def test_without_the_owners_leave_no_address_of_this_machine_is_taken(tmp_path: Path, workspace: Path) -> None:
+async def test_without_the_owners_leave_no_address_of_this_machine_is_taken(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     with companion_program(workspace) as companion:
-        async with served(tmp_path, workspace, []) as (_, agent, _wire):
+        async with served(loaded_isthmus, tmp_path, workspace, []) as (_, agent, _wire):
             with pytest.raises(InvalidRequest, match="allow-client-mcp"):
                 await agent.prompt(PromptMessage("hi", settings=settings(workspace, companion)))
             assert await attached(workspace) == 0
 
 
 @pytest.fixture(scope="module")
-async def refusing(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[RemoteAgent, Path]]:
+async def refusing(
+    tmp_path_factory: pytest.TempPathFactory, loaded_isthmus: LoadedProgram
+) -> AsyncGenerator[tuple[RemoteAgent, Path]]:
     """Yield a client and the folder of a server that gets only requests it refuses."""
     folder = tmp_path_factory.mktemp("refusing").resolve()
     async with AsyncExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             stack.enter_context(isolate(patch))
-            _, agent, wire = await stack.enter_async_context(served(folder, folder, []))
+            _, agent, wire = await stack.enter_async_context(served(loaded_isthmus, folder, folder, []))
         yield agent, folder
         assert not wire.model_requests
 
@@ -174,10 +181,16 @@ async def test_a_model_that_is_not_known_is_refused_and_those_that_are_named(
     assert await agent.tasks() == []
 
 
-async def test_the_editors_token_is_in_no_file_that_others_can_read(tmp_path: Path, workspace: Path) -> None:
+async def test_the_editors_token_is_in_no_file_that_others_can_read(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     with companion_program(workspace) as companion:
         token = companion.discovered["authToken"].encode()
-        async with served(tmp_path, workspace, [Reply.of(Say("hello"))], "--allow-client-mcp") as (_, agent, _wire):
+        async with served(loaded_isthmus, tmp_path, workspace, [Reply.of(Say("hello"))], "--allow-client-mcp") as (
+            _,
+            agent,
+            _wire,
+        ):
             await events_of(await agent.prompt(PromptMessage("hi", settings=settings(workspace, companion))))
         holding = [path for path in (tmp_path / "data").rglob("*") if path.is_file() and token in path.read_bytes()]
         assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in holding)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import write_servers
 from support.programs import node_package, require
-from support.pty_program import PtyProgram, pty_program
+from support.pty_program import PtyProgram
 from support.serve_program import serve_program
 from support.waiting import eventually
 
@@ -71,9 +71,13 @@ def connected(terminal: PtyProgram) -> PtyProgram:
 
 
 @pytest.mark.usefixtures("everything")
-def test_a_form_is_filled_in_with_the_editor(environment: dict[str, str], tmp_path: Path, workspace: Path) -> None:
-    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=200) as terminal:
+def test_a_form_is_filled_in_with_the_editor(
+    environment: dict[str, str], tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    command = ["-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    with loaded_isthmus.terminal(
+        *command, folder=workspace, environment=environment, columns=150, rows=200
+    ) as terminal:
         connected(terminal).press("form\r").wait_for(r"e\s+Edit first", SECONDS)
         assert "// > Please provide inputs for the following fields:" in terminal.screen
         assert '"name": null' in terminal.screen
@@ -112,25 +116,29 @@ def fill_in(terminal: PtyProgram) -> None:
 
 
 @pytest.mark.usefixtures("everything")
-def test_a_form_is_filled_in_line_by_line(environment: dict[str, str], tmp_path: Path, workspace: Path) -> None:
-    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    with pty_program(command, folder=workspace, environment=environment, columns=150, rows=200) as terminal:
+def test_a_form_is_filled_in_line_by_line(
+    environment: dict[str, str], tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    command = ["-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    with loaded_isthmus.terminal(
+        *command, folder=workspace, environment=environment, columns=150, rows=200
+    ) as terminal:
         fill_in(connected(terminal))
 
 
 @pytest.mark.usefixtures("asking")
 def test_a_choice_is_a_number_and_leaving_at_one_closes_it_and_the_turn_goes_on(
-    environment: dict[str, str], tmp_path: Path, workspace: Path
+    environment: dict[str, str], tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
-    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    command = ["-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
     options: dict[str, Any] = {"folder": workspace, "environment": environment, "columns": 150, "rows": 200}
-    with pty_program(command, **options) as terminal:
+    with loaded_isthmus.terminal(*command, **options) as terminal:
         connected(terminal).press("agree\r").wait_for(r"> Do you agree\?", SECONDS).wait_for(r"2\s+No", SECONDS)
         terminal.press("2").wait_for(r"accept \{'agree': False\}", SECONDS).wait_for(r"All done", SECONDS)
         terminal.wait_for(PROMPT, SECONDS).press("agree\r").wait_for(r"2\s+No", SECONDS)
         terminal.press("\x04").wait_for("asks the question again if the server still waits", SECONDS)
         assert terminal.wait_for_exit(SECONDS) == 0
-    with pty_program([*command, "--resume", "latest"], **options) as terminal:
+    with loaded_isthmus.terminal(*command, "--resume", "latest", **options) as terminal:
         terminal.wait_for("interrupted", SECONDS).wait_for("All done", SECONDS).wait_for(PROMPT, SECONDS)
         assert not re.search(r"2\s+No", terminal.screen)
 
@@ -138,10 +146,14 @@ def test_a_choice_is_a_number_and_leaving_at_one_closes_it_and_the_turn_goes_on(
 @pytest.mark.anyio
 @pytest.mark.usefixtures("everything")
 async def test_a_form_is_filled_in_line_by_line_of_an_agent_that_is_elsewhere(
-    environment: dict[str, str], tmp_path: Path, workspace: Path
+    environment: dict[str, str], tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
-    async with serve_program(tmp_path, workspace, script=SCRIPT, environment=environment) as served:
-        command = [*ISTHMUS, "connect", served.url]
+    async with serve_program(
+        tmp_path, workspace, script=SCRIPT, environment=environment, loaded=loaded_isthmus
+    ) as served:
+        command = ["connect", served.url]
         variables = {**environment, "ISTHMUS_A2A_TOKEN": served.token}
-        with pty_program(command, folder=workspace, environment=variables, columns=150, rows=120) as terminal:
+        with loaded_isthmus.terminal(
+            *command, folder=workspace, environment=variables, columns=150, rows=120
+        ) as terminal:
             await asyncio.to_thread(fill_in, terminal.wait_for("Connected to", SECONDS).wait_for(PROMPT, SECONDS))

@@ -16,6 +16,7 @@ from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation,
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess, process_ends
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import scripted, write_servers
 from support.programs import node_package, require
 from support.shared_serve import SharedServe, shared_serve
@@ -84,7 +85,7 @@ async def test_agent_settings_that_name_a_server_that_is_not_configured_are_refu
 
 @pytest.mark.requirement("MCP-031", "MCP-101")
 def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     pid_file = tmp_path / "pid"
     servers = {
@@ -93,10 +94,8 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
         "hanging": scripted("hangs", timeout=1500),
     }
     write_servers(isolated_folders.home, servers)
-    ended = subprocess.run(
-        [*ISTHMUS, "-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    command = ("-p", "go", "-o", "json", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data"))
+    ended = loaded_isthmus.run(*command, folder=workspace)
     assert ended.returncode == 0
     (line,) = ended.stderr.splitlines()
     assert line.startswith(
@@ -114,14 +113,11 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
 
 
 def test_a_headless_run_ends_with_45_where_a_server_is_missing_that_must_be_there(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"good": scripted("plain"), "dead": {"command": "no-such-program"}})
-    command = [*ISTHMUS, "-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data")]
-    ended = subprocess.run(
-        [*command, "-o", "stream-json", "--strict-mcp"],
-        cwd=workspace, capture_output=True, text=True, encoding="utf-8", timeout=100, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    command = ("-p", "go", "-m", script(tmp_path), "--no-ide", "--data-dir", str(tmp_path / "data"))
+    ended = loaded_isthmus.run(*command, "-o", "stream-json", "--strict-mcp", folder=workspace)
     assert ended.returncode == 45
     assert "required MCP servers are not connected: dead: the program 'no-such-program' was not found" in ended.stderr
     lines = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -16,11 +16,12 @@ from isthmus.development_tool import CommandExecutionStatus, McpDetails, ToolCal
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess
+from support.loaded_program import LoadedProgram
 from support.mcp_contents_harness import asked, contents_server
 from support.mcp_hosting import everything_over, node_server, write_servers
 from support.mcp_tools import are_connected
 from support.programs import NODE_PEERS, node_package, require
-from support.pty_program import PtyProgram, pty_program
+from support.pty_program import PtyProgram
 from support.serve_program import serve_program
 from support.turns import events_of, events_of_command
 
@@ -114,22 +115,20 @@ def test_headless_a_missing_argument_is_bad_input_and_names_the_usage(
 
 
 @pytest.mark.requirement("MCP-003")
-def test_headless_a_resource_stands_behind_the_prompt(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
-) -> None:
+def test_headless_a_resource_stands_behind_the_prompt(isolated_folders: IsolatedFolders, headless: InProcess) -> None:
     write_servers(isolated_folders.home, {"everything": everything()})
-    ended = run(tmp_path, workspace, "Read @everything:demo://resource/static/document/features.md, please.")
-    assert ended.returncode == 0, ended.stderr
-    assert "# Everything Server - Features" in ended.stdout
+    status, said, problem = headless("Read @everything:demo://resource/static/document/features.md, please.")
+    assert status == 0, problem
+    assert "# Everything Server - Features" in said
 
 
 def test_in_a_terminal_tab_completes_prompts_arguments_values_and_resources(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"everything": everything()})
     (tmp_path / "script.yaml").write_text(ECHO, encoding="utf-8")
-    command = [*ISTHMUS, "-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
-    with pty_program(command, folder=workspace, environment=dict(os.environ), columns=120) as terminal:
+    command = ["-m", f"scripted:{tmp_path / 'script.yaml'}", "--no-ide", "--data-dir", str(tmp_path / "data")]
+    with loaded_isthmus.terminal(*command, folder=workspace, environment=dict(os.environ), columns=120) as terminal:
         terminal.wait_for(PROMPT, LONG)
         for _ in range(8):
             with suppress(AssertionError):
@@ -161,10 +160,13 @@ def tab(terminal: PtyProgram, typed: str, pattern: str) -> None:
 
 @pytest.mark.requirement("MCP-151", "MCP-152", "MCP-155", "MCP-156")
 async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"nodeServer": poems(tmp_path / "calls"), "everything": everything()})
-    async with serve_program(tmp_path, workspace, script=ECHO) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=ECHO, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         scope = CommandScope(settings={"workspace_path": str(workspace)})
         await are_connected(agent, workspace, "nodeServer", "everything")
         tree = {command.name: command for command in await agent.commands(scope)}
@@ -196,14 +198,17 @@ async def test_over_a2a_prompts_are_listed_with_their_arguments_and_executed(
 
 @pytest.mark.requirement("MCP-003")
 async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_them_again(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     notes = tmp_path / "notes"
     write_servers(isolated_folders.home, {"notes": contents_server(notes)})
     script = ECHO.replace(
         "- text: 'You said: {{prompt}}'", "- call: {name: run_shell_command, arguments: {command: ls}}"
     )
-    async with serve_program(tmp_path, workspace, script=script) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=script, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         await are_connected(agent, workspace, "notes")
         message = PromptMessage("See @notes:notes://today", settings={"workspace_path": str(workspace)})
         turn = await agent.prompt(message)
@@ -213,7 +218,10 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
         assert [call.status for call in calls if call.tool_name == "read_mcp_resource"][-1] is ToolCallStatus.SUCCEEDED
         asking = calls[-1].tool_call_id
         await server.end(signal.SIGKILL)
-    async with serve_program(tmp_path, workspace, script=script) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=script, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         answer = [ToolCallConfirmation(asking, "cancel")]
         events = await events_of(await agent.answer(turn.task_id, answer, answered_by="test"))
         assert isinstance(events[-1], StateChange)
@@ -222,10 +230,13 @@ async def test_over_a2a_a_message_refers_to_resources_and_a_kill_does_not_read_t
 
 
 async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_permission(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"everything": everything()})
-    async with serve_program(tmp_path, workspace, script=READING) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=READING, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         await are_connected(agent, workspace, "everything")
         turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
         events = await events_of(turn)
@@ -248,12 +259,12 @@ async def test_over_a2a_the_model_lists_resources_freely_and_reads_them_with_per
 
 @pytest.mark.requirement("MCP-003")
 async def test_over_a2a_a_client_refers_to_the_resources_of_its_own_server(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     with everything_over("streamableHttp") as port:
         theirs = {"name": "theirs", "url": f"http://127.0.0.1:{port}/mcp"}
         async with (
-            serve_program(tmp_path, workspace, "--allow-client-mcp", script=ECHO) as server,
+            serve_program(tmp_path, workspace, "--allow-client-mcp", script=ECHO, loaded=loaded_isthmus) as server,
             server.client() as agent,
         ):
             settings = {"workspace_path": str(workspace), "mcp_servers": [theirs]}

@@ -12,6 +12,7 @@ import pytest
 
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.sandboxing import with_bubblewrap
 
 COMMAND = "echo x > made; echo x > /etc/isthmus-was-here; ls -A ~; echo done"
@@ -20,6 +21,7 @@ SAID = "shell commands run WITHOUT the requested sandbox: bubblewrap (bwrap) is 
 
 
 def program(
+    loaded: LoadedProgram,
     workspace: Path,
     *arguments: str,
     command: str = COMMAND,
@@ -29,6 +31,7 @@ def program(
     """Return a function that runs one prompt whose model runs a shell command and repeats its result."""
     call = {"name": "run_shell_command", "arguments": {"command": command}}
     ended = scripted(
+        loaded,
         workspace,
         [{"call": call}, {"text": "{{result}}"}],
         *("-p", "go", *arguments),
@@ -38,20 +41,16 @@ def program(
 
 
 def scripted(
-    workspace: Path, replies: list[dict[str, Any]], *arguments: str, environment: Mapping[str, str]
+    loaded: LoadedProgram,
+    workspace: Path,
+    replies: list[dict[str, Any]],
+    *arguments: str,
+    environment: Mapping[str, str],
 ) -> "subprocess.CompletedProcess[str]":
     """Return a function that runs the program with these replies: it starts faster than with a provider's SDK."""
     script = workspace.parent / "script.yaml"
     script.write_text(json.dumps({"scenarios": [{"prompt": ".", "replies": replies}]}), encoding="utf-8")
-    return subprocess.run(
-        [*ISTHMUS, "-m", f"scripted:{script}", *arguments],
-        cwd=workspace,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=100,
-    )
+    return loaded.run("-m", f"scripted:{script}", *arguments, folder=workspace, environment=environment)
 
 
 def write_settings(folder: Path, tools: dict[str, Any]) -> None:
@@ -69,9 +68,11 @@ def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(folder))
 
 
-def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+def test_commands_run_in_the_sandbox_when_that_is_asked_for(
+    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
+) -> None:
     (isolated_folders.home / "notes").write_text("private")
-    ended, seen = program(workspace, "--sandbox", *ALLOWED)
+    ended, seen = program(loaded_isthmus, workspace, "--sandbox", *ALLOWED)
     assert ended.returncode == 0, ended.stderr
     assert "sandbox" not in ended.stderr
     assert "/etc/isthmus-was-here: Read-only file system" in seen
@@ -80,8 +81,8 @@ def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, iso
     assert (workspace / "made").exists()
 
 
-def test_the_sandbox_allows_nothing_that_was_not_allowed(workspace: Path) -> None:
-    ended, _ = program(workspace, "--sandbox")
+def test_the_sandbox_allows_nothing_that_was_not_allowed(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
+    ended, _ = program(loaded_isthmus, workspace, "--sandbox")
     assert "--allowed-tools" in ended.stdout + ended.stderr
     assert not (workspace / "made").exists()
 
@@ -106,39 +107,46 @@ def test_option_variable_and_settings_decide_in_this_order(
     is_confined: bool,
     workspace: Path,
     isolated_folders: IsolatedFolders,
+    loaded_isthmus: LoadedProgram,
 ) -> None:
     write_settings(isolated_folders.home, tools)
     command = "[ -e ~/.gemini ] && echo open || echo confined"
-    ended, seen = program(workspace, *ALLOWED, *arguments, command=command, variables=variables)
+    ended, seen = program(loaded_isthmus, workspace, *ALLOWED, *arguments, command=command, variables=variables)
     assert ended.returncode == 0, ended.stderr
     assert ("confined" in seen, "open" in seen) == (is_confined, not is_confined)
     assert ("docker" in ended.stderr) == (tools.get("sandbox") == "docker")
 
 
 def test_a_project_can_neither_open_nor_switch_off_the_sandbox(
-    workspace: Path, isolated_folders: IsolatedFolders
+    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
 ) -> None:
     write_settings(isolated_folders.home, {"sandbox": True})
     write_settings(workspace, {"sandbox": {"enabled": False, "paths": ["/etc"], "network": True}})
-    _, seen = program(workspace, *ALLOWED)
+    _, seen = program(loaded_isthmus, workspace, *ALLOWED)
     assert "/etc/isthmus-was-here: Read-only file system" in seen
 
 
-def test_settings_open_paths_for_commands(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+def test_settings_open_paths_for_commands(
+    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
+) -> None:
     (isolated_folders.home / "cache").mkdir()
     write_settings(isolated_folders.home, {"sandbox": {"paths": ["~/cache"], "environment": ["WANTED"]}})
     command = 'echo "$WANTED" > ~/cache/made; echo "[$OTHER]"'
-    _, seen = program(workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
+    _, seen = program(loaded_isthmus, workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
     assert (isolated_folders.home / "cache" / "made").read_text() == "w\n"
     assert "[]" in seen
 
 
-def test_commands_of_a_custom_command_are_confined_too(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+def test_commands_of_a_custom_command_are_confined_too(
+    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
+) -> None:
     folder = isolated_folders.home / ".gemini" / "commands"
     folder.mkdir(parents=True)
     (folder / "try.toml").write_text('prompt = "It said: !{touch /etc/isthmus-was-here; ls -A ~}"', encoding="utf-8")
     replies = [{"text": "{{prompt}}"}]
-    ended = scripted(workspace, replies, "--sandbox", *ALLOWED, "-p", "/try", environment=with_bubblewrap())
+    ended = scripted(
+        loaded_isthmus, workspace, replies, "--sandbox", *ALLOWED, "-p", "/try", environment=with_bubblewrap()
+    )
     assert ended.returncode == 0, ended.stderr
     prompt = ended.stdout
     assert "It said: touch: cannot touch '/etc/isthmus-was-here': Read-only file system" in prompt
@@ -146,8 +154,10 @@ def test_commands_of_a_custom_command_are_confined_too(workspace: Path, isolated
 
 
 @pytest.mark.usefixtures("without")
-def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path) -> None:
-    ended, seen = program(workspace, "--sandbox", *ALLOWED, command="echo x > made; echo done", is_installed=False)
+def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
+    ended, seen = program(
+        loaded_isthmus, workspace, "--sandbox", *ALLOWED, command="echo x > made; echo done", is_installed=False
+    )
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count(SAID) == 1
     assert "apt install bubblewrap" in ended.stderr
@@ -157,17 +167,17 @@ def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path) -> 
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("asked", ["option", "settings"])
 def test_a_required_sandbox_that_does_not_work_refuses_to_start(
-    asked: str, workspace: Path, isolated_folders: IsolatedFolders
+    asked: str, workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
 ) -> None:
     if asked == "settings":
         write_settings(isolated_folders.home, {"sandbox": "require"})
     arguments = ("--sandbox=require",) if asked == "option" else ()
-    ended, _ = program(workspace, *arguments, *ALLOWED, is_installed=False)
+    ended, _ = program(loaded_isthmus, workspace, *arguments, *ALLOWED, is_installed=False)
     assert ended.returncode == 44
     assert "apt install bubblewrap" in ended.stderr
     assert "--sandbox=off" in ended.stderr
     assert not (workspace / "made").exists()
-    ended, _ = program(workspace, *arguments, "-o", "json", is_installed=False)
+    ended, _ = program(loaded_isthmus, workspace, *arguments, "-o", "json", is_installed=False)
     error = json.loads(ended.stdout)["error"]
     assert (error["type"], error["code"]) == ("FatalSandboxError", 44)
 
@@ -183,21 +193,20 @@ def test_a_server_refuses_to_start_without_the_sandbox_that_it_requires(workspac
     assert "ready" not in ended.stdout
 
 
-def test_about_tells_what_commands_are_confined_to(workspace: Path) -> None:
+def test_about_tells_what_commands_are_confined_to(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     def about(*arguments: str) -> str:
-        return subprocess.run(
-            [*ISTHMUS, "-m", "demo", "-p", "/about", *arguments],
-            cwd=workspace, env=with_bubblewrap(), capture_output=True, encoding="utf-8", timeout=60, check=True,
-            stdin=subprocess.DEVNULL,
-        ).stdout  # fmt: skip
+        command = ("-m", "demo", "-p", "/about", *arguments)
+        return loaded_isthmus.run(*command, folder=workspace, environment=with_bubblewrap()).stdout
 
     assert "Sandbox: bubblewrap 0." in about("--sandbox")
     assert "writes in the workspace; no network" in about("--sandbox")
     assert "Sandbox: none; --sandbox confines shell commands" in about()
 
 
-def test_a_broken_setting_names_its_key(workspace: Path, isolated_folders: IsolatedFolders) -> None:
+def test_a_broken_setting_names_its_key(
+    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
+) -> None:
     write_settings(isolated_folders.home, {"sandbox": {"paths": "~/a"}})
-    ended, _ = program(workspace)
+    ended, _ = program(loaded_isthmus, workspace)
     assert ended.returncode == 42
     assert "settings.json: tools.sandbox.paths: expected a list, received str '~/a'" in ended.stderr
