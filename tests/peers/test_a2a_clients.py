@@ -31,6 +31,7 @@ from a2a.types import (
 )
 
 from isthmus.a2a.protocol.extension import URI
+from support.loaded_program import LoadedProgram
 from support.programs import NODE_PEERS, node_package, require
 from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
 from support.shared_serve import SharedServe, shared_serve
@@ -232,9 +233,9 @@ async def test_the_javascript_sdk_drives_a_prompt_a_confirmation_and_completion(
 
 
 async def test_an_answer_after_kill_9_from_a_client_that_saw_no_stream_completes_the_task(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
-    async with serve_program(tmp_path, workspace) as program:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as program:
         headers = {"Authorization": f"Bearer {program.token}"}
         async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
             card = await A2ACardResolver(http, program.url).get_agent_card()
@@ -244,7 +245,7 @@ async def test_an_answer_after_kill_9_from_a_client_that_saw_no_stream_completes
             assert isinstance(item, tuple)
             task_id = item[0].id
         assert await program.end(signal.SIGKILL) == -signal.SIGKILL
-    async with serve_program(tmp_path, workspace) as program:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as program:
         headers = {"Authorization": f"Bearer {program.token}"}
         async with httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
             card = await A2ACardResolver(http, program.url).get_agent_card()

@@ -11,6 +11,7 @@ from isthmus.app.running_servers import FOLDER, running_servers
 from isthmus.files.locations import runtime_directory
 from support.acp_wire import acp_program
 from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SUPPORT
 from support.serve_program import serve_program
 from support.waiting import eventually_async
@@ -36,9 +37,11 @@ async def answer_of(workspace: Path, *arguments: str) -> str:
         return program.text()
 
 
-async def test_the_users_own_server_is_announced_and_used(tmp_path: Path, workspace: Path) -> None:
+async def test_the_users_own_server_is_announced_and_used(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     data = str(tmp_path / "data")
-    async with serve_program(tmp_path, workspace) as server:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server:
         (announced,) = await asyncio.to_thread(running_servers)
         assert (announced.pid, announced.url) == (server.process.pid, server.url)
         assert announced.folders == (str(workspace),)
@@ -51,9 +54,11 @@ async def test_the_users_own_server_is_announced_and_used(tmp_path: Path, worksp
     assert await asyncio.to_thread(running_servers) == []
 
 
-async def test_another_agent_is_asked_for_and_runs_in_the_process(tmp_path: Path, workspace: Path) -> None:
+async def test_another_agent_is_asked_for_and_runs_in_the_process(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     data = str(tmp_path / "data")
-    async with serve_program(tmp_path, workspace):
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus):
         answers = {
             "other option": await answer_of(workspace, "--data-dir", data, "--model", "demo"),
             "in process": await answer_of(workspace, "--data-dir", data, "--in-process"),
@@ -66,10 +71,10 @@ async def test_another_agent_is_asked_for_and_runs_in_the_process(tmp_path: Path
 
 @pytest.mark.parametrize("mode", ["plan", "yolo"])
 async def test_a_client_shows_the_mode_that_is_in_force_on_the_server(
-    tmp_path: Path, workspace: Path, mode: str
+    tmp_path: Path, workspace: Path, mode: str, loaded_isthmus: LoadedProgram
 ) -> None:
     arguments = ("--token-file", str(tmp_path / "token"))
-    async with serve_program(tmp_path, workspace, "--approval-mode", mode) as server:
+    async with serve_program(tmp_path, workspace, "--approval-mode", mode, loaded=loaded_isthmus) as server:
         async with acp_program(workspace, "--connect", server.url, *arguments) as program:
             await program.initialized()
             opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
@@ -89,10 +94,10 @@ async def test_a_client_shows_the_mode_that_is_in_force_on_the_server(
 
 
 async def test_the_mode_that_a_client_chose_holds_on_a_server_that_asks_nothing(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     async with (
-        serve_program(tmp_path, workspace, "--approval-mode", "yolo") as server,
+        serve_program(tmp_path, workspace, "--approval-mode", "yolo", loaded=loaded_isthmus) as server,
         acp_program(workspace, "--connect", server.url, "--token-file", str(tmp_path / "token")) as program,
     ):
         await program.initialized()
@@ -106,7 +111,9 @@ async def test_the_mode_that_a_client_chose_holds_on_a_server_that_asks_nothing(
         assert (await response)["result"] == {"stopReason": "end_turn"}
 
 
-async def test_sessions_are_deleted_in_the_process_and_not_through_a_server(tmp_path: Path, workspace: Path) -> None:
+async def test_sessions_are_deleted_in_the_process_and_not_through_a_server(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     data = ("--data-dir", str(tmp_path / "data"))
     async with acp_program(workspace, *data, "-m", "demo") as program:
         capabilities = (await program.initialized())["agentCapabilities"]["sessionCapabilities"]
@@ -118,19 +125,21 @@ async def test_sessions_are_deleted_in_the_process_and_not_through_a_server(tmp_
         assert [item["sessionId"] for item in listed] == [session]
         assert (await program.request("session/delete", sessionId=session))["result"] == {}
         assert (await program.request("session/list"))["result"]["sessions"] == []
-    async with serve_program(tmp_path, workspace), acp_program(workspace, *data) as program:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus), acp_program(workspace, *data) as program:
         assert "delete" not in (await program.initialized())["agentCapabilities"]["sessionCapabilities"]
         refused = await program.request("session/delete", sessionId=session)
         assert refused["error"]["code"] == -32601
 
 
-async def test_the_file_of_a_killed_server_leads_nowhere(tmp_path: Path, workspace: Path) -> None:
-    async with serve_program(tmp_path, workspace) as server:
+async def test_the_file_of_a_killed_server_leads_nowhere(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server:
         server.process.kill()
         await server.process.wait()
         assert await asyncio.to_thread(running_servers) == []
         assert (await answer_of(workspace, "--data-dir", str(tmp_path / "data"))).startswith("I am the demo")
-    async with serve_program(tmp_path, workspace):
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus):
         assert len(list((runtime_directory() / FOLDER).iterdir())) == 1
 
 
@@ -149,10 +158,12 @@ def notes() -> dict[str, Any]:
     return {"name": "notes", "command": sys.executable, "args": [str(SUPPORT / "notes_mcp_server.py")], "env": []}
 
 
-async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(tmp_path: Path, workspace: Path) -> None:
+async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     data = str(tmp_path / "data")
     async with (
-        serve_program(tmp_path, workspace, script=KEEPING) as server,
+        serve_program(tmp_path, workspace, script=KEEPING, loaded=loaded_isthmus) as server,
         acp_program(workspace, "--data-dir", data) as program,
     ):
         await program.initialized()
@@ -175,10 +186,10 @@ async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(tmp
     ],
 )
 async def test_a_server_refuses_commands_with_the_reason_to_anybody_else(
-    tmp_path: Path, workspace: Path, arguments: tuple[str, ...], who: str
+    tmp_path: Path, workspace: Path, arguments: tuple[str, ...], who: str, loaded_isthmus: LoadedProgram
 ) -> None:
     token = tmp_path / "token"
-    async with serve_program(tmp_path, workspace, *arguments) as server:
+    async with serve_program(tmp_path, workspace, *arguments, loaded=loaded_isthmus) as server:
         if who == "user":
             token = tmp_path / "of-alice"
             adding = await asyncio.create_subprocess_exec(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.isthmus_program import ISTHMUS, InProcess, isthmus
+from support.isthmus_program import ISTHMUS, InProcess
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import scripted, write_servers
 from support.pty_program import pty_program
 
@@ -58,13 +59,15 @@ def test_get_shows_a_servers_file_command_and_lists_without_secrets(workspace: P
     assert (status, "did you mean 'one'?" in errors) == (1, True)
 
 
-def test_a_server_added_as_json_works(workspace: Path) -> None:
+def test_a_server_added_as_json_works(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     entry = scripted("plain", description="mine")
-    added = isthmus("mcp", "add-json", "-s", "user", "plain", "-", folder=workspace, text=json.dumps(entry))
+    added = loaded_isthmus.run("mcp", "add-json", "-s", "user", "plain", "-", folder=workspace, text=json.dumps(entry))
     assert (added.returncode, added.stdout) == (0, 'MCP server "plain" added to user settings.\n'), added.stderr
     assert own_servers() == {"plain": entry}
-    assert "plain: command: " in isthmus("mcp", "list", folder=workspace).stdout
-    again = isthmus("mcp", "add-json", "-s", "user", "plain", '{"type":"http","url":"$WHERE"}', folder=workspace)
+    assert "plain: command: " in loaded_isthmus.run("mcp", "list", folder=workspace).stdout
+    again = loaded_isthmus.run(
+        "mcp", "add-json", "-s", "user", "plain", '{"type":"http","url":"$WHERE"}', folder=workspace
+    )
     assert 'MCP server "plain" updated in user settings.' in again.stdout
     assert "Note: it is not used yet: " in again.stderr
     assert "$WHERE is not set" in again.stderr
@@ -122,7 +125,7 @@ def test_servers_of_claude_desktop_are_taken_over_without_their_rights(
 
 
 @pytest.mark.usefixtures("no_claude_folder")
-def test_servers_of_claude_code_for_all_folders_and_this_one(workspace: Path) -> None:
+def test_servers_of_claude_code_for_all_folders_and_this_one(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     web = {
         "type": "http",
         "url": "https://a.test/mcp",
@@ -133,7 +136,7 @@ def test_servers_of_claude_code_for_all_folders_and_this_one(workspace: Path) ->
         "/other": {"mcpServers": {"o": {"command": "o"}}},
     }
     put(Path.home() / ".claude.json", {"mcpServers": {"web": web}, "projects": projects})
-    done = isthmus("mcp", "import", "claude-code", "--yes", folder=workspace)
+    done = loaded_isthmus.run("mcp", "import", "claude-code", "--yes", folder=workspace)
     assert done.returncode == 0, done.stderr
     assert "    header: Authorization: Bearer ${TOKEN}\n    header: X: ***\n" in done.stdout
     assert own_servers() == {"web": web, "local": {"command": "l"}}
@@ -151,14 +154,16 @@ VSCODE: dict[str, Any] = {
 }
 
 
-def test_a_projects_vscode_file_is_shown_and_written_only_on_request(workspace: Path) -> None:
+def test_a_projects_vscode_file_is_shown_and_written_only_on_request(
+    workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     put(workspace / ".vscode" / "mcp.json", VSCODE)
-    refused = isthmus("mcp", "import", "vscode", folder=workspace)
+    refused = loaded_isthmus.run("mcp", "import", "vscode", folder=workspace)
     assert refused.returncode == 42
     assert "expected --yes, because no user can be asked here; nothing was written" in refused.stderr
     assert "\x1b" not in refused.stdout
     assert not (workspace / ".gemini").exists()
-    done = isthmus("mcp", "import", "vscode", "--yes", folder=workspace)
+    done = loaded_isthmus.run("mcp", "import", "vscode", "--yes", folder=workspace)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:2] == ["+ files: command: npx fs '${PWD}'", "    env: K=${KEY}"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.openai_wire import OpenAIWire
 from support.scripted_wire import Call, Reply, Say
 
@@ -17,14 +17,14 @@ PATCH = (
 
 @pytest.mark.parametrize(("model", "is_offered"), [("openai:gpt-5.2", True), ("openai:qwen3-coder", False)])
 def test_a_patch_of_three_files_is_applied(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, model: str, is_offered: bool
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, model: str, is_offered: bool, loaded_isthmus: LoadedProgram
 ) -> None:
     (workspace / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     (workspace / "old.txt").write_text("old\n", encoding="utf-8")
     with OpenAIWire([Reply.of(Call("apply_patch", {"input": PATCH})), Reply.of(Say("Patched."))]) as wire:
         monkeypatch.setitem(os.environ, "OPENAI_BASE_URL", wire.base_url)
         monkeypatch.setitem(os.environ, "OPENAI_API_KEY", "none-is-needed")
-        done = isthmus("-p", "patch it", "-m", model, "--approval-mode", "auto_edit", folder=workspace)
+        done = loaded_isthmus.run("-p", "patch it", "-m", model, "--approval-mode", "auto_edit", folder=workspace)
     assert (done.returncode, done.stdout.strip()) == (0, "Patched."), done.stderr
     assert (workspace / "a.txt").read_text(encoding="utf-8") == "one\nzwei\n"
     assert (workspace / "b" / "c.txt").read_text(encoding="utf-8") == "neu\n"

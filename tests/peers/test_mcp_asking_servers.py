@@ -16,6 +16,7 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.isolation import IsolatedFolders
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import write_servers
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
@@ -212,14 +213,20 @@ async def test_a_server_that_dies_with_an_open_question_ends_the_call_not_the_tu
 
 
 async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_call(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, asking())
-    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=SCRIPT, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         user = UserPrompts(agent, workspace)
         await user.prompt("agree")
         await server.end(signal.SIGKILL)
-    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=SCRIPT, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         again = UserPrompts(agent, workspace)
         again.task, again.calls = user.task, user.calls
         await again.has_ended()  # though nobody answers
@@ -271,10 +278,13 @@ async def test_a_call_whose_page_nobody_visits_fails_and_is_not_made_again(user:
 
 
 async def test_the_revision_of_2026_asks_for_all_at_once_and_is_answered_one_by_one(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, asking("modern"))
-    async with serve_program(tmp_path, workspace, script=SCRIPT) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=SCRIPT, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         user = UserPrompts(agent, workspace)
         assert await user.prompt("ask first") == StateChange(TaskState.INPUT_REQUIRED)
         answers = {"elicitation": "yes", "sampling": "proceed_once"}

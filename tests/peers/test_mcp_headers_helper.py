@@ -14,7 +14,8 @@ from isthmus.mcp_host.connection.errors import ConnectFailedError
 from isthmus.mcp_host.connection.headers_helper import helper_headers
 from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import ToolScope
-from support.isthmus_program import InProcess, isthmus
+from support.isthmus_program import InProcess
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SUPPORT, hosting, status_when, write_servers
 from support.ports import free_port
 from support.waiting import eventually
@@ -69,7 +70,7 @@ async def test_each_connection_gets_the_headers_that_the_command_prints_then(
 
 
 def test_the_program_lists_a_server_with_such_headers_and_hides_their_values(
-    url: str, ticket: Path, workspace: Path, isthmus_here: InProcess
+    url: str, ticket: Path, workspace: Path, isthmus_here: InProcess, loaded_isthmus: LoadedProgram
 ) -> None:
     command = 'test "$ISTHMUS_MCP_SERVER_NAME $PWD" = "tickets $HOME" && echo \'{"X-Ticket": "first-secret"}\''
     write_servers(Path.home(), {"tickets": helped(url, command)})
@@ -79,7 +80,7 @@ def test_the_program_lists_a_server_with_such_headers_and_hides_their_values(
     status, failed, _ = isthmus_here("mcp", "doctor", "tickets")
     assert status == 1
     assert "403" in failed
-    shown = isthmus("-m", "demo", "-p", "hello", "--debug", folder=workspace)
+    shown = loaded_isthmus.run("-m", "demo", "-p", "hello", "--debug", folder=workspace)
     assert "headersHelper" in shown.stderr
     assert "stale" not in shown.stderr
     assert "first-secret" not in failed.replace(command, "") + shown.stderr.replace(command, "")

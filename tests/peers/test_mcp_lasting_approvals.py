@@ -13,6 +13,7 @@ from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.isolation import IsolatedFolders
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import scripted, write_servers
 from support.serve_program import serve_program
 from support.turns import events_of
@@ -53,11 +54,14 @@ async def asked(agent: RemoteAgent, workspace: Path, option: str | None = None) 
 
 
 async def test_what_is_allowed_for_good_lasts_for_the_next_process_and_that_server(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     servers = {"helper": scripted("plain")}
     settings(isolated_folders.home, servers, keeps=True)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=ONE_CALL, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         options, state = await asked(agent, workspace, FOR_GOOD)
         assert options == ["proceed_once", "proceed_always_tool", "proceed_always_server", FOR_GOOD, "cancel"]
         assert state is TaskState.COMPLETED
@@ -69,10 +73,16 @@ async def test_what_is_allowed_for_good_lasts_for_the_next_process_and_that_serv
     theirs.mkdir()
     write_servers(theirs, servers)
     state_trust(isolated_folders.home, theirs, TrustRule.FOLDER)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=ONE_CALL, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         assert await asked(agent, workspace) == ([], TaskState.COMPLETED)
         assert (await asked(agent, theirs))[1] is TaskState.INPUT_REQUIRED
     settings(isolated_folders.home, servers, keeps=False)
-    async with serve_program(tmp_path, workspace, script=ONE_CALL) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=ONE_CALL, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         options, state = await asked(agent, workspace)
         assert (FOR_GOOD in options, state) == (False, TaskState.INPUT_REQUIRED)

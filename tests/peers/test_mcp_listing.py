@@ -12,7 +12,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.events import StateChange, TextContent
 from support.isolation import IsolatedFolders
-from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SCRIPTED, scripted, write_servers
 from support.serve_program import serve_program
 
@@ -57,8 +57,10 @@ def entry(text: str, name: str) -> list[str]:
 
 @pytest.mark.requirement("MCP-114", "MCP-118", "MCP-119", "MCP-131")
 @pytest.mark.usefixtures("servers")
-def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace: Path) -> None:
-    ran = isthmus("-m", "demo", "-p", "/mcp", folder=workspace)
+def test_every_server_is_listed_with_its_state_and_without_its_secrets(
+    workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    ran = loaded_isthmus.run("-m", "demo", "-p", "/mcp", folder=workspace)
     assert SECRET not in ran.stdout + ran.stderr
     first, *_, last = ran.stdout.strip().split("\n\n")
     assert (first, last) == ("MCP Servers Status:", "Discovery State: COMPLETED")
@@ -86,7 +88,7 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
         "  URL: http://127.0.0.1:9/mcp?key=***",
         "  Headers: X-Token: ***",
     ]
-    described = isthmus("-m", "demo", "-p", "/mcp desc", folder=workspace).stdout
+    described = loaded_isthmus.run("-m", "demo", "-p", "/mcp desc", folder=workspace).stdout
     assert "  Tools:\n    - keep: Keep a note.\n" in described
     # Stored data does not replace the servers' state: no second listing follows this one.
     assert "📡 pythonTools (CONNECTED)" in described
@@ -96,8 +98,10 @@ def test_every_server_is_listed_with_its_state_and_without_its_secrets(workspace
 @pytest.mark.requirement("MCP-113", "MCP-115", "MCP-129")
 @pytest.mark.usefixtures("servers")
 @pytest.mark.anyio
-async def test_a_client_of_a2a_lists_restarts_and_switches_servers(tmp_path: Path, workspace: Path) -> None:
-    async with serve_program(tmp_path, workspace) as server:
+async def test_a_client_of_a2a_lists_restarts_and_switches_servers(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server:
         agent = await RemoteAgent.connect(server.url, server.token)
 
         async def said(*path: str, args: str = "") -> str:

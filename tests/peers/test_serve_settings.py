@@ -14,7 +14,7 @@ from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.events import StateChange, TaskState
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.a2a_serving import EXTENSION, prompt, rpc
-from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.serve_program import ServeProgram, serve_program
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ HOOKS = {"AnEventOfLater": [{"hooks": [{"type": "command", "command": "exit 2"}]
 
 
 async def test_agent_settings_that_cannot_be_followed_are_refused_by_the_fields_name(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     wrong: tuple[tuple[Mapping[str, Any], str], ...] = (
         ({"model": "nonsense"}, "model: no model is called 'nonsense'; expected gemini:NAME"),
@@ -33,7 +33,7 @@ async def test_agent_settings_that_cannot_be_followed_are_refused_by_the_fields_
         ({"context_files": ["../x.md"]}, "context_files: expected the name of a file"),
         ({"allowed_tools": ["rm -rf"]}, "allowed_tools: expected the name of a tool"),
     )
-    async with serve_program(tmp_path, workspace) as server:
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server:
         agent = await RemoteAgent.connect(server.url, server.token)
         for settings, text in wrong:
             with pytest.raises(InvalidRequest) as refused:
@@ -43,7 +43,9 @@ async def test_agent_settings_that_cannot_be_followed_are_refused_by_the_fields_
         await agent.aclose()
 
 
-async def test_what_the_session_folders_settings_forbid_holds_under_yolo_too(tmp_path: Path, workspace: Path) -> None:
+async def test_what_the_session_folders_settings_forbid_holds_under_yolo_too(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     free, guarded, forbidding = tmp_path / "free", tmp_path / "guarded", tmp_path / "forbidding"
     for folder, said in (
         (free, {}),
@@ -55,7 +57,7 @@ async def test_what_the_session_folders_settings_forbid_holds_under_yolo_too(tmp
     state_trust(Path.home(), guarded, TrustRule.FOLDER)
     roots = [part for folder in (free, guarded, forbidding) for part in ("--allow-workspace", str(folder))]
     async with (
-        serve_program(tmp_path, workspace, *roots, "--approval-mode", "yolo") as server,
+        serve_program(tmp_path, workspace, *roots, "--approval-mode", "yolo", loaded=loaded_isthmus) as server,
         server.client() as agent,
     ):
         for folder, reason in ((guarded, "hooks.AnEventOfLater in "), (forbidding, "security.disableYoloMode in ")):
@@ -81,14 +83,17 @@ scenarios:
 
 
 async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     file = Path.home() / ".gemini" / "settings.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     forbidden = {"exclude": ["write_file", "run_shell_command(rm)"]}
     file.write_text(json.dumps({"hooks": HOOKS, "tools": forbidden}), encoding="utf-8")
     told: list[str] = []
-    async with serve_program(tmp_path, workspace, script=DELETE_SCRIPT) as server, server.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=DELETE_SCRIPT, loaded=loaded_isthmus) as server,
+        server.client() as agent,
+    ):
         settings = {"workspace_path": str(workspace)}
         with pytest.raises(
             InvalidRequest, match=r"hooks\.AnEventOfLater in the settings of the server's owner"
@@ -131,14 +136,16 @@ async def tiers(server: ServeProgram, token: str, workspace: Path) -> AsyncItera
 
 
 @pytest.mark.requirement("A2A-094")
-async def test_events_tell_the_tier_of_the_server_or_of_the_users_own_token(tmp_path: Path, workspace: Path) -> None:
+async def test_events_tell_the_tier_of_the_server_or_of_the_users_own_token(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     data = ("--data-dir", str(tmp_path / "data"))
-    made = isthmus("serve", "token", "add", "alice", "--tier", "gold", *data, folder=tmp_path)
+    made = loaded_isthmus.run("serve", "token", "add", "alice", "--tier", "gold", *data, folder=tmp_path)
     assert made.returncode == 0, made.stderr
-    async with serve_program(tmp_path, workspace, "--user-tier", "standard") as server:
+    async with serve_program(tmp_path, workspace, "--user-tier", "standard", loaded=loaded_isthmus) as server:
         assert {tier async for tier in tiers(server, server.token, workspace)} == {"standard"}
         assert {tier async for tier in tiers(server, made.stdout.strip(), workspace)} == {"gold"}
-    listed = isthmus("serve", "token", "list", *data, folder=tmp_path)
+    listed = loaded_isthmus.run("serve", "token", "list", *data, folder=tmp_path)
     assert "tier gold" in listed.stdout
-    refused = isthmus("serve", "token", "add", "bob", "--tier", "", *data, folder=tmp_path)
+    refused = loaded_isthmus.run("serve", "token", "add", "bob", "--tier", "", *data, folder=tmp_path)
     assert (refused.returncode, "expected a name of 1 to 64 printable characters" in refused.stderr) == (42, True)

@@ -9,6 +9,7 @@ import pytest
 from isthmus.client import PromptMessage
 from isthmus.events import TextContent
 from isthmus.task_view import TaskView
+from support.loaded_program import LoadedProgram
 from support.serve_program import serve_program
 from support.turns import SECONDS, events_of
 
@@ -30,8 +31,13 @@ scenarios:
 """
 
 
-async def test_a_text_cut_by_kill_9_is_said_anew_and_named_as_void(tmp_path: Path, workspace: Path) -> None:
-    async with serve_program(tmp_path, workspace, script=HALF) as program, program.client() as agent:
+async def test_a_text_cut_by_kill_9_is_said_anew_and_named_as_void(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    async with (
+        serve_program(tmp_path, workspace, script=HALF, loaded=loaded_isthmus) as program,
+        program.client() as agent,
+    ):
         turn = await agent.prompt(PromptMessage("go", settings={"workspace_path": str(workspace)}))
         said = ""
         async with asyncio.timeout(SECONDS):
@@ -39,7 +45,10 @@ async def test_a_text_cut_by_kill_9_is_said_anew_and_named_as_void(tmp_path: Pat
                 event = (await anext(turn.deliveries)).event
                 said += event.text if isinstance(event, TextContent) else ""
         assert await program.end(signal.SIGKILL) == -signal.SIGKILL
-    async with serve_program(tmp_path, workspace, script=WHOLE) as program, program.client() as agent:
+    async with (
+        serve_program(tmp_path, workspace, script=WHOLE, loaded=loaded_isthmus) as program,
+        program.client() as agent,
+    ):
         told = [
             event for event in await events_of(await agent.follow(turn.task_id, 0)) if isinstance(event, TextContent)
         ]

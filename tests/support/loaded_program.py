@@ -1,7 +1,8 @@
 """Isthmus as a copy of a process that has loaded it: to begin it takes a third of the processor time, or less.
 
 The copy is a process of its own, in a session, a folder and an environment of its own, and runs the same ``main``.
-Python's own start and the import of modules are not part of it; tests of these start ``isthmus_program.ISTHMUS``.
+Python's own start and end, and the import of modules, are not part of it; tests of these start
+``isthmus_program.ISTHMUS``.
 """
 
 import fcntl

@@ -6,6 +6,7 @@ or the three standard streams; then a JSON object of that length: ``program``, t
 ``ended`` with the exit code, or minus the signal that ended it. This program ends when the socket is closed.
 """
 
+import atexit
 import contextlib
 import fcntl
 import gc
@@ -19,7 +20,7 @@ import termios
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LOADED = (
     "isthmus.__main__",
@@ -128,7 +129,24 @@ def _become_program(
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     module: Any = importlib.import_module(program)
-    sys.exit(module.main())
+    try:
+        code = module.main()
+    except SystemExit as end:
+        code = end.code
+    assert code is None or isinstance(code, int), f"expected an exit code, not {code!r}"
+    _end(code or 0)
+
+
+def _end(code: int) -> NoReturn:
+    """Do what Python does at its end, but for the modules: to take them down takes longer than many a command."""
+    threads: Any = threading
+    functions: Any = atexit
+    threads._shutdown()
+    functions._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # such as a terminal that was hung up
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
