@@ -17,6 +17,7 @@ from isthmus.encoding.jsonc import parse
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import everything_over, write_servers
 from support.programs import node_package, require
 from support.serve_program import serve_program
@@ -202,12 +203,15 @@ async def filled_in(agent: RemoteAgent, workspace: Path, name: str) -> str:
 
 
 async def test_over_http_each_session_is_asked_what_its_own_call_wants_to_know(
-    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     with everything_over("streamableHttp") as port:
         url = f"http://127.0.0.1:{port}/mcp"
         write_servers(isolated_folders.home, {"everything": {"httpUrl": url, "trust": True}})
-        async with serve_program(tmp_path, workspace, script=ASKS) as server, server.client() as agent:
+        async with (
+            serve_program(tmp_path, workspace, script=ASKS, loaded=loaded_isthmus) as server,
+            server.client() as agent,
+        ):
             first = await ask(agent, workspace, "form")
             question = calls_of(await events_of(first))["elicitation"]
             assert await filled_in(agent, workspace, "Grace") == "Grace"

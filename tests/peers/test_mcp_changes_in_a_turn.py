@@ -12,7 +12,8 @@ from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope, ToolSet
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, isthmus
+from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.pty_program import pty_program
 from support.scripted_wire import Call, Reply, Say
@@ -27,21 +28,21 @@ def declared(body: Any) -> list[str]:
     return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
 
 
-def run(wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def run(loaded: LoadedProgram, wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Run one headless turn; return the requests to the model."""
     monkeypatch.setenv("GEMINI_API_KEY", "test-key")
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
-    ran = isthmus("-m", "gemini:test-model", "-p", "go", folder=folder)
+    ran = loaded.run("-m", "gemini:test-model", "-p", "go", folder=folder)
     assert (ran.returncode, ran.stdout.strip()) == (0, "Done."), ran.stderr
     return [request.json for request in wire.model_requests]
 
 
 def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
-    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"s": scripted("changing", trust=True), "other": scripted("plain")})
     with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
-        first, second, third = run(wire, workspace, monkeypatch)
+        first, second, third = run(loaded_isthmus, wire, workspace, monkeypatch)
     before = declared(first)
     assert "ok" in before
     assert not [name for name in before if name.startswith("new_")]
@@ -52,14 +53,14 @@ def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
 
 
 def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
-    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(isolated_folders.home, {"s": scripted("changing", trust=True)})
     path = isolated_folders.home / ".gemini" / "settings.json"
     path.write_text(path.read_text()[:-1] + ', "isthmus": {"toolSearch": "always"}}', encoding="utf-8")
     replies = [Call("ok"), Call(SEARCH_TOOL, {"query": "select:new_1"}), Say("Done.")]
     with GeminiWire([Reply.of(reply) for reply in replies]) as wire:
-        first, second, third = run(wire, workspace, monkeypatch)
+        first, second, third = run(loaded_isthmus, wire, workspace, monkeypatch)
     assert SEARCH_TOOL in declared(first)
     assert declared(second) == [*declared(first), "ok"]
     assert declared(third) == [*declared(second), "new_1"]

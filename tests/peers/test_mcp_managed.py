@@ -9,7 +9,7 @@ import pytest
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.tools.failure import ToolFailure
-from support.isthmus_program import isthmus
+from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, write_servers
 
 
@@ -28,29 +28,33 @@ def put(path: Path, **values: Any) -> None:
     path.chmod(0o644)
 
 
-def statuses(folder: Path, *options: str) -> dict[str, str]:
+def statuses(loaded: LoadedProgram, folder: Path, *options: str) -> dict[str, str]:
     """Return the status of each server in the output of a run for scripts."""
-    done = isthmus("-m", "demo", "-p", "hello", "-o", "json", *options, folder=folder)
+    done = loaded.run("-m", "demo", "-p", "hello", "-o", "json", *options, folder=folder)
     assert done.returncode == 0, done.stderr
     return {server["name"]: server["status"] for server in json.loads(done.stdout)["mcp_servers"]}
 
 
-def test_the_administrators_names_count_for_every_server(system: Path, workspace: Path) -> None:
+def test_the_administrators_names_count_for_every_server(
+    system: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(Path.home(), {"good": scripted("plain"), "bad": scripted("plain")})
     put(system, mcp={"excluded": ["BAD"]})
-    found = statuses(workspace, "--mcp-config", json.dumps({"mcpServers": {"bad": scripted("plain")}}))
+    found = statuses(loaded_isthmus, workspace, "--mcp-config", json.dumps({"mcpServers": {"bad": scripted("plain")}}))
     assert found == {"good": "connected", "bad": "disabled"}
-    listed = isthmus("mcp", "get", "bad", folder=workspace).stdout
+    listed = loaded_isthmus.run("mcp", "get", "bad", folder=workspace).stdout
     assert f"mcp.excluded in {system} names it" in listed
 
 
-def test_the_administrators_own_server_replaces_others_of_its_name(system: Path, workspace: Path) -> None:
+def test_the_administrators_own_server_replaces_others_of_its_name(
+    system: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     write_servers(Path.home(), {"corporate": scripted("dies")})
     put(system, mcpServers={"corporate": scripted("plain", trust=True)}, mcp={"allowed": ["corporate"]})
     given = json.dumps({"mcpServers": {"corporate": scripted("dies"), "other": scripted("plain")}})
-    found = statuses(workspace, "--mcp-config", given, "--strict-mcp-config")
+    found = statuses(loaded_isthmus, workspace, "--mcp-config", given, "--strict-mcp-config")
     assert found == {"corporate": "connected", "other": "disabled"}
-    shown = isthmus("mcp", "get", "corporate", folder=workspace).stdout
+    shown = loaded_isthmus.run("mcp", "get", "corporate", folder=workspace).stdout
     assert f"Scope: system ({system})" in shown
     assert "Switches: trust" in shown
 
@@ -65,12 +69,12 @@ def test_the_administrators_own_server_replaces_others_of_its_name(system: Path,
     ],
 )
 def test_no_server_is_used_while_the_administrators_rules_have_an_error(
-    system: Path, workspace: Path, text: str, why: str
+    system: Path, workspace: Path, text: str, why: str, loaded_isthmus: LoadedProgram
 ) -> None:
     write_servers(Path.home(), {"good": scripted("plain")})
     system.write_text(text)
     system.chmod(0o644)
-    shown = isthmus("mcp", "list", "--no-connect", folder=workspace)
+    shown = loaded_isthmus.run("mcp", "list", "--no-connect", folder=workspace)
     assert "○ good: " in shown.stdout
     assert "the administrator's rules cannot be read: " in shown.stdout
     assert why in shown.stderr

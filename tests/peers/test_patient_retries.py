@@ -12,6 +12,7 @@ from isthmus.events import RetryNotice, TaskState
 from support.gemini_wire import GeminiWire
 from support.headless_gemini import RunHere
 from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.scripted_wire import Failure, Reply, Say
 from support.serve_program import serve_program
 
@@ -51,11 +52,15 @@ def test_a_script_survives_more_failures_than_a_user_would_wait_for(run_here: Ru
     assert "(attempt 9 of 10)" in errors
 
 
-async def test_a_server_waits_as_well_and_a_client_sees_and_ends_it(tmp_path: Path, workspace: Path) -> None:
+async def test_a_server_waits_as_well_and_a_client_sees_and_ends_it(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     with GeminiWire([Failure(429, "slow down", retry_after=500)]) as wire:
         variables = environment(wire)
         async with (
-            serve_program(tmp_path, workspace, "-m", "gemini:test", environment=variables) as server,
+            serve_program(
+                tmp_path, workspace, "-m", "gemini:test", environment=variables, loaded=loaded_isthmus
+            ) as server,
             server.client() as client,
         ):
             turn = await client.prompt(PromptMessage("hi", settings={"workspace_path": str(workspace)}))

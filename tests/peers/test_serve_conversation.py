@@ -12,6 +12,7 @@ from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessag
 from isthmus.development_tool import CommandExecutionStatus, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, TaskState, TextContent, ToolCallUpdate
 from support.gemini_wire import GeminiWire
+from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Reply, Say, WireUsage
 from support.serve_program import ServeProgram, serve_program
 from support.turns import events_of, events_of_command
@@ -21,9 +22,9 @@ from support.wire_server import WireRequest
 pytestmark = pytest.mark.anyio
 
 
-def served(folder: Path, workspace: Path, wire: GeminiWire, *options: str) -> Any:
+def served(loaded: LoadedProgram, folder: Path, workspace: Path, wire: GeminiWire, *options: str) -> Any:
     environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
-    return serve_program(folder, workspace, "-m", "gemini:test", *options, environment=environment)
+    return serve_program(folder, workspace, "-m", "gemini:test", *options, environment=environment, loaded=loaded)
 
 
 async def client_of(program: ServeProgram) -> RemoteAgent:
@@ -50,7 +51,7 @@ def edit(path: Path, old: str, new: str) -> Call:
 
 
 async def test_a_waiting_restore_survives_kill_9_and_brings_bytes_and_conversation_back(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     path, new = workspace / "a.txt", workspace / "new.txt"
     path.write_bytes(b"one\r\n")
@@ -60,7 +61,7 @@ async def test_a_waiting_restore_survives_kill_9_and_brings_bytes_and_conversati
         Reply.of(Say("as before")),
     ]
     with GeminiWire(replies) as wire:
-        async with served(tmp_path, workspace, wire) as program:
+        async with served(loaded_isthmus, tmp_path, workspace, wire) as program:
             agent = await client_of(program)
             turn = await said(agent, workspace, "change it")
             assert (path.read_bytes(), new.exists()) == (b"two\r\n", True)
@@ -72,7 +73,7 @@ async def test_a_waiting_restore_survives_kill_9_and_brings_bytes_and_conversati
             await agent.aclose()
             await program.end(signal.SIGKILL)
         assert path.read_bytes() == b"two\r\n"
-        async with served(tmp_path, workspace, wire) as program:
+        async with served(loaded_isthmus, tmp_path, workspace, wire) as program:
             agent = await client_of(program)
             assert execution.turn is not None
             (call,) = (await agent.get(execution.turn.task_id)).pending
@@ -96,7 +97,7 @@ async def test_a_waiting_restore_survives_kill_9_and_brings_bytes_and_conversati
 
 
 async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     summaries = 0
 
@@ -109,7 +110,7 @@ async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn
         return Reply((Say("an answer"),), usage=WireUsage(input=120_000 if "second prompt" in contents else 10))
 
     with GeminiWire(replies) as wire:
-        async with served(tmp_path, workspace, wire) as program:
+        async with served(loaded_isthmus, tmp_path, workspace, wire) as program:
             agent = await client_of(program)
             turn = await said(agent, workspace, "first " * 3000)
             await said(agent, workspace, "second prompt", turn.context_id)
@@ -118,7 +119,7 @@ async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn
             await eventually_async(lambda: summaries == 1, what="the summary to be asked for")
             await agent.aclose()
             await program.end(signal.SIGKILL)
-        async with served(tmp_path, workspace, wire) as program:
+        async with served(loaded_isthmus, tmp_path, workspace, wire) as program:
             agent = await client_of(program)
 
             async def completed() -> bool:
@@ -134,7 +135,7 @@ async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn
 
 
 async def test_compress_shrinks_the_next_request_and_restore_brings_all_of_it_back(
-    tmp_path: Path, workspace: Path
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
     path = workspace / "a.txt"
     replies = [
@@ -147,7 +148,7 @@ async def test_compress_shrinks_the_next_request_and_restore_brings_all_of_it_ba
         Reply.of(Say("the fifth answer")),
     ]
     with GeminiWire(replies) as wire:
-        async with served(tmp_path, workspace, wire, "--approval-mode", "yolo") as program:
+        async with served(loaded_isthmus, tmp_path, workspace, wire, "--approval-mode", "yolo") as program:
             agent = await client_of(program)
             context_id = (await said(agent, workspace, "first prompt")).context_id
             for text in ("write it", "third prompt"):

@@ -19,6 +19,7 @@ from isthmus.development_tool import ModifiedFileDetails, ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from support.gemini_wire import GeminiWire
 from support.isthmus_program import ISTHMUS, isthmus, read_line
+from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Reply, Say
 from support.turns import all_of
 from support.waiting import eventually_async
@@ -200,40 +201,46 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         (("companoin",), 42, "companoin"),
     ],
 )
-def test_bad_arguments_get_a_clear_error(tmp_path: Path, arguments: tuple[str, ...], status: int, message: str) -> None:
-    ended = isthmus(*arguments, folder=tmp_path, text="")
+def test_bad_arguments_get_a_clear_error(
+    tmp_path: Path, arguments: tuple[str, ...], status: int, message: str, loaded_isthmus: LoadedProgram
+) -> None:
+    ended = loaded_isthmus.run(*arguments, folder=tmp_path, text="")
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.returncode == status
 
 
-def test_a_data_folder_without_permission_is_named_and_left_alone(tmp_path: Path) -> None:
+def test_a_data_folder_without_permission_is_named_and_left_alone(
+    tmp_path: Path, loaded_isthmus: LoadedProgram
+) -> None:
     blocker = tmp_path / "data"
     blocker.write_text("not a folder", encoding="utf-8")
-    ended = isthmus("-p", "hi", "-m", "demo", "--data-dir", str(blocker / "d"), folder=tmp_path, text="")
+    ended = loaded_isthmus.run("-p", "hi", "-m", "demo", "--data-dir", str(blocker / "d"), folder=tmp_path, text="")
     assert ended.returncode == 1
     assert str(blocker) in ended.stderr
     assert "Traceback" not in ended.stderr
     assert blocker.read_text(encoding="utf-8") == "not a folder"
 
 
-def test_a_settings_file_with_a_syntax_error_is_named_with_line_and_column(tmp_path: Path) -> None:
+def test_a_settings_file_with_a_syntax_error_is_named_with_line_and_column(
+    tmp_path: Path, loaded_isthmus: LoadedProgram
+) -> None:
     (tmp_path / ".gemini").mkdir()
     settings = tmp_path / ".gemini" / "settings.json"
     settings.write_text('{\n  "model": {"name": "x"}\n  "ide": {}\n}', encoding="utf-8")
-    ended = isthmus("-p", "hi", folder=tmp_path, text="")
+    ended = loaded_isthmus.run("-p", "hi", folder=tmp_path, text="")
     assert ended.returncode == 42
     assert "settings.json, line 3, column 3" in ended.stderr
 
 
-def test_a_journal_of_a_newer_version_is_left_untouched(tmp_path: Path) -> None:
+def test_a_journal_of_a_newer_version_is_left_untouched(tmp_path: Path, loaded_isthmus: LoadedProgram) -> None:
     path = tmp_path / "data" / "journal.sqlite"
-    isthmus("-p", "hi", "-m", "demo", "--data-dir", str(path.parent), folder=tmp_path, text="")
+    loaded_isthmus.run("-p", "hi", "-m", "demo", "--data-dir", str(path.parent), folder=tmp_path, text="")
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    ended = isthmus("-p", "hi", "-m", "demo", "--data-dir", str(path.parent), folder=tmp_path, text="")
+    ended = loaded_isthmus.run("-p", "hi", "-m", "demo", "--data-dir", str(path.parent), folder=tmp_path, text="")
     assert ended.returncode == 1
     assert "newer Isthmus" in ended.stderr
     assert path.read_bytes() == before

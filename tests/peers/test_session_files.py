@@ -129,9 +129,11 @@ def test_a_reference_is_completed_while_it_is_typed(sessions: Sessions) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("sessions")
-async def test_a_server_reads_what_its_workspace_has_and_nothing_else(tmp_path: Path, workspace: Path) -> None:
+async def test_a_server_reads_what_its_workspace_has_and_nothing_else(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
     script = "name: echo\nscenarios:\n  - prompt: '.'\n    replies: [{text: 'Answered.'}]\n"
-    async with serve_program(tmp_path, workspace, script=script) as served:
+    async with serve_program(tmp_path, workspace, script=script, loaded=loaded_isthmus) as served:
         ended = await asyncio.to_thread(
             isthmus, "connect", served.url, "--token-file", str(tmp_path / "token"), "-o", "stream-json",
             "-p", "explain @src/greeting.py and @../outside.txt", folder=workspace, text="",
