@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.agent.approval.shell_command import analyse
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS
+from support.loaded_program import LoadedProgram
 from support.programs import require
 
 ALLOWED = ("git", "ls", "cat", "echo", "find", "printf", "test", "[", "[[", "sed", "sort", "tar", "uniq", "awk", "make")
@@ -100,7 +100,9 @@ def workspace(repository: Path, tmp_path: Path) -> Path:
     return shutil.copytree(repository, tmp_path / "workspace")
 
 
-def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, workspace: Path) -> list[str]:
+def results_of(
+    loaded: LoadedProgram, commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, workspace: Path
+) -> list[str]:
     """Return the result of each command in a conversation under `-p`, where the user allowed these prefixes."""
     settings = {"tools": {"allowed": [f"run_shell_command({prefix})" for prefix in allowed]}}
     (home / ".gemini").mkdir(parents=True, exist_ok=True)
@@ -120,10 +122,7 @@ def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, 
         "--data-dir",
         str(home / "data"),
     )
-    ended = subprocess.run(
-        [*ISTHMUS, *options], cwd=workspace, env={**os.environ, "x": ""}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, encoding="utf-8", timeout=100, check=False,
-    )  # fmt: skip
+    ended = loaded.run(*options, folder=workspace, environment={**os.environ, "x": ""})
     assert ended.returncode == 57, ended.stderr
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     return [json.dumps(line.get("error") or line["output"]) for line in lines if line["type"] == "tool_result"]
@@ -135,10 +134,14 @@ def results_of(commands: tuple[str, ...], allowed: tuple[str, ...], home: Path, 
     ids=["one_prefix", "read_otherwise", "run_or_write"],
 )
 def test_a_command_that_does_more_than_its_prefix_says_is_refused(
-    commands: tuple[str, ...], allowed: tuple[str, ...], isolated_folders: IsolatedFolders, workspace: Path
+    commands: tuple[str, ...],
+    allowed: tuple[str, ...],
+    isolated_folders: IsolatedFolders,
+    workspace: Path,
+    loaded_isthmus: LoadedProgram,
 ) -> None:
     files = sorted(workspace.iterdir())
-    results = results_of((*commands, "git status --short"), allowed, isolated_folders.home, workspace)
+    results = results_of(loaded_isthmus, (*commands, "git status --short"), allowed, isolated_folders.home, workspace)
     refused = ["no user can be asked" in result for result in results]
     assert dict(zip((*commands, "git status --short"), refused, strict=True)) == {
         **dict.fromkeys(commands, True),

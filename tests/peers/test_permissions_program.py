@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import isthmus
 from support.loaded_program import LoadedProgram
 from support.session_terminal import Sessions
 
@@ -41,17 +40,19 @@ def write_permissions(folder: Path, permissions: dict[str, Any]) -> None:
     (folder / ".claude" / "settings.json").write_text(json.dumps({"permissions": permissions}), "utf-8")
 
 
-def results(sessions: Sessions, *options: str) -> tuple[int, list[str], str]:
+def results(loaded: LoadedProgram, sessions: Sessions, *options: str) -> tuple[int, list[str], str]:
     """Run the calls; return the exit status, the result of each call, and the notices."""
-    ran = isthmus(*sessions.options, "-o", "stream-json", *options, "-p", "go", folder=sessions.workspace, text="")
+    ran = loaded.run(*sessions.options, "-o", "stream-json", *options, "-p", "go", folder=sessions.workspace, text="")
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     found = [line for line in lines if line["type"] == "tool_result"]
     return ran.returncode, [line.get("error", {}).get("message", line.get("output")) for line in found], ran.stderr
 
 
 @pytest.mark.parametrize("mode", ["default", "yolo"])
-def test_what_a_project_denies_is_refused_in_every_mode(sessions: Sessions, mode: str) -> None:
-    _, found, notices = results(sessions, "--approval-mode", mode)
+def test_what_a_project_denies_is_refused_in_every_mode(
+    sessions: Sessions, mode: str, loaded_isthmus: LoadedProgram
+) -> None:
+    _, found, notices = results(loaded_isthmus, sessions, "--approval-mode", mode)
     where = f"in permissions.deny in {sessions.workspace}/.claude/settings.json forbids it"
     secrets, push = f"'Read(./secrets/**)' {where}", f"'Bash(git push *)' {where}"
     assert found[1:3] == [secrets, push]
@@ -63,9 +64,11 @@ def test_what_a_project_denies_is_refused_in_every_mode(sessions: Sessions, mode
     assert "permissions.defaultMode" in notices
 
 
-def test_what_the_user_allows_runs_without_a_question(sessions: Sessions, isolated_folders: IsolatedFolders) -> None:
+def test_what_the_user_allows_runs_without_a_question(
+    sessions: Sessions, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
+) -> None:
     write_permissions(isolated_folders.home, {"allow": ["Bash(touch:*)"]})
-    status, found, _ = results(sessions)
+    status, found, _ = results(loaded_isthmus, sessions)
     assert (status, found[0]) == (0, "")
     assert (sessions.workspace / "made").exists()
     assert "forbids it" in found[1]

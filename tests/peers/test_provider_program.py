@@ -6,8 +6,7 @@ from pathlib import Path
 
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS
-from support.pty_program import pty_program
+from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Failure, Reply, Say, Script
 from support.session_terminal import PROMPT
 from support.wire_server import Answer, WireRequest
@@ -49,7 +48,7 @@ class Provider:
 
 
 def test_a_plan_a_search_a_page_and_a_fallback(
-    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
+    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
 ) -> None:
     settings = isolated_folders.home / ".gemini" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
@@ -57,9 +56,11 @@ def test_a_plan_a_search_a_page_and_a_fallback(
     provider = Provider()
     with GeminiWire(provider) as wire:
         variables = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url, "TERM": "xterm-256color"}
-        command = [*ISTHMUS, "-m", "gemini:gemini-busy", "--no-ide", "--data-dir", str(tmp_path / "data")]
+        command = ["-m", "gemini:gemini-busy", "--no-ide", "--data-dir", str(tmp_path / "data")]
         environment = {**os.environ, **variables}
-        with pty_program(command, folder=workspace, environment=environment, columns=100, rows=60) as terminal:
+        with loaded_isthmus.terminal(
+            *command, folder=workspace, environment=environment, columns=100, rows=60
+        ) as terminal:
             terminal.wait_for(PROMPT).press("which version?\r")
             terminal.wait_for("Look up the version").wait_for("news.test")
             terminal.wait_for("Fetch http://127.0.0.1:9/page").wait_for("1  Allow once").press("1")

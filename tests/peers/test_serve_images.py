@@ -14,6 +14,7 @@ from support.a2a_serving import prompt, rpc
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.isolation import isolate
+from support.loaded_program import LoadedProgram
 from support.openai_wire import OpenAIWire
 from support.plain_http import plain_client
 from support.scripted_wire import Reply, Say, ScriptedWire
@@ -77,7 +78,7 @@ def said(_: WireRequest) -> Reply:
 
 
 @pytest.fixture(scope="module")
-async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Served]:
+async def served(tmp_path_factory: pytest.TempPathFactory, loaded_isthmus: LoadedProgram) -> AsyncGenerator[Served]:
     folder = tmp_path_factory.mktemp("images")
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -93,7 +94,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ser
             "OPENAI_API_KEY": "test-key",
             "OPENAI_BASE_URL": openai.base_url,
         }
-        running = serve_program(folder, workspace, "-m", GEMINI, environment=environment)
+        running = serve_program(folder, workspace, "-m", GEMINI, environment=environment, loaded=loaded_isthmus)
         program = await stack.enter_async_context(running)
         yield Served(program, {GEMINI: gemini, ANTHROPIC: anthropic, OPENAI: openai}, folder, workspace)
 
