@@ -24,16 +24,25 @@ from typing import Any, NoReturn
 
 LOADED = (
     "isthmus.__main__",
+    "anyio._backends._asyncio",
+    "google.genai",
+    "h11",
+    "httpcore2",
+    "isthmus.a2a.client.remote_agent",
+    "isthmus.cli.connect",
     "isthmus.cli.main",
     "isthmus.cli.run",
+    "isthmus.cli.serve",
     "isthmus.agent.commands.registry",
     "isthmus.agent.commands.runner",
+    "isthmus.app.serving",
     "isthmus.app.settings_trust",
     "isthmus.app.terminal_settings",
     "isthmus.ide.clients.asked_review",
     "isthmus.mcp_host.connection.discover_probe",
     "isthmus.mcp_host.connection.session",
     "isthmus.mcp_host.host",
+    "isthmus.models.gemini",
     "isthmus.models.http",
     "isthmus.models.scripted",
     "isthmus.models.streaming",
@@ -48,9 +57,11 @@ LOADED = (
     "mcp",
     "prompt_toolkit.input.vt100",
     "support.front_program",
+    "uvicorn.protocols.http.auto",
     "yaml",
 )
-"""Modules that a session needs, and that import most of the others; those of editors are not here."""
+"""Modules that a session or server needs, and that import most of the others; not those of editors, nor the SDKs of
+other providers than Gemini's, which fewer tests use."""
 TESTS = Path(__file__).resolve().parent.parent
 LENGTH_BYTES = 8
 
