@@ -3,15 +3,15 @@
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS
+from support.isthmus_program import ISTHMUS, isthmus
 from support.loaded_program import LoadedProgram
 from support.sandboxing import with_bubblewrap
 
@@ -20,8 +20,12 @@ ALLOWED = ("--allowed-tools", "run_shell_command")
 SAID = "shell commands run WITHOUT the requested sandbox: bubblewrap (bwrap) is not on PATH"
 
 
+Run: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+"""Function that runs the program: as a process of its own from the start, or as a copy of one that has loaded it."""
+
+
 def program(
-    loaded: LoadedProgram,
+    run: Run,
     workspace: Path,
     *arguments: str,
     command: str = COMMAND,
@@ -31,7 +35,7 @@ def program(
     """Return a function that runs one prompt whose model runs a shell command and repeats its result."""
     call = {"name": "run_shell_command", "arguments": {"command": command}}
     ended = scripted(
-        loaded,
+        run,
         workspace,
         [{"call": call}, {"text": "{{result}}"}],
         *("-p", "go", *arguments),
@@ -41,7 +45,7 @@ def program(
 
 
 def scripted(
-    loaded: LoadedProgram,
+    run: Run,
     workspace: Path,
     replies: list[dict[str, Any]],
     *arguments: str,
@@ -50,7 +54,7 @@ def scripted(
     """Return a function that runs the program with these replies: it starts faster than with a provider's SDK."""
     script = workspace.parent / "script.yaml"
     script.write_text(json.dumps({"scenarios": [{"prompt": ".", "replies": replies}]}), encoding="utf-8")
-    return loaded.run("-m", f"scripted:{script}", *arguments, folder=workspace, environment=environment)
+    return run("-m", f"scripted:{script}", *arguments, folder=workspace, environment=environment)
 
 
 def write_settings(folder: Path, tools: dict[str, Any]) -> None:
@@ -68,11 +72,9 @@ def without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(folder))
 
 
-def test_commands_run_in_the_sandbox_when_that_is_asked_for(
-    workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
-) -> None:
+def test_commands_run_in_the_sandbox_when_that_is_asked_for(workspace: Path, isolated_folders: IsolatedFolders) -> None:
     (isolated_folders.home / "notes").write_text("private")
-    ended, seen = program(loaded_isthmus, workspace, "--sandbox", *ALLOWED)
+    ended, seen = program(isthmus, workspace, "--sandbox", *ALLOWED)
     assert ended.returncode == 0, ended.stderr
     assert "sandbox" not in ended.stderr
     assert "/etc/isthmus-was-here: Read-only file system" in seen
@@ -82,7 +84,7 @@ def test_commands_run_in_the_sandbox_when_that_is_asked_for(
 
 
 def test_the_sandbox_allows_nothing_that_was_not_allowed(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
-    ended, _ = program(loaded_isthmus, workspace, "--sandbox")
+    ended, _ = program(loaded_isthmus.run, workspace, "--sandbox")
     assert "--allowed-tools" in ended.stdout + ended.stderr
     assert not (workspace / "made").exists()
 
@@ -111,7 +113,7 @@ def test_option_variable_and_settings_decide_in_this_order(
 ) -> None:
     write_settings(isolated_folders.home, tools)
     command = "[ -e ~/.gemini ] && echo open || echo confined"
-    ended, seen = program(loaded_isthmus, workspace, *ALLOWED, *arguments, command=command, variables=variables)
+    ended, seen = program(loaded_isthmus.run, workspace, *ALLOWED, *arguments, command=command, variables=variables)
     assert ended.returncode == 0, ended.stderr
     assert ("confined" in seen, "open" in seen) == (is_confined, not is_confined)
     assert ("docker" in ended.stderr) == (tools.get("sandbox") == "docker")
@@ -122,7 +124,7 @@ def test_a_project_can_neither_open_nor_switch_off_the_sandbox(
 ) -> None:
     write_settings(isolated_folders.home, {"sandbox": True})
     write_settings(workspace, {"sandbox": {"enabled": False, "paths": ["/etc"], "network": True}})
-    _, seen = program(loaded_isthmus, workspace, *ALLOWED)
+    _, seen = program(loaded_isthmus.run, workspace, *ALLOWED)
     assert "/etc/isthmus-was-here: Read-only file system" in seen
 
 
@@ -132,7 +134,7 @@ def test_settings_open_paths_for_commands(
     (isolated_folders.home / "cache").mkdir()
     write_settings(isolated_folders.home, {"sandbox": {"paths": ["~/cache"], "environment": ["WANTED"]}})
     command = 'echo "$WANTED" > ~/cache/made; echo "[$OTHER]"'
-    _, seen = program(loaded_isthmus, workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
+    _, seen = program(loaded_isthmus.run, workspace, *ALLOWED, command=command, variables={"WANTED": "w", "OTHER": "o"})
     assert (isolated_folders.home / "cache" / "made").read_text() == "w\n"
     assert "[]" in seen
 
@@ -145,7 +147,7 @@ def test_commands_of_a_custom_command_are_confined_too(
     (folder / "try.toml").write_text('prompt = "It said: !{touch /etc/isthmus-was-here; ls -A ~}"', encoding="utf-8")
     replies = [{"text": "{{prompt}}"}]
     ended = scripted(
-        loaded_isthmus, workspace, replies, "--sandbox", *ALLOWED, "-p", "/try", environment=with_bubblewrap()
+        loaded_isthmus.run, workspace, replies, "--sandbox", *ALLOWED, "-p", "/try", environment=with_bubblewrap()
     )
     assert ended.returncode == 0, ended.stderr
     prompt = ended.stdout
@@ -156,7 +158,7 @@ def test_commands_of_a_custom_command_are_confined_too(
 @pytest.mark.usefixtures("without")
 def test_without_bubblewrap_it_goes_on_after_saying_so_once(workspace: Path, loaded_isthmus: LoadedProgram) -> None:
     ended, seen = program(
-        loaded_isthmus, workspace, "--sandbox", *ALLOWED, command="echo x > made; echo done", is_installed=False
+        loaded_isthmus.run, workspace, "--sandbox", *ALLOWED, command="echo x > made; echo done", is_installed=False
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count(SAID) == 1
@@ -172,12 +174,12 @@ def test_a_required_sandbox_that_does_not_work_refuses_to_start(
     if asked == "settings":
         write_settings(isolated_folders.home, {"sandbox": "require"})
     arguments = ("--sandbox=require",) if asked == "option" else ()
-    ended, _ = program(loaded_isthmus, workspace, *arguments, *ALLOWED, is_installed=False)
+    ended, _ = program(loaded_isthmus.run, workspace, *arguments, *ALLOWED, is_installed=False)
     assert ended.returncode == 44
     assert "apt install bubblewrap" in ended.stderr
     assert "--sandbox=off" in ended.stderr
     assert not (workspace / "made").exists()
-    ended, _ = program(loaded_isthmus, workspace, *arguments, "-o", "json", is_installed=False)
+    ended, _ = program(loaded_isthmus.run, workspace, *arguments, "-o", "json", is_installed=False)
     error = json.loads(ended.stdout)["error"]
     assert (error["type"], error["code"]) == ("FatalSandboxError", 44)
 
@@ -207,6 +209,6 @@ def test_a_broken_setting_names_its_key(
     workspace: Path, isolated_folders: IsolatedFolders, loaded_isthmus: LoadedProgram
 ) -> None:
     write_settings(isolated_folders.home, {"sandbox": {"paths": "~/a"}})
-    ended, _ = program(loaded_isthmus, workspace)
+    ended, _ = program(loaded_isthmus.run, workspace)
     assert ended.returncode == 42
     assert "settings.json: tools.sandbox.paths: expected a list, received str '~/a'" in ended.stderr
