@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,15 @@ TERMINAL = Path(__file__).with_name("terminal_job.py")
 """The program that runs a program as a job of a terminal of its own."""
 
 
-def isthmus(*arguments: str, folder: Path, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+def isthmus(
+    *arguments: str, folder: Path, text: str | None = None, environment: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end; run those of ``isthmus ide`` in a terminal, as a user does."""
     in_terminal = (sys.executable, "-S", str(TERMINAL)) if arguments[:1] == ("ide",) else ()
     return subprocess.run(
         [*in_terminal, *ISTHMUS, *arguments],
         cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=100,
+        env=environment,
     )  # fmt: skip
 
 
