@@ -27,7 +27,7 @@ from isthmus.events import (
     TextContent,
     event_from_json,
 )
-from isthmus.journal import sqlite, sqlite_reads, statements
+from isthmus.journal import rows, sql_reads, sqlite, statements
 from isthmus.journal.base import (
     INBOX_MESSAGES,
     Journal,
@@ -366,7 +366,7 @@ async def test_a_message_is_looked_for_without_reading_the_others(
         read.append(str(values))
         return event_from_json(values)
 
-    monkeypatch.setattr(statements, "event_from_json", counted)
+    monkeypatch.setattr(rows, "event_from_json", counted)
     await journal.post(row, [Prompt("w", "Wait")])
     assert read == []
     with pytest.raises(RepeatedMessage):
@@ -393,7 +393,7 @@ async def test_what_a_message_left_is_found_at_the_same_cost_however_long_the_ta
         steps: list[None] = []
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.set_progress_handler(lambda: steps.append(None), 1)
-            assert len(connection.execute(statements.BY_MESSAGE, ("t1", 0, "last")).fetchall()) == 1
+            assert len(connection.execute(rows.BY_MESSAGE, ("t1", 0, "last")).fetchall()) == 1
         return len(steps)
 
     await journal.append(taken.lease, [Prompt("last", "Find me")])
@@ -431,7 +431,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
         return len(steps)
 
     def costs() -> list[int]:
-        return [cost(statements.ANSWERS, "t1", row.seq, "t1"), cost(statements.CANCELLATION, "t1", 1)]
+        return [cost(rows.ANSWERS, "t1", row.seq, "t1"), cost(rows.CANCELLATION, "t1", 1)]
 
     await journal.post(row, [first])
     short = costs()
@@ -440,7 +440,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
     assert all(long <= before * 2 for long, before in zip(costs(), short, strict=True))
     monkeypatch.setattr(statements, "event_from_json", counted)
     monkeypatch.setattr(sqlite, "event_from_json", counted, raising=False)
-    monkeypatch.setattr(sqlite_reads, "event_from_json", counted)
+    monkeypatch.setattr(sql_reads, "event_from_json", counted)
     await journal.post(row, [other])
     with pytest.raises(StaleLease, match="has been answered"):
         await journal.post(row, [first])

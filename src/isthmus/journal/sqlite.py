@@ -11,7 +11,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, LimitReached, UserLimits
+from isthmus.client import Delivery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
@@ -21,8 +21,6 @@ from isthmus.events import (
     TaskState,
 )
 from isthmus.journal.base import (
-    INBOX_CHARACTERS,
-    INBOX_MESSAGES,
     NO_LIMITS,
     ClaimedTask,
     Finished,
@@ -32,20 +30,18 @@ from isthmus.journal.base import (
     StaleLease,
     TaskRow,
 )
+from isthmus.journal.rows import CANCELLATION, JSON, check_inbox, encode_event
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sqlite_chats import SqliteChats
 from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
-    CANCELLATION,
-    JSON,
     answered_calls,
     append_events,
     check_limits,
     check_new_message,
     check_not_posted,
-    encode_event,
     inbox_of,
     insert_events,
     remove_from_inbox,
@@ -284,11 +280,7 @@ class SqliteJournal(SqliteReads):
                 count, size = connection.execute(
                     "SELECT count(*), ifnull(sum(length(body)), 0) FROM inbox WHERE task = ?", found
                 ).fetchone()
-                if count + len(bodies) > INBOX_MESSAGES or size + sum(map(len, bodies)) > INBOX_CHARACTERS:
-                    raise LimitReached(
-                        f"{count} messages ({size} characters) are waiting for task {row.task_id}; the limit is"
-                        f" {INBOX_MESSAGES} messages and {INBOX_CHARACTERS} characters. Send this one again later."
-                    )
+                check_inbox(row, count, size, bodies)
             connection.executemany(
                 "INSERT INTO inbox (task, body) VALUES (?, ?)", [(found[0], body) for body in bodies]
             )

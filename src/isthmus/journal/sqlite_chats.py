@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from isthmus.client import LimitReached
 from isthmus.encoding.codec import JsonObject
-from isthmus.journal.sqlite_reads import RowReader
-from isthmus.journal.statements import JSON
+from isthmus.journal.rows import JSON
+from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.writer import GroupWriter
 from isthmus.saved_chats import MAXIMUM_CHARACTERS, MAXIMUM_CHATS, ChatPlace, ChatStore, SavedChat
 

@@ -12,8 +12,8 @@ from isthmus.encoding.codec import from_json, to_json
 from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushJournal, PushRow, PushState
-from isthmus.journal.sqlite_reads import RowReader
-from isthmus.journal.statements import JSON, delivery_of
+from isthmus.journal.rows import JSON, delivery_of
+from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.writer import GroupWriter
 
 if TYPE_CHECKING:

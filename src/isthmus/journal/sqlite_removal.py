@@ -15,9 +15,9 @@ from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.base import JournalError, Removal, TaskRow
+from isthmus.journal.rows import COLUMNS, DELETED, row_from
 from isthmus.journal.schema import empty_log, open_reader
-from isthmus.journal.sqlite_reads import RowReader
-from isthmus.journal.statements import COLUMNS, DELETED, row_from
+from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.writer import GroupWriter
 
 T = TypeVar("T")

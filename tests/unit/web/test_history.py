@@ -10,7 +10,7 @@ import pytest
 from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.events import Command, Prompt, StateChange, TaskState
-from isthmus.journal import sqlite_reads
+from isthmus.journal import sql_reads
 from isthmus.journal.base import NewTask
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.web.history import HistorySearch, excerpt
@@ -88,7 +88,7 @@ async def test_states_are_chosen_by_name(journal: SqliteJournal) -> None:
 
 
 async def test_a_search_goes_on_where_its_step_stopped(journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_reads, "SEARCHED_TASKS", 4)
+    monkeypatch.setattr(sql_reads, "SEARCHED_TASKS", 4)
     for number in range(10):
         await begin(journal, f"task {number} {'odd' if number % 2 else 'even'}")
     names: list[str] = []
