@@ -5,11 +5,17 @@ sample with both. support/own_agent_only.py lists what does not run with an ACP 
 """
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from support.agent_behind import CHOICE
+from support.journals import KINDS, JournalPlace, PostgresPlace, SqlitePlace
 from support.own_agent_only import OWN_AGENT_ONLY, SAMPLE
+
+if TYPE_CHECKING:
+    from support.postgres import Postgres
 
 SUITES = ("test_a2a_", "test_coder_agent_requests")
 _KEPT = {name for names in OWN_AGENT_ONLY.values() for name in names}
@@ -56,3 +62,21 @@ def agent_kind(request: pytest.FixtureRequest) -> Iterator[str]:
         assert CHOICE.was_used or not CHOICE.is_acp, "no ACP agent was behind a server: list the test in OWN_AGENT_ONLY"
     finally:
         CHOICE.is_acp = False
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> "Iterator[Postgres]":
+    """Return a PostgreSQL for all tests of this process."""
+    from support.postgres import postgres  # here, because most tests need none
+
+    with postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=KINDS)
+def journal_place(request: pytest.FixtureRequest, tmp_path: Path) -> JournalPlace:
+    """Return the place of an empty journal of each kind."""
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path / "data" / "journal.sqlite")
+    server: Postgres = request.getfixturevalue("postgres_server")
+    return PostgresPlace(server.database())

@@ -12,6 +12,7 @@ from isthmus.journal import sqlite_chats
 from isthmus.journal.base import Journal, NewTask
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.saved_chats import ChatPlace, SavedChat
+from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
 
@@ -21,9 +22,9 @@ MESSAGES = ({"role": "user", "text": "Grüße \u2028 \U0001f600 \x00"}, {"role":
 
 
 @pytest.fixture
-async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+async def journal(journal_place: JournalPlace) -> AsyncIterator[Journal]:
     now = iter(range(1000, 2000))
-    opened = await SqliteJournal.open(tmp_path / "journal.sqlite", lambda: float(next(now)))
+    opened = await journal_place.open(lambda: float(next(now)))
     yield opened
     await opened.aclose()
 

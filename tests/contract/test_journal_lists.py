@@ -2,14 +2,13 @@
 
 import itertools
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
 from isthmus.client import TaskPlace, TaskQuery, TaskSnapshot, select_tasks
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import Journal, NewTask, TaskRow
-from isthmus.journal.sqlite import SqliteJournal
+from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
 
@@ -18,13 +17,13 @@ TIMES = (1000.1, 1000.1, 1000.2, 1000.2000001, 1001.0)
 
 
 @pytest.fixture
-async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
+async def journal(journal_place: JournalPlace) -> AsyncIterator[Journal]:
     def clock() -> Iterator[float]:
         for index in itertools.count():
             yield TIMES[index // 12 % len(TIMES)]
 
     ticks = clock()
-    opened = await SqliteJournal.open(tmp_path / "journal.sqlite", clock=lambda: next(ticks))
+    opened = await journal_place.open(lambda: next(ticks))
     for index in range(30):
         workspace = ("/project", "/project/below", "/projector", "/")[index % 4]
         task = NewTask(f"t{index * 7 % 30:02}", f"c{index % 3}", workspace, "Fix it", ("", "alice")[index % 5 == 0])

@@ -11,6 +11,7 @@ from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState,
 from isthmus.internal_events import ModelReply
 from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, ClaimedTask, Journal, JournalError, NewTask
 from isthmus.journal.sqlite import SqliteJournal
+from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
 
@@ -20,8 +21,8 @@ LEASE = 20.0
 
 
 @pytest.fixture
-async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
-    opened = await SqliteJournal.open(tmp_path / "journal.sqlite")
+async def journal(journal_place: JournalPlace) -> AsyncIterator[Journal]:
+    opened = await journal_place.open()
     yield opened
     await opened.aclose()
 

@@ -56,6 +56,7 @@ def test_a_word_on_the_wire_stays_as_it_is(constant: object, literal: object) ->
         (jsonrpc.EXTENSION_REQUIRED, -32008),
         (jsonrpc.VERSION_NOT_SUPPORTED, -32009),
         (jsonrpc.LIMIT_REACHED, -32000),
+        (jsonrpc.UNAVAILABLE, -32050),
         (lsp.SERVER_NOT_INITIALIZED, -32002),
         (messages.SERVER_ERROR, -32000),
         (URL_ELICITATION_REQUIRED, -32042),

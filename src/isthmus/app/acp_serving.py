@@ -31,7 +31,7 @@ from isthmus.engine.editor_surface import EditorPeer, EditorSurface
 from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.opening import open_journal
 from isthmus.record import record
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
 from isthmus.text.visible import visible_line
@@ -204,7 +204,7 @@ async def hosted_engine(
     editors = EditorDirectory(setup.environment) if setup.use_ide else None
     context = editors.context if editors is not None else None
     agent = AcpAgent(command.id, launch, passes_servers=not is_server, editor_context=context)
-    journal = await SqliteJournal.open(folder / "journal.sqlite", agent=(f"ACP agent {command.id}",))
+    journal = await open_journal(folder / "journal.sqlite", setup.journal, (f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
     options = EngineOptions(rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check)
     engine = Engine(agent, journal, options)

@@ -41,7 +41,7 @@ from isthmus.engine.runner import CheckSettings
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.files.locations import cache_directory
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.opening import open_journal
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
@@ -130,7 +130,7 @@ async def local_agent(
         JournalError: the data folder cannot be used.
     """
     files = TaskFiles(setup.data_dir)
-    journal = await SqliteJournal.open(files.journal, agent=(AGENT,))
+    journal = await open_journal(files.journal, setup.journal, (AGENT,))
     is_watched = setup.policy.may_ask and not takes_over
     model = ModelDirectory(setup.model, setup.environment, open_model if is_watched else open_patient_model)
     checkpoints = CheckpointStore(files.checkpoints)

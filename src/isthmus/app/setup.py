@@ -160,6 +160,8 @@ class Setup:
     """Maximum size of the journal in bytes; None for no maximum."""
     is_in_terminal: bool = False
     """Whether the user reads the answers in this terminal."""
+    journal: str = ""
+    """URL of the database that holds the tasks; empty for a file in the data folder."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:

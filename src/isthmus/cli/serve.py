@@ -3,7 +3,7 @@
 import contextlib
 import re
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
+from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
@@ -101,6 +102,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="A further environment variable that this agent gets. Repeatable.",
 )
 @click.option("--trust-agent", is_flag=True, help="Run the command of --agent without asking, now and later.")
+@journal_option
 @agent_options
 @click.pass_context
 def command(context: click.Context, **options: Any) -> None:
@@ -148,7 +150,7 @@ def command(context: click.Context, **options: Any) -> None:
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
         has_page=options["ui"],
     )
-    setup = decide(given, may_ask=True)
+    setup = replace(decide(given, may_ask=True), journal=options["journal"])
     if settings.agent is not None:
         from isthmus.app.acp_serving import settle_consent
 

@@ -15,16 +15,17 @@ import click
 from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
 from isthmus.app.task_files import TaskFiles
+from isthmus.cli.journal_option import journal_option
 from isthmus.errors import IsthmusError
+from isthmus.record import record
 from isthmus.text.units import AmountError, parse_age, parse_size, show_count, show_size
 
 if TYPE_CHECKING:
     from isthmus.agent.turn import AgentTurn
     from isthmus.client import HistoryMessage
     from isthmus.events import ArtifactUpdate, StateChange
-    from isthmus.journal.base import TaskRow
+    from isthmus.journal.base import Journal, TaskRow
     from isthmus.journal.pushes import PushRow
-    from isthmus.journal.sqlite import SqliteJournal
 
 T = TypeVar("T")
 
@@ -73,7 +74,8 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--limit", type=click.IntRange(min=1), default=LISTED, help=f"Maximum number shown. Default: {LISTED}.")
 @_JSON
 @_DATA_DIR
-def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None) -> None:
+@journal_option
+def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None, journal: str) -> None:
     """List tasks, last changed first.
 
     The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
@@ -85,11 +87,11 @@ def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, 
         if state not in tuple(TaskState):
             raise BadInputError(f"unknown --state {state!r}; expected one of {', '.join(TaskState)}")
 
-    async def read(journal: "SqliteJournal") -> "Sequence[TaskRow]":
+    async def read(journal: "Journal") -> "Sequence[TaskRow]":
         return await journal.tasks(limit, [TaskState(state) for state in states], user)
 
-    files = _files(data_dir)
-    rows = _with_journal(files, read) if files.journal.exists() else ()
+    stored = _stored(data_dir, journal)
+    rows = _with_journal(stored, read) if stored.exists else ()
     if as_json:
         click.echo(json.dumps([task_json(row) for row in rows], ensure_ascii=False, indent=2))
     else:
@@ -100,20 +102,21 @@ def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, 
 @click.argument("task_id", metavar="ID")
 @_JSON
 @_DATA_DIR
-def show(task_id: str, as_json: bool, data_dir: Path | None) -> None:
+@journal_option
+def show(task_id: str, as_json: bool, data_dir: Path | None, journal: str) -> None:
     """Show one task: its state, what it waits for, its conversation and its artifacts."""
     from isthmus.app.task_table import detail_json, detail_lines
     from isthmus.engine.asking import artifacts_of, history_of
 
     async def read(
-        journal: "SqliteJournal",
+        journal: "Journal",
     ) -> "tuple[TaskRow, Sequence[HistoryMessage], Sequence[PushRow], Sequence[ArtifactUpdate]]":
         row = (await _named(journal, [task_id]))[0]
         history = history_of(await journal.messages(row.task_id, SHOWN_MESSAGES))
         artifacts = artifacts_of(await journal.artifacts(row.task_id))
         return row, history, await journal.pushes.of_task(row.task_id), artifacts
 
-    found = _with_journal(_existing(data_dir), read)
+    found = _with_journal(_existing(data_dir, journal), read)
     if as_json:
         click.echo(json.dumps(detail_json(*found), ensure_ascii=False, indent=2))
     else:
@@ -130,26 +133,27 @@ def show(task_id: str, as_json: bool, data_dir: Path | None) -> None:
     help="Write it to this file, readable by you only, instead of to standard output.",
 )
 @_DATA_DIR
-def export(task_id: str, output: Path | None, data_dir: Path | None) -> None:
+@journal_option
+def export(task_id: str, output: Path | None, data_dir: Path | None, journal: str) -> None:
     """Print everything that is stored of a task as JSON Lines: a header with the task, then its events in order."""
-    files = _existing(data_dir)
+    stored = _existing(data_dir, journal)
 
-    async def find(journal: "SqliteJournal") -> "TaskRow":
+    async def find(journal: "Journal") -> "TaskRow":
         return (await _named(journal, [task_id]))[0]
 
-    row = _with_journal(files, find)
+    row = _with_journal(stored, find)
     if output is None:
-        _with_journal(files, lambda journal: _export(journal, row, sys.stdout))
+        _with_journal(stored, lambda journal: _export(journal, row, sys.stdout))
         return
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            _with_journal(files, lambda journal: _export(journal, row, file))
+            _with_journal(stored, lambda journal: _export(journal, row, file))
     except OSError as error:
         raise TasksError(f"{output} cannot be written ({error.strerror}); name another file with -o") from error
 
 
-async def _export(journal: "SqliteJournal", row: "TaskRow", file: TextIO) -> None:
+async def _export(journal: "Journal", row: "TaskRow", file: TextIO) -> None:
     from isthmus.app.task_table import task_json
     from isthmus.events import event_to_json
 
@@ -168,15 +172,16 @@ async def _export(journal: "SqliteJournal", row: "TaskRow", file: TextIO) -> Non
 @click.argument("task_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--force", is_flag=True, help="Cancel tasks at work first, wherever they run.")
 @_DATA_DIR
-def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None) -> None:
+@journal_option
+def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None, journal: str) -> None:
     """Delete tasks permanently, with their outputs and checkpoints; a question that waits in them is lost, too.
 
     When one of them is at work, none is deleted: cancel it where it runs, or use --force. The conversations of other
     tasks of the same session stay. The beginning of an id is enough when only one task has it.
     """
-    files = _existing(data_dir)
+    stored = _existing(data_dir, journal)
 
-    async def work(journal: "SqliteJournal") -> Sequence[str]:
+    async def work(journal: "Journal") -> Sequence[str]:
         rows = await _named(journal, task_ids)
         working = [row.task_id for row in rows if not row.state.ends_stream]
         if working and not force:
@@ -185,12 +190,12 @@ def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None) -> Non
             )
         if working:
             await _cancel(journal, working)
-        return await _delete(journal, files, [row.task_id for row in rows])
+        return await _delete(journal, stored.files, [row.task_id for row in rows])
 
-    _print([f"Deleted {task_id}." for task_id in _with_journal(files, work)])
+    _print([f"Deleted {task_id}." for task_id in _with_journal(stored, work)])
 
 
-async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence[str]) -> Sequence[str]:
+async def _delete(journal: "Journal", files: TaskFiles, task_ids: Sequence[str]) -> Sequence[str]:
     from isthmus.engine.retention import Retention
 
     removed = await Retention(journal, files.delete).delete(task_ids, also_waiting=True)
@@ -200,7 +205,7 @@ async def _delete(journal: "SqliteJournal", files: TaskFiles, task_ids: Sequence
     return removed
 
 
-async def _cancel(journal: "SqliteJournal", task_ids: Sequence[str]) -> None:
+async def _cancel(journal: "Journal", task_ids: Sequence[str]) -> None:
     from isthmus.client import TaskNotCancelable
     from isthmus.engine.runner import EngineOptions, Runner
 
@@ -232,7 +237,8 @@ class _NoAgent:
 @click.option("--max-size", metavar="SIZE", help="Those that ended first, until the journal fits: 500MB, 1GiB.")
 @click.option("--dry-run", is_flag=True, help="Only list what --older-than and --keep would delete.")
 @_DATA_DIR
-def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None) -> None:
+@journal_option
+def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None, journal: str) -> None:
     """Delete old tasks permanently.
 
     Tasks that work or wait for an answer are never deleted, nor are ended tasks of their sessions. When --older-than
@@ -247,22 +253,22 @@ def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_ru
         size = None if max_size is None else parse_size(max_size)
     except AmountError as error:
         raise BadInputError(str(error)) from error
-    files = _files(data_dir)
+    stored = _stored(data_dir, journal)
 
-    async def work(journal: "SqliteJournal") -> None:
+    async def work(journal: "Journal") -> None:
         found: Sequence[TaskRow] = ()
         if older_than is not None or keep is not None:
             found = await journal.removal.ended(ALL, newest=keep or 0, until=until)
-        await _prune(journal, files, found, size, dry_run=dry_run)
+        await _prune(journal, stored.files, found, size, dry_run=dry_run)
 
-    if files.journal.exists():
-        _with_journal(files, work)
+    if stored.exists:
+        _with_journal(stored, work)
     else:
         click.echo("No tasks.")
 
 
 async def _prune(
-    journal: "SqliteJournal", files: TaskFiles, found: "Sequence[TaskRow]", size: int | None, *, dry_run: bool
+    journal: "Journal", files: TaskFiles, found: "Sequence[TaskRow]", size: int | None, *, dry_run: bool
 ) -> None:
     from isthmus.app.task_table import task_lines
     from isthmus.engine.retention import Retention
@@ -280,7 +286,7 @@ async def _prune(
         click.echo("The remaining tasks work, wait for an answer, or belong to a session that does.", err=True)
 
 
-async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequence[TaskRow]":
+async def _named(journal: "Journal", beginnings: Sequence[str]) -> "Sequence[TaskRow]":
     """Return the tasks whose ids start with each of `beginnings`, each task once."""
     rows: dict[str, TaskRow] = {}
     for beginning in beginnings:
@@ -295,41 +301,49 @@ async def _named(journal: "SqliteJournal", beginnings: Sequence[str]) -> "Sequen
     return list(rows.values())
 
 
-async def _erase(journal: "SqliteJournal") -> None:
+async def _erase(journal: "Journal") -> None:
     if not await journal.removal.erase():
         click.echo("The journal is being read: copies of what was deleted stay in its log until that ends.", err=True)
 
 
-def _files(data_dir: Path | None) -> TaskFiles:
-    return TaskFiles(data_directory(GivenOptions(data_dir=data_dir)))
+@record
+class _Stored:
+    """The place of stored tasks: files of a data folder, and a database unless ``url`` is empty."""
+
+    files: TaskFiles
+    url: str
+
+    @property
+    def exists(self) -> bool:
+        """Whether there may be tasks."""
+        return bool(self.url) or self.files.journal.exists()
 
 
-def _existing(data_dir: Path | None) -> TaskFiles:
-    files = _files(data_dir)
-    if not files.journal.exists():
-        raise TasksError(f"there are no tasks in {files.data_dir}; --data-dir names another folder")
-    return files
+def _stored(data_dir: Path | None, journal: str) -> _Stored:
+    return _Stored(TaskFiles(data_directory(GivenOptions(data_dir=data_dir))), journal)
 
 
-def _with_journal(files: TaskFiles, work: "Callable[[SqliteJournal], Awaitable[T]]") -> T:
+def _existing(data_dir: Path | None, journal: str) -> _Stored:
+    stored = _stored(data_dir, journal)
+    if not stored.exists:
+        raise TasksError(f"there are no tasks in {stored.files.data_dir}; --data-dir names another folder")
+    return stored
+
+
+def _with_journal(stored: _Stored, work: "Callable[[Journal], Awaitable[T]]") -> T:
     async def run() -> T:
-        async with _open(files) as journal:
+        async with _open(stored) as journal:
             return await work(journal)
 
     return asyncio.run(run())
 
 
 @asynccontextmanager
-async def _open(files: TaskFiles) -> "AsyncGenerator[SqliteJournal]":
-    from isthmus.journal.sqlite import SqliteJournal
+async def _open(stored: _Stored) -> "AsyncGenerator[Journal]":
+    from isthmus.journal.opening import open_journal
 
-    journal = await SqliteJournal.open(files.journal)
+    journal = await open_journal(stored.files.journal, stored.url)
     try:
         yield journal
     finally:
         await journal.aclose()
-
-
-def _print(lines: Sequence[str]) -> None:
-    for line in lines:
-        click.echo(line)

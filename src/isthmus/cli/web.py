@@ -10,13 +10,15 @@ import click
 
 from isthmus.app.event_loop import run_loop
 from isthmus.app.setup import GivenOptions, agent_options, decide
+from isthmus.cli.journal_option import journal_option
 
 
 @click.command("web")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on. Default: any free one.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in your browser, which is the default.")
+@journal_option
 @agent_options
-def command(port: int, opens: bool, **options: Any) -> None:
+def command(port: int, opens: bool, journal: str, **options: Any) -> None:
     """Work with the agent in a browser: an inbox of all that waits for you, tasks, reviews of edits.
 
     Serves this folder, or that of --workspace, to this machine alone, and prints a link that lets one browser in. To
@@ -52,4 +54,4 @@ def command(port: int, opens: bool, **options: Any) -> None:
         opens_page=opens,
     )
     with contextlib.suppress(KeyboardInterrupt):
-        run_loop(serve(decide(given, may_ask=True), settings, sys.stdout))
+        run_loop(serve(replace(decide(given, may_ask=True), journal=journal), settings, sys.stdout))

@@ -8,7 +8,7 @@ that a paused process cannot write later. Does not interpret events (see ``isthm
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from isthmus.client import Delivery, TaskPlace, TaskQuery, UserLimits
+from isthmus.client import Delivery, TaskPlace, TaskQuery, Unavailable, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, TaskState
@@ -22,6 +22,10 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 class JournalError(IsthmusError):
     """The journal cannot be used; its file is unchanged."""
+
+
+class JournalUnavailable(JournalError, Unavailable):
+    """The journal's database cannot be reached at the moment; nothing was written, and trying again may help."""
 
 
 class StaleLease(JournalError):

@@ -66,15 +66,17 @@ class Dialect:
     """Differences between the databases in the journal's queries.
 
     ``unindexed`` is put before a column whose index is not to be used, ``position`` is the function that finds a text
-    in another, and ``artifacts`` follows the table of events where those of artifacts are read by their own index.
+    in another, ``artifacts`` follows the table of events where those of artifacts are read by their own index, and
+    ``ordered_join`` joins tables in the order in which they are named.
     """
 
     unindexed: str
     position: str
     artifacts: str
+    ordered_join: str
 
 
-SQLITE = Dialect("+", "instr", " INDEXED BY artifact_events")
+SQLITE = Dialect("+", "instr", " INDEXED BY artifact_events", "CROSS JOIN")
 
 
 def inbox_by_message(dialect: Dialect) -> str:

@@ -1,188 +1,30 @@
-"""The push targets in the embedded journal. :mod:`isthmus.journal.pushes` documents each method."""
+"""The push targets in the embedded journal."""
 
-import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, LimitReached, PushTarget
-from isthmus.encoding.codec import from_json, to_json
-from isthmus.events import AgentEvent, StateChange
-from isthmus.journal.base import JournalError
-from isthmus.journal.pushes import PushJournal, PushRow, PushState
-from isthmus.journal.rows import JSON, delivery_of
+from isthmus.journal.rows import SQLITE
+from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.writer import GroupWriter
 
 if TYPE_CHECKING:
     import asyncio
 
-T = TypeVar("T")
 
-_KEY = "task = (SELECT key FROM tasks WHERE tasks.id = ?) AND pushes.id = ?"
-_COLUMNS = (
-    "tasks.id, pushes.target, pushes.wire, pushes.uri, pushes.seq, pushes.state, pushes.attempts,"
-    " pushes.next_attempt, pushes.owner, pushes.error, tasks.seq"
-)
-_BEHIND = "pushes.state = 'active' AND (pushes.owner IS NULL OR pushes.owner = ?) AND tasks.seq > pushes.seq"
-_CHANGE = StateChange.__name__
-
-
-class SqlitePushes(PushJournal):
+class SqlitePushes(SqlPushes):
     """A :class:`~isthmus.journal.pushes.PushJournal` on the threads of an SqliteJournal."""
 
     def __init__(self, writer: GroupWriter, read: RowReader, clock: Callable[[], float]) -> None:
+        super().__init__(read, clock, SQLITE)
         self._writer = writer
-        self._read = read
-        self._clock = clock
-        self.on_change: Callable[[], None] | None = None
-        self._adds = 0
-        self._may_be_active = True
-        """False only while there is certainly no active target, so that events cost nothing."""
-
-    def watch(self, events: Sequence[AgentEvent], written: "asyncio.Future[Any]") -> None:
-        """Call ``on_change`` once these events are written, if one of them is a state change."""
-        if (
-            self._may_be_active
-            and self.on_change is not None
-            and any(isinstance(event, StateChange) for event in events)
-        ):
-            written.add_done_callback(self._tell)
-
-    def _tell(self, written: "asyncio.Future[Any]") -> None:
-        self._may_be_active = True
-        if self.on_change is not None and not written.cancelled() and written.exception() is None:
-            self.on_change()
-
-    # --- writing ---
 
     @override
-    def add(self, row: PushRow, limit: int) -> Awaitable[None]:
-        target = JSON(to_json(row.target))
-        now = self._clock()
-
-        def work(connection: sqlite3.Connection) -> None:
-            found = connection.execute("SELECT key FROM tasks WHERE id = ?", (row.task_id,)).fetchone()
-            if found is None:
-                raise JournalError(f"task {row.task_id} does not exist any more")
-            others = connection.execute(
-                "SELECT count(*) FROM pushes WHERE task = ? AND id <> ?", (found[0], row.target.id)
-            ).fetchone()
-            if others[0] >= limit:
-                raise LimitReached(
-                    f"task {row.task_id} has {others[0]} push notification configs, which is the maximum; "
-                    "delete one, or set one of their ids again"
-                )
-            connection.execute(
-                "INSERT INTO pushes (task, id, target, wire, uri, seq, created, next_attempt)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (task, id) DO UPDATE SET target = excluded.target, wire = excluded.wire,"
-                " uri = excluded.uri, state = 'active', attempts = 0, error = NULL,"
-                " next_attempt = excluded.next_attempt",
-                (found[0], row.target.id, target, row.wire_name, row.uri, row.seq, now, now),
-            )
-
-        self._adds += 1
-        self._may_be_active = True
-        written = self._writer.submit(work)
-        written.add_done_callback(self._tell)
-        return written
-
-    @override
-    def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
-        return self._write(f"DELETE FROM pushes WHERE {_KEY}", (task_id, push_id))
-
-    @override
-    def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:
-        target = JSON(to_json(row.target))
-
-        def work(connection: sqlite3.Connection) -> bool:
-            cursor = connection.execute(
-                f"UPDATE pushes SET owner = ? WHERE {_KEY} AND (owner IS NULL OR owner = ?) AND state = 'active'"
-                " AND seq = ? AND target = ?",
-                (owner, row.task_id, row.target.id, owner, row.seq, target),
-            )
-            return cursor.rowcount == 1
+    def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> "asyncio.Future[int]":
+        def work(connection: sqlite3.Connection) -> int:
+            return connection.executemany(statement, rows).rowcount
 
         return self._writer.submit(work)
-
-    @override
-    def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
-        return self._write(
-            f"UPDATE pushes SET seq = ?, attempts = 0, next_attempt = 0, error = NULL, owner = NULL WHERE {_KEY}"
-            " AND owner = ?",
-            (seq, row.task_id, row.target.id, owner),
-        )
-
-    @override
-    def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
-        state = PushState.ACTIVE if next_attempt is not None else PushState.GIVEN_UP
-        return self._write(
-            "UPDATE pushes SET attempts = attempts + 1, error = ?, next_attempt = ?, state = ?, owner = NULL"
-            f" WHERE {_KEY} AND owner = ?",
-            (error, next_attempt or 0, state, row.task_id, row.target.id, owner),
-        )
-
-    @override
-    def release(self, owners: Sequence[str]) -> Awaitable[None]:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.executemany("UPDATE pushes SET owner = NULL WHERE owner = ?", [(owner,) for owner in owners])
-
-        return self._writer.submit(work)
-
-    def _write(self, statement: str, values: Sequence[Any]) -> Awaitable[None]:
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(statement, values)
-
-        return self._writer.submit(work)
-
-    # --- reading ---
-
-    @override
-    async def of_task(self, task_id: str) -> Sequence[PushRow]:
-        query = (
-            f"SELECT {_COLUMNS} FROM pushes JOIN tasks ON tasks.key = pushes.task WHERE tasks.id = ?"
-            " ORDER BY pushes.created, pushes.id"
-        )
-        return await self._read(query, (task_id,), _row)
-
-    @override
-    async def owners(self) -> Sequence[str]:
-        query = "SELECT DISTINCT owner FROM pushes WHERE owner IS NOT NULL"
-        return await self._read(query, (), lambda values: str(values[0]))
-
-    @override
-    async def behind(self, limit: int, since: float = 0, owner: str | None = None) -> Sequence[tuple[PushRow, int]]:
-        # Two queries by an index each, as most targets belong to tasks that ended long ago; CROSS keeps the order.
-        query = (
-            f"SELECT {_COLUMNS} FROM tasks CROSS JOIN pushes ON pushes.task = tasks.key WHERE tasks.updated >= ?"
-            f" AND pushes.next_attempt = 0 AND {_BEHIND} UNION ALL SELECT {_COLUMNS} FROM pushes"
-            f" JOIN tasks ON tasks.key = pushes.task WHERE pushes.next_attempt > 0 AND {_BEHIND} ORDER BY 8 LIMIT ?"
-        )
-        return await self._read(query, (since, owner, owner, limit), lambda values: (_row(values), int(values[10])))
-
-    @override
-    async def has_active(self) -> bool:
-        query = "SELECT 1 FROM pushes WHERE state = 'active' LIMIT 1"
-        adds = self._adds
-        found = bool(await self._read(query, (), lambda values: True))
-        # A target that is being added may be written only after the query.
-        self._may_be_active = found or adds != self._adds
-        return self._may_be_active
-
-    @override
-    async def next_change(self, task_id: str, after: int) -> Delivery | None:
-        query = (
-            "SELECT seq, at, body FROM events WHERE task = (SELECT key FROM tasks WHERE id = ?) AND seq > ?"
-            " AND type = ? ORDER BY seq LIMIT 1"
-        )
-        found = await self._read(query, (task_id, after, _CHANGE), delivery_of)
-        return found[0] if found else None
-
-
-def _row(values: Sequence[Any]) -> PushRow:
-    task_id, target, wire, uri, seq, state, attempts, next_attempt, owner, error = values[:10]
-    decoded = from_json(PushTarget, json.loads(target))
-    return PushRow(task_id, decoded, wire, uri, seq, PushState(state), attempts, next_attempt, owner, error)

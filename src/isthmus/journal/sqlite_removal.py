@@ -1,8 +1,4 @@
-"""Removal of tasks from the embedded journal. :class:`isthmus.journal.base.Removal` documents each step.
-
-A marked task keeps its row, under an id and a state that no query finds, so that its key is not reused while its
-events are removed.
-"""
+"""Removal of tasks from the embedded journal."""
 
 import asyncio
 import contextlib
@@ -14,28 +10,23 @@ from typing import TypeVar
 from typing_extensions import override
 
 from isthmus.events import TaskState
-from isthmus.journal.base import JournalError, Removal, TaskRow
-from isthmus.journal.rows import COLUMNS, DELETED, row_from
+from isthmus.journal.base import JournalError
+from isthmus.journal.rows import DELETED, SQLITE
 from isthmus.journal.schema import empty_log, open_reader
 from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.writer import GroupWriter
 
 T = TypeVar("T")
-
-_MARK = DELETED + " "
-"""Prefix of a marked task's id."""
-_ENDED = tuple(state for state in TaskState if state.is_terminal)
-_OTHERS = tuple(state for state in TaskState if not state.is_terminal)
-_WAITING = tuple(state for state in TaskState if state.is_waiting)
 
 
 def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskState]) -> bool:
     """Mark a task at rest in one of these states; return whether there was one."""
     found = connection.execute(
         "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
-        " user = '', pending = '[]', error = NULL, reason = NULL"
+        " \"user\" = '', pending = '[]', error = NULL, reason = NULL"
         f" WHERE id = ? AND owner IS NULL AND state IN ({', '.join('?' * len(states))}) RETURNING key",
-        (_MARK, _MARK, DELETED, task_id, *states),
+        (MARK, MARK, DELETED, task_id, *states),
     ).fetchone()
     if found is None:
         return False
@@ -45,37 +36,32 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
     return True
 
 
-class SqliteRemoval(Removal):
+class SqliteRemoval(SqlRemoval):
     """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
 
     def __init__(self, path: Path, writer: GroupWriter, read: RowReader) -> None:
+        super().__init__(read, SQLITE)
         self._path = path
         self._writer = writer
-        self._read = read
 
     @override
     def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
-        states = (*_ENDED, *_WAITING) if also_waiting else _ENDED
+        states = (*ENDED, *WAITING) if also_waiting else ENDED
 
         def work(connection: sqlite3.Connection) -> Sequence[str]:
             marked = [task_id for task_id in task_ids if _mark(connection, task_id, states)]
             for task_id in marked:
                 children = "SELECT id FROM tasks WHERE parent = ? AND parent <> '' AND state <> ?"
                 for (child,) in connection.execute(children, (task_id, DELETED)).fetchall():
-                    _mark(connection, child, (*_ENDED, *_WAITING))
+                    _mark(connection, child, (*ENDED, *WAITING))
             return marked
 
         return self._writer.submit(work)
 
     @override
-    async def marked(self) -> Sequence[str]:
-        query = "SELECT substr(id, ?) FROM tasks WHERE state = ? ORDER BY key"
-        return await self._read(query, (len(_MARK) + 1, DELETED), lambda values: str(values[0]))
-
-    @override
     def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
         def work(connection: sqlite3.Connection) -> bool:
-            found = connection.execute("SELECT key FROM tasks WHERE id = ?", (_MARK + task_id,)).fetchone()
+            found = connection.execute("SELECT key FROM tasks WHERE id = ?", (MARK + task_id,)).fetchone()
             if found is None:
                 return True
             last = connection.execute(
@@ -91,34 +77,13 @@ class SqliteRemoval(Removal):
         return self._writer.submit(work)
 
     @override
-    async def ended(
-        self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
-    ) -> Sequence[TaskRow]:
-        ended, others = (", ".join("?" * len(states)) for states in (_ENDED, _OTHERS))
-        but, kept = ("", ())
-        if newest:
-            last = f"SELECT key FROM tasks WHERE state IN ({ended}) ORDER BY updated DESC, key DESC LIMIT ?"
-            but = f" AND key NOT IN ({last})"
-            kept = (*_ENDED, newest)
-        values = (*_ENDED, *kept, until, until, user, user, *_OTHERS, limit)
-        # The plus keeps SQLite from using the index of states: ordered by change, the first rows are found at once.
-        return await self._read(
-            f"SELECT {COLUMNS} FROM tasks WHERE +state IN ({ended}){but}"
-            " AND (? IS NULL OR updated <= ?) AND (? IS NULL OR user = ?) AND NOT EXISTS"
-            " (SELECT 1 FROM tasks AS other WHERE other.context = tasks.context AND other.user = tasks.user"
-            f" AND other.state IN ({others})) ORDER BY updated, key LIMIT ?",
-            values,
-            row_from,
-        )
-
-    @override
     async def shares(self) -> Mapping[str, int]:
         def work() -> Mapping[str, int]:
             # On a connection of its own: it takes long, and other readers are waiting.
             with contextlib.closing(open_reader(self._path)) as connection:
                 rows = connection.execute(
-                    "SELECT tasks.user, sum(length(events.body)) FROM events JOIN tasks ON tasks.key = events.task"
-                    " WHERE tasks.state <> ? GROUP BY tasks.user",
+                    'SELECT tasks."user", sum(length(events.body)) FROM events JOIN tasks ON tasks.key = events.task'
+                    ' WHERE tasks.state <> ? GROUP BY tasks."user"',
                     (DELETED,),
                 ).fetchall()
             return {str(user): int(size) for user, size in rows}

@@ -13,6 +13,7 @@ from isthmus.a2a.protocol.jsonrpc import (
     PUSH_NOT_SUPPORTED,
     TASK_NOT_CANCELABLE,
     TASK_NOT_FOUND,
+    UNAVAILABLE,
     UNSUPPORTED_OPERATION,
     VERSION_NOT_SUPPORTED,
 )
@@ -23,6 +24,7 @@ from isthmus.client import (
     TaskNotCancelable,
     TaskNotFound,
     TaskNotResumable,
+    Unavailable,
 )
 from isthmus.errors import IsthmusError
 from isthmus.record import record
@@ -61,6 +63,7 @@ ERRORS: Mapping[int, ErrorNames] = MappingProxyType(
         INVALID_PARAMS: ErrorNames("INVALID_PARAMS", 422, "InvalidParamsError", 400, "INVALID_ARGUMENT"),
         INTERNAL_ERROR: ErrorNames("INTERNAL_ERROR", 500, "InternalError", 500, "INTERNAL"),
         LIMIT_REACHED: ErrorNames("LIMIT_REACHED", 429, "LimitReachedError", 429, "RESOURCE_EXHAUSTED"),
+        UNAVAILABLE: ErrorNames("UNAVAILABLE", 503, "UnavailableError", 503, "UNAVAILABLE"),
         TASK_NOT_FOUND: ErrorNames("TASK_NOT_FOUND", 404, "TaskNotFoundError", 404, "NOT_FOUND"),
         TASK_NOT_CANCELABLE: ErrorNames(
             "TASK_NOT_CANCELABLE", 409, "TaskNotCancelableError", 400, "FAILED_PRECONDITION"
@@ -115,6 +118,8 @@ def rpc_error(error: IsthmusError) -> RpcError:
             return RpcError(INVALID_PARAMS, str(error))
         case LimitReached():
             return RpcError(LIMIT_REACHED, str(error))
+        case Unavailable():
+            return RpcError(UNAVAILABLE, str(error))
         case IncompatibleExtensionError():
             return RpcError(INVALID_REQUEST, str(error), {"uri": URI})
         case _:

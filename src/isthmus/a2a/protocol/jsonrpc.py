@@ -22,6 +22,8 @@ EXTENSION_REQUIRED = -32008
 VERSION_NOT_SUPPORTED = -32009
 LIMIT_REACHED = -32000
 """Our own code, from the range that JSON-RPC leaves to servers: a limit of the user or the server is reached."""
+UNAVAILABLE = -32050
+"""Our own code, from the same range: the server cannot do it at the moment; the same may be asked again."""
 
 _ID_TYPES = (str, int, float)
 _RULES = rpc.Rules(

@@ -1,0 +1,191 @@
+"""A journal in PostgreSQL, for several processes and machines.
+
+:mod:`isthmus.journal.base` documents each method. Leases expire by the database's clock. Commits, locks, failover and
+backups are those of the database; which writes are refused is decided in :mod:`isthmus.journal.write_group`.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from isthmus.client import Delivery, UserLimits
+from isthmus.development_tool import ToolCall
+from isthmus.encoding.codec import to_json
+from isthmus.errors import IsthmusError
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt
+from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, JournalError, Lease, NewTask, TaskRow
+from isthmus.journal.postgres_chats import PostgresChats
+from isthmus.journal.postgres_connection import (
+    Connection,
+    Database,
+    check_writable,
+    clock_offset,
+    end,
+    explain_opening,
+)
+from isthmus.journal.postgres_inbox import post_to
+from isthmus.journal.postgres_pushes import PostgresPushes
+from isthmus.journal.postgres_reads import PostgresReads
+from isthmus.journal.postgres_removal import PostgresRemoval
+from isthmus.journal.postgres_schema import prepare
+from isthmus.journal.postgres_writer import PostgresWriter
+from isthmus.journal.rows import JSON, encode_event
+from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.write_group import Append, Claim, Create, Finish, Release, Renew, Take, TakeOver, TaskWrite
+from isthmus.journal.writer import Written
+
+
+class PostgresJournal(PostgresReads):
+    """A :class:`~isthmus.journal.base.Journal` in a database. Call :meth:`open` on the running event loop to make one."""
+
+    def __init__(self, database: Database, connection: Connection, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(database)
+        self._writer = PostgresWriter(database, connection, clock)
+        self.removal = PostgresRemoval(self._writer, self.read)
+        self._pushes = PostgresPushes(self._writer, self.read)
+        self.pushes = self._pushes
+        self.chats = PostgresChats(self._writer, self.read)
+        self.changes = TaskChanges()
+
+    @classmethod
+    async def open(
+        cls, url: str, clock: Callable[[], float] | None = None, *, agent: Sequence[str] = ()
+    ) -> "PostgresJournal":
+        """Open the journal in the database ``url``; make its tables in an empty one, upgrade those of older versions.
+
+        ``agent`` is the name of the agent that runs its tasks, then its former names. ``clock`` replaces the
+        database's clock, in Unix seconds.
+
+        Raises:
+            JournalError: the database cannot be reached, refuses, is newer than this program, or belongs to another
+                program or agent; it is unchanged.
+        """
+        database = Database(url)
+        connection: Connection | None = None
+        try:
+            connection = await database.connect()
+            await check_writable(connection, database.name)
+            await prepare(connection, database.name, agent)
+            offset = await clock_offset(connection)
+        except IsthmusError:
+            await end(connection)
+            raise
+        except Exception as error:
+            await end(connection)
+            raise JournalError(explain_opening(database.name, error)) from error
+        journal = cls(database, connection, clock)
+        journal._writer.set_offset(offset)
+        return journal
+
+    # --- writing ---
+
+    @override
+    def create(
+        self,
+        task: NewTask,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[ClaimedTask]:
+        written = self._submit(events, lambda bodies: Create(task, events, bodies, owner, lease_seconds, limits))
+        self.changes.follow(task.task_id, written)
+        return written
+
+    @override
+    def append(
+        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
+    ) -> Awaitable[Sequence[Delivery]]:
+        # Each commit is on the database's disk when it is done.
+        written = self._submit(events, lambda bodies: Append(lease, events, bodies), lease)
+        self._pushes.watch(events, written)
+        self.changes.follow(lease.task_id, written, events)
+        return written
+
+    @override
+    def finish(
+        self,
+        lease: Lease,
+        events: Sequence[AgentEvent],
+        pending: Sequence[ToolCall],
+        *,
+        discard_inbox: bool = False,
+    ) -> Awaitable[Finished]:
+        questions = JSON([to_json(call) for call in pending]) if pending else "[]"
+        written = self._submit(events, lambda bodies: Finish(lease, events, bodies, questions, discard_inbox), lease)
+        self._pushes.watch(events, written)
+        self.changes.follow(lease.task_id, written)
+        return written
+
+    @override
+    def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
+        return self._submit(events, lambda bodies: Take(lease, events, bodies, count), lease)
+
+    @override
+    def claim(
+        self,
+        row: TaskRow,
+        events: Sequence[AgentEvent],
+        owner: str,
+        lease_seconds: float,
+        limits: UserLimits = NO_LIMITS,
+    ) -> Awaitable[ClaimedTask | None]:
+        written = self._submit(events, lambda bodies: Claim(row, events, bodies, owner, lease_seconds, limits))
+        self.changes.follow(row.task_id, written)
+        return written
+
+    @override
+    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
+        return self._writer.submit(TakeOver(row, owner, lease_seconds))
+
+    @override
+    def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:
+        return self._writer.submit(Renew(leases, lease_seconds))
+
+    @override
+    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
+        return self._writer.submit(Release(leases))
+
+    @override
+    def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
+        bodies = [encode_event(event) for event in events]
+        is_counted = any(isinstance(event, Prompt) for event in events)
+        calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
+
+        async def work(connection: Connection, now: float) -> None:
+            await post_to(connection, row, events, bodies, calls, is_counted=is_counted)
+
+        return self._writer.run(work)
+
+    @override
+    async def cancelled(self, leases: Sequence[Lease]) -> Sequence[str]:
+        if not leases:
+            return ()
+        marks = ", ".join(["(?, CAST(? AS bigint))"] * len(leases))
+        found = await self.read(
+            f"SELECT id FROM tasks WHERE inbox > 0 AND (id, epoch) IN ({marks})"
+            " AND EXISTS (SELECT 1 FROM inbox WHERE task = tasks.key AND type = 'StateChange')",
+            [value for lease in leases for value in (lease.task_id, lease.epoch)],
+            lambda values: str(values[0]),
+        )
+        return [lease.task_id for lease in leases if lease.task_id in found]
+
+    @override
+    def now(self) -> float:
+        return self._writer.now()
+
+    @override
+    async def aclose(self) -> None:
+        await self._writer.aclose()
+        await self.close_readers()
+
+    def _submit(
+        self, events: Sequence[AgentEvent], write: Callable[[Sequence[str]], TaskWrite], series: Lease | None = None
+    ) -> Written[Any]:
+        """Queue a write with the bodies of its events."""
+        try:
+            bodies = [encode_event(event) for event in events]
+        except IsthmusError as error:
+            return self._writer.failed(error)
+        return self._writer.submit(write(bodies), series)

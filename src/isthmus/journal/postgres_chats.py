@@ -1,0 +1,47 @@
+"""The saved chats of a journal in PostgreSQL."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from isthmus.encoding.codec import JsonObject
+from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_reads import numbered
+from isthmus.journal.postgres_sql import lock_number, storable
+from isthmus.journal.postgres_writer import PostgresWriter
+from isthmus.journal.rows import JSON
+from isthmus.journal.sql_chats import ADD, FOUND, SIZE, SqlChats, check_room, saved_before
+from isthmus.journal.sql_reads import RowReader
+from isthmus.saved_chats import ChatPlace, SavedChat
+
+
+class PostgresChats(SqlChats):
+    """A :class:`~isthmus.saved_chats.ChatStore` in a database."""
+
+    def __init__(self, writer: PostgresWriter, read: RowReader) -> None:
+        super().__init__(read)
+        self._writer = writer
+
+    @override
+    def save(self, place: ChatPlace, chat: SavedChat, messages: Sequence[JsonObject]) -> "Awaitable[SavedChat | None]":
+        body = JSON(list(messages))
+        key = (place.user, place.workspace, chat.name)
+
+        async def work(connection: Connection, now: float) -> SavedChat | None:
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number("chats", place.user))
+            is_taken, known = saved_before(await connection.fetchrow(numbered(FOUND), *key), chat)
+            if not is_taken:
+                check_room(*await connection.fetchrow(numbered(SIZE), place.user), body)
+                values = (*key, storable(chat.title), len(messages), chat.task_id, now, body)
+                await connection.execute(numbered(ADD), *values)
+            return known
+
+        return self._writer.run(work)
+
+    @override
+    def remove(self, statement: str, values: Sequence[Any]) -> Awaitable[bool]:
+        async def work(connection: Connection, now: float) -> bool:
+            return await connection.execute(numbered(statement), *values) == "DELETE 1"
+
+        return self._writer.run(work)

@@ -1,0 +1,174 @@
+"""Connections to PostgreSQL with asyncpg: how they are made, which errors mean that one is lost, and errors in words.
+
+asyncpg comes with the extra ``postgres``, and is imported when a journal is opened.
+"""
+
+import contextlib
+import re
+import time
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from isthmus.journal.base import JournalError
+from isthmus.record import record
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 5.0
+"""Maximum time in seconds for connecting."""
+COMMAND_SECONDS = 30.0
+"""Maximum time in seconds for one statement."""
+_SESSION = (
+    # A stopped process holds its locks no longer than this, so that others can take its tasks over.
+    "SET idle_in_transaction_session_timeout = '10s'",
+    "SET lock_timeout = '15s'",
+    "SET timezone = 'UTC'",
+)
+AWAY = "the journal's database cannot be reached at the moment; nothing was stored. Try again in some seconds"
+"""Text of a :class:`~isthmus.journal.base.JournalUnavailable`."""
+_SCHEMES = ("postgresql", "postgres")
+
+
+class Connection(Protocol):
+    """What the journal uses of an ``asyncpg.Connection``."""
+
+    async def execute(self, query: str, *values: Any) -> str: ...
+    async def fetch(self, query: str, *values: Any) -> Sequence[Sequence[Any]]: ...
+    async def fetchrow(self, query: str, *values: Any) -> Any: ...
+    async def fetchval(self, query: str, *values: Any) -> Any: ...
+    def transaction(self) -> AbstractAsyncContextManager[Any]: ...
+    def is_closed(self) -> bool: ...
+    async def close(self, *, timeout: float | None = None) -> None: ...
+    def terminate(self) -> None: ...
+
+
+@record
+class Database:
+    """A PostgreSQL database by its URL, ``postgresql://user:password@host:port/name``."""
+
+    url: str
+
+    @property
+    def name(self) -> str:
+        """The URL without its password, for messages."""
+        parts = urlsplit(self.url)
+        host = parts.netloc.rpartition("@")[2] or "localhost"
+        return f"{parts.scheme}://{host}{parts.path}"
+
+    async def connect(self) -> Connection:
+        """Return a new connection.
+
+        Raises:
+            JournalError: the extra is not installed, the URL is wrong, or the database refuses.
+            OSError, asyncpg.PostgresError, TimeoutError: the database cannot be reached now; see :func:`is_lost`.
+        """
+        try:
+            import asyncpg
+        except ImportError as error:
+            raise JournalError(
+                "a journal in PostgreSQL needs the package asyncpg. Install it: pip install 'isthmus[postgres]'"
+            ) from error
+        if urlsplit(self.url).scheme not in _SCHEMES:
+            raise JournalError(
+                f"{self.url.partition(':')[0]!r} is not the scheme of a database; expected postgresql://"
+            )
+        found: Any = await asyncpg.connect(
+            self.url,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            server_settings={"application_name": "isthmus"},
+        )
+        try:
+            for statement in _SESSION:
+                await found.execute(statement)
+        except BaseException:
+            found.terminate()
+            raise
+        return found
+
+
+async def clock_offset(connection: Connection) -> float:
+    """Return by how many seconds the database's clock is ahead of this machine's."""
+    before = time.time()
+    there: float = await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")
+    return there - (before + time.time()) / 2
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether an error means that the database cannot be reached now, and may be reached again."""
+    import asyncpg
+
+    if isinstance(error, OSError | TimeoutError | EOFError):
+        return True
+    if isinstance(error, asyncpg.InterfaceError):
+        return "closed" in str(error) or "in progress" in str(error) or "lost" in str(error)
+    if isinstance(error, asyncpg.PostgresError):
+        state = str(error.sqlstate or "")
+        # Connections (08), shutdowns and starts (57P), too many connections, a session that was idle for too long.
+        return state[:2] == "08" or state[:3] == "57P" or state in ("53300", "25P03", "25P04")
+    return False
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether a transaction failed because of another one, and can be done again: nothing was written."""
+    import asyncpg
+
+    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in ("40001", "40P01", "55P03")
+
+
+def explain_opening(where: str, error: BaseException) -> str:
+    """Return why a journal cannot be opened, and what to do. No password is in it."""
+    text = _without_secrets(str(error) or type(error).__name__)
+    state = str(getattr(error, "sqlstate", "") or "")
+    match state:
+        case "28P01" | "28000":
+            return f"{where} refuses the user or password of the journal's URL ({text}). Check both."
+        case "3D000":
+            return f"{where} does not exist ({text}). Create the database: createdb NAME"
+        case "53300":
+            return f"{where} has no connection left ({text}). Raise max_connections, or start fewer replicas."
+        case "42501" | "25006":
+            return f"{where} may not be written ({text}). Name the primary, and a user that owns the tables."
+        case _:
+            return f"{where} cannot be opened ({text}). Check that the database runs, and the journal's URL."
+
+
+def explain_writing(error: BaseException) -> str:
+    """Return why a write failed."""
+    text = _without_secrets(str(error) or type(error).__name__)
+    if getattr(error, "sqlstate", None) == "53100":
+        return (
+            f"the disk that holds the journal is full ({text}); this step was not stored, everything before it was."
+            " Free some space: tasks then continue by themselves"
+        )
+    return f"the journal could not be written ({text}); this step was not stored"
+
+
+def _without_secrets(text: str) -> str:
+    return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:...@", text)
+
+
+async def end(connection: Connection | None) -> None:
+    """Close a connection, whatever its state."""
+    if connection is None or connection.is_closed():
+        return
+    try:
+        with contextlib.suppress(Exception):
+            await connection.close(timeout=1.0)
+    finally:
+        connection.terminate()
+
+
+async def check_writable(connection: Connection, where: str) -> None:
+    """Check that the database takes writes.
+
+    Raises:
+        JournalError: it is a standby, or set to read only.
+    """
+    if await connection.fetchval("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool"):
+        raise JournalError(
+            f"{where} only reads: it is a standby, or its user may not write. A journal needs the primary; name it in"
+            " the URL, or add target_session_attrs=read-write with all hosts."
+        )

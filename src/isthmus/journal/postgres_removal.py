@@ -1,0 +1,96 @@
+"""Removal of tasks from a journal in PostgreSQL. The space that it leaves is vacuumed and used again by the database.
+
+The size of a task is that of its events, kept in its row.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+
+from typing_extensions import override
+
+from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_reads import POSTGRES
+from isthmus.journal.postgres_writer import PostgresWriter
+from isthmus.journal.rows import DELETED
+from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_removal import ENDED, MARK, WAITING, SqlRemoval
+
+_LOCKED = (
+    "SELECT key, id FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])"
+    " ORDER BY id FOR UPDATE"
+)
+_MARK = (
+    f"UPDATE tasks SET id = '{MARK}' || id, context = '{MARK}' || id, state = '{DELETED}', workspace = '', title = '',"
+    " \"user\" = '', pending = '[]', error = NULL, reason = NULL, inbox = 0, size = 0 WHERE key = ANY($1::bigint[])"
+)
+
+
+class PostgresRemoval(SqlRemoval):
+    """A :class:`~isthmus.journal.base.Removal` in a database."""
+
+    def __init__(self, writer: PostgresWriter, read: RowReader) -> None:
+        super().__init__(read, POSTGRES)
+        self._writer = writer
+
+    @override
+    def mark(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Awaitable[Sequence[str]]:
+        states = [*ENDED, *WAITING] if also_waiting else [*ENDED]
+
+        async def work(connection: Connection, now: float) -> Sequence[str]:
+            marked = await _mark(connection, task_ids, states)
+            children = await connection.fetch(
+                "SELECT id FROM tasks WHERE parent = ANY($1::text[]) AND parent <> '' AND state <> $2", marked, DELETED
+            )
+            await _mark(connection, [child[0] for child in children], [*ENDED, *WAITING])
+            return marked
+
+        return self._writer.run(work)
+
+    @override
+    def remove(self, task_id: str, rows: int) -> Awaitable[bool]:
+        async def work(connection: Connection, now: float) -> bool:
+            key: int | None = await connection.fetchval("SELECT key FROM tasks WHERE id = $1", MARK + task_id)
+            if key is None:
+                return True
+            removed: str = await connection.execute(
+                "DELETE FROM events WHERE task = $1 AND seq <= (SELECT max(seq) FROM"
+                " (SELECT seq FROM events WHERE task = $1 ORDER BY seq LIMIT $2) AS oldest)",
+                *(key, rows),
+            )
+            if int(removed.rpartition(" ")[2]) == rows:
+                return False  # there may be more
+            await connection.execute("DELETE FROM tasks WHERE key = $1", key)
+            return True
+
+        return self._writer.run(work)
+
+    @override
+    async def shares(self) -> Mapping[str, int]:
+        query = 'SELECT "user", sum(size)::bigint FROM tasks WHERE state <> ? GROUP BY "user"'
+        return dict(await self._read(query, (DELETED,), lambda values: (str(values[0]), int(values[1]))))
+
+    @override
+    async def size(self) -> int:
+        return (await self._read("SELECT coalesce(sum(size), 0)::bigint FROM tasks", (), lambda row: int(row[0])))[0]
+
+    @override
+    async def free_pages(self) -> int:
+        return 0
+
+    @override
+    async def give_back(self, pages: int) -> None:
+        """Leave it to the database's own vacuum."""
+
+    @override
+    async def erase(self) -> bool:
+        return True
+
+
+async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequence[str]) -> list[str]:
+    """Mark those of these tasks that are at rest in one of the states; return their ids in the given order."""
+    rows = await connection.fetch(_LOCKED, task_ids, states)
+    keys = [row[0] for row in rows]
+    await connection.execute(_MARK, keys)
+    for table in ("inbox", "pushes", "messages"):
+        await connection.execute(f"DELETE FROM {table} WHERE task = ANY($1::bigint[])", keys)
+    found = {row[1] for row in rows}
+    return [task_id for task_id in task_ids if task_id in found]

@@ -1,0 +1,176 @@
+"""The statements of a group of writes in PostgreSQL: the rows that it locks and reads, and what it leaves.
+
+Each takes whole lists, so that a group costs as many round trips as one write. Rows are locked in the order of the
+tasks' ids, so that groups of several processes never wait for each other in a circle.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from isthmus.events import TaskState, event_from_json
+from isthmus.journal.rows import COLUMNS, DELETED
+from isthmus.journal.write_group import Facts, Needs, TaskEntry, Waiting, WriteGroup
+
+if TYPE_CHECKING:
+    from isthmus.journal.postgres_connection import Connection
+
+_UNENDED = [state.value for state in TaskState if not state.is_terminal]
+_LOCKED = f"SELECT key, {COLUMNS}, inbox, size FROM tasks WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
+_INBOXES = (
+    "SELECT tasks.id, inbox.number, inbox.body FROM inbox JOIN tasks ON tasks.key = inbox.task"
+    " WHERE tasks.id = ANY($1::text[]) ORDER BY inbox.number"
+)
+_BEGUN = (
+    'SELECT tasks."user", tasks.message, tasks.id, tasks.digest FROM unnest($1::text[], $2::text[]) AS m(name, message)'
+    " JOIN tasks ON tasks.message = m.message AND tasks.\"user\" = m.name WHERE tasks.message <> ''"
+    f" AND tasks.state NOT IN ('{DELETED}', '{TaskState.CANCELED}') AND NOT EXISTS"
+    " (SELECT 1 FROM events WHERE events.task = tasks.key AND events.seq > 1 AND events.type = 'Prompt')"
+    " ORDER BY tasks.key DESC"
+)
+_COUNTS = (
+    'SELECT "user", state, count(*) FROM tasks WHERE "user" = ANY($1::text[]) AND state = ANY($2::text[])'
+    " AND parent = '' GROUP BY 1, 2"
+)
+_CHANGED = (
+    ("bigint", "key"),
+    ("bigint", "seq"),
+    ("text", "state"),
+    ("text", "owner"),
+    ("bigint", "epoch"),
+    ("float8", "lease_until"),
+    ("float8", "updated"),
+    ("text", "error"),
+    ("text", "reason"),
+    ("text", "pending"),
+    ("integer", "inbox"),
+    ("bigint", "size"),
+)
+"""Columns that a write may change, and the key by which their rows are found."""
+_NEW = (
+    *(("text", name) for name in ("id", "context", "workspace", "title", "state")),
+    ("bigint", "seq"),
+    ("text", "owner"),
+    ("bigint", "epoch"),
+    *(("float8", name) for name in ("lease_until", "created", "updated")),
+    *(("text", name) for name in ("error", "reason", "pending", '"user"', "message", "digest", "parent")),
+    ("bigint", "size"),
+)
+"""Columns of a new row; attributes of :class:`TaskEntry` have their names."""
+_ATTRIBUTES = {"id": "task_id", '"user"': "user"}
+
+
+def lock_number(*words: str) -> int:
+    """Return the number of the advisory lock for these words."""
+    digest = hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def storable(text: str | None) -> str | None:
+    """Return a text as PostgreSQL can store it: without NUL characters and halves of surrogate pairs."""
+    if text is None or (text.isprintable() and text.isascii()):
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+async def read_facts(connection: "Connection", needs: Needs) -> Facts:
+    """Return what a group depends on, and lock the rows of its tasks until the end of the transaction."""
+    facts = Facts()
+    numbers = [lock_number("message", *pair) for pair in needs.messages]
+    numbers += [lock_number("user", user) for user in needs.limited]
+    if numbers:
+        await connection.execute("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", sorted(numbers))
+    if needs.tasks:
+        for values in await connection.fetch(_LOCKED, needs.tasks):
+            entry = TaskEntry(*values)
+            facts.entries[entry.task_id] = entry
+    if filled := [task_id for task_id in needs.inboxes if (e := facts.entries.get(task_id)) is not None and e.inbox]:
+        for task_id, number, body in await connection.fetch(_INBOXES, filled):
+            facts.inboxes.setdefault(task_id, []).append(Waiting(number, event_from_json(json.loads(body))))
+    if needs.messages:
+        users, messages = ([pair[index] for pair in needs.messages] for index in (0, 1))
+        for user, message, task_id, digest in await connection.fetch(_BEGUN, users, messages):
+            facts.begun.setdefault((user, message), []).append((task_id, digest))
+    if needs.limited:
+        facts.counts = {user: Counter() for user in needs.limited}
+        for user, state, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
+            facts.counts[user][state] = count
+    return facts
+
+
+async def store(connection: "Connection", group: WriteGroup) -> None:
+    """Store what a group has left, in one statement."""
+    new = [entry for entry in group.entries.values() if entry.key is None]
+    changed = [entry for entry in group.entries.values() if entry.key is not None and entry.is_changed]
+    values: list[Any] = []
+    if new:
+        values += _columns(new, [_ATTRIBUTES.get(name, name) for _, name in _NEW])
+    if changed:
+        values += _columns(changed, [name for _, name in _CHANGED])
+    if group.events:
+        events = group.events
+        values += [
+            [group.entries[event.task_id].key for event in events],
+            [event.task_id for event in events],
+            *([getattr(event, name) for event in events] for name in ("seq", "at", "kind", "body")),
+        ]
+    if group.messages:
+        values += [
+            [group.entries[task_id].key for task_id, _, _ in group.messages],
+            *([found[index] for found in group.messages] for index in range(3)),
+        ]
+    if group.taken:
+        values.append(group.taken)
+    parts = (bool(new), bool(changed), bool(group.events), bool(group.messages), bool(group.taken))
+    if any(parts):
+        await connection.execute(_statement(*parts), *values)
+
+
+def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[Any]]:
+    """Return the values of these attributes, a list for each attribute."""
+    return [
+        [storable(value) if isinstance(value := getattr(entry, name), str) else value for entry in entries]
+        for name in names
+    ]
+
+
+@cache
+def _statement(new: bool, changed: bool, events: bool, messages: bool, taken: bool) -> str:
+    """Return the statement that stores these parts of a group."""
+    count = 0
+
+    def lists(*types: str) -> str:
+        nonlocal count
+        count += len(types)
+        marks = (f"${number}::{kind}[]" for number, kind in enumerate(types, count - len(types) + 1))
+        return f"unnest({', '.join(marks)})"
+
+    parts: list[str] = []
+    if new:
+        names = ", ".join(name for _, name in _NEW)
+        given = lists(*(kind for kind, _ in _NEW))
+        parts.append(f"n AS (INSERT INTO tasks ({names}) SELECT * FROM {given} RETURNING id, key)")
+    if changed:
+        names = ", ".join(name for _, name in _CHANGED)
+        sets = ", ".join(f"{name} = c.{name}" for _, name in _CHANGED[1:])
+        given = lists(*(kind for kind, _ in _CHANGED))
+        parts.append(f"u AS (UPDATE tasks AS t SET {sets} FROM {given} AS c({names}) WHERE t.key = c.key)")
+    key, join = ("coalesce(v.key, n.key)", " LEFT JOIN n ON n.id = v.id") if new else ("v.key", "")
+    if events:
+        given = lists("bigint", "text", "bigint", "float8", "text", "text")
+        parts.append(
+            f"e AS (INSERT INTO events (task, seq, at, type, body) SELECT {key}, v.seq, v.at, v.type, v.body"
+            f" FROM {given} AS v(key, id, seq, at, type, body){join})"
+        )
+    if messages:
+        given = lists("bigint", "text", "text", "bigint")
+        parts.append(
+            f"m AS (INSERT INTO messages (task, message, seq) SELECT {key}, v.message, v.seq"
+            f" FROM {given} AS v(key, id, message, seq){join})"
+        )
+    if taken:
+        parts.append(f"d AS (DELETE FROM inbox WHERE number IN (SELECT * FROM {lists('bigint')}))")
+    return f"WITH {', '.join(parts)} SELECT 1"

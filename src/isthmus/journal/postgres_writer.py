@@ -1,0 +1,284 @@
+"""Commits the writes of a journal in PostgreSQL in groups, on one connection, and outlives the database's absence.
+
+Writes that are queued in one turn of the event loop, or while a commit runs, share the next commit. While the database
+is away, new requests fail at once, and what running tasks write waits, up to a limit; nothing is lost or done twice: of
+a group whose commit was not confirmed, the first event is looked for.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from isthmus.errors import IsthmusError
+from isthmus.journal.base import JournalError, JournalUnavailable
+from isthmus.journal.postgres_connection import (
+    AWAY,
+    Connection,
+    Database,
+    clock_offset,
+    end,
+    explain_writing,
+    is_conflict,
+    is_lost,
+)
+from isthmus.journal.postgres_sql import read_facts, store
+from isthmus.journal.write_group import Needs, NewEvent, TaskWrite, WriteGroup, is_request
+from isthmus.journal.writer import Written
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+GROUP_LIMIT = 512
+"""Number of writes at which a group is full."""
+WAITING_WRITES = 20_000
+"""Maximum number of writes that wait, for the database or for other writes."""
+PATIENCE_SECONDS = 300.0
+"""Maximum time in seconds for which writes of running tasks wait for the database."""
+PAUSES = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Times in seconds between attempts to connect; the last one is used again and again."""
+CONFLICTS = 5
+"""Maximum number of attempts after conflicts with other transactions."""
+CLOSE_SECONDS = 5.0
+"""Maximum time in seconds for writing what is queued when the journal is closed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Queued:
+    write: TaskWrite | None
+    work: Callable[[Connection, float], Awaitable[Any]] | None
+    future: Written[Any]
+    series: Hashable
+
+
+class PostgresWriter:
+    """The queue of a journal's writes. ``clock`` replaces the database's clock, in Unix seconds."""
+
+    def __init__(self, database: Database, connection: Connection, clock: Callable[[], float] | None) -> None:
+        self._database = database
+        self._connection: Connection | None = connection
+        self._clock = clock
+        self._offset = 0.0
+        self._queue: deque[_Queued] = deque()
+        self._wake = asyncio.Event()
+        self._broken: set[Hashable] = set()
+        self._away_since: float | None = None
+        self._closed = False
+        self._running = asyncio.create_task(self._run())
+
+    def set_offset(self, offset: float) -> None:
+        """Set by how many seconds the database's clock is ahead."""
+        self._offset = offset
+
+    def now(self) -> float:
+        """Return the time of the journal's clock in Unix seconds: that of the database."""
+        return time.time() + self._offset if self._clock is None else self._clock()
+
+    def submit(self, write: TaskWrite, series: Hashable = None) -> Written[Any]:
+        """Queue a write; the future is done when its group is committed.
+
+        Writes of one ``series`` build on each other: once one has failed for want of a database, the later ones fail.
+
+        Raises:
+            JournalError: the journal is closed, or the database is away and the write is a request.
+        """
+        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series), is_request(write))
+
+    def run(self, work: Callable[[Connection, float], Awaitable[T]]) -> Written[T]:
+        """Queue a function that writes with the connection, at the journal's time, in a transaction of its own.
+
+        It may be called again, if the database was lost before it was committed.
+        """
+        return self._put(
+            _Queued(None, work, Written(loop=asyncio.get_running_loop()), None), self._away_since is not None
+        )
+
+    def failed(self, error: Exception) -> Written[Any]:
+        """Return a write that was refused before it was queued."""
+        future: Written[Any] = Written(loop=asyncio.get_running_loop())
+        future.set_exception(error)
+        return future
+
+    def _put(self, queued: _Queued, is_asked: bool) -> Written[Any]:
+        if self._closed:
+            raise JournalError("the journal is closed; nothing more can be written")
+        if (is_asked and self._away_since is not None) or len(self._queue) >= WAITING_WRITES:
+            return self.failed(JournalUnavailable(AWAY))
+        self._queue.append(queued)
+        self._wake.set()
+        return queued.future
+
+    async def aclose(self) -> None:
+        """Commit the queued writes, unless the database is away, and close the connection."""
+        self._closed = True
+        self._wake.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.shield(self._running)
+        self._running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._running
+        self._fail(self._queue, JournalError("the journal was closed before this was stored"))
+        await end(self._connection)
+
+    async def _run(self) -> None:
+        while self._queue or not self._closed:
+            if not self._queue:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            group = self._next_group()
+            try:
+                outcomes = await self._commit(group)
+            except asyncio.CancelledError:
+                self._fail(group, JournalError("the journal was closed before this was stored"))
+                raise
+            for queued, outcome in zip(group, outcomes, strict=True):
+                if queued.future.done():
+                    continue  # it was refused while the database was away
+                if isinstance(outcome, Exception):
+                    queued.future.set_exception(outcome)
+                else:
+                    queued.future.set_result(outcome)
+
+    def _next_group(self) -> list[_Queued]:
+        """Take the writes that share the next transaction: up to the limit, or one function."""
+        group = [self._queue.popleft()]
+        while group[0].write and self._queue and self._queue[0].write and len(group) < GROUP_LIMIT:
+            group.append(self._queue.popleft())
+        return group
+
+    async def _commit(self, group: list[_Queued]) -> Sequence[Any]:
+        """Return the outcome of each write."""
+        conflicts = 0
+        while True:
+            attempt = _Attempt(self.now())
+            try:
+                connection = await self._connected(group)
+                if group[0].work is not None:
+                    return [await self._work(connection, group[0].work)]
+                return await attempt.write(connection, group, self._broken)
+            except IsthmusError as error:  # the database is away for too long, or a function refuses
+                return self._give_up(group, error)
+            except Exception as error:
+                if is_conflict(error) and conflicts < CONFLICTS:
+                    conflicts += 1
+                elif is_lost(error):
+                    self._lose(error)
+                    self._fail([one for one in group if _may_ask_again(one)], JournalUnavailable(AWAY))
+                    try:
+                        if attempt.probe is not None and await self._is_stored(attempt.probe, group):
+                            return attempt.outcomes
+                    except IsthmusError as failure:
+                        return self._give_up(group, failure)
+                    if all(one.future.done() for one in group):
+                        return [JournalUnavailable(AWAY)] * len(group)
+                elif len(group) > 1:
+                    # A single write is at fault, not the database: the others must not fail with it.
+                    return [(await self._commit([one]))[0] for one in group]
+                else:
+                    failure = JournalError(explain_writing(error))
+                    failure.__cause__ = error
+                    return self._give_up(group, failure)
+
+    def _give_up(self, group: Sequence[_Queued], error: Exception) -> Sequence[Exception]:
+        self._broken.update(one.series for one in group if one.series is not None)
+        return [error] * len(group)
+
+    async def _work(self, connection: Connection, work: Callable[[Connection, float], Awaitable[Any]]) -> Any:
+        async with connection.transaction():
+            return await work(connection, self.now())
+
+    async def _connected(self, group: Sequence[_Queued]) -> Connection:
+        """Return the connection; while the database is away, try again, and let the requests that wait fail.
+
+        Raises:
+            JournalUnavailable: it is away for too long, or the journal is closed.
+        """
+        pauses = iter(PAUSES)
+        while self._connection is None or self._connection.is_closed():
+            try:
+                self._connection = await self._database.connect()
+                self._offset = await clock_offset(self._connection)
+            except Exception as error:  # whatever it refuses now, it may allow later
+                self._lose(error)
+                asked = [one for one in self._queue if _may_ask_again(one)]
+                for one in asked:
+                    self._queue.remove(one)
+                self._fail(asked, JournalUnavailable(AWAY))
+                away = time.monotonic() - (self._away_since or time.monotonic())
+                if self._closed or away > PATIENCE_SECONDS or all(map(_may_ask_again, group)):
+                    raise JournalUnavailable(AWAY) from error
+                await asyncio.sleep(next(pauses, PAUSES[-1]))
+        if self._away_since is not None:
+            log.warning("the journal's database is back after %.1f s", time.monotonic() - self._away_since)
+            self._away_since = None
+        return self._connection
+
+    def _lose(self, error: BaseException) -> None:
+        """Give up the connection after an error."""
+        if self._away_since is None:
+            self._away_since = time.monotonic()
+            log.warning("the journal's database cannot be reached: %s", explain_writing(error))
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None
+
+    async def _is_stored(self, probe: NewEvent, group: Sequence[_Queued]) -> bool:
+        """Return whether a group was committed though the answer was lost: its first event is there."""
+        while True:
+            connection = await self._connected(group)
+            try:
+                return bool(
+                    await connection.fetchval(
+                        "SELECT 1 FROM events JOIN tasks ON tasks.key = events.task"
+                        " WHERE tasks.id = $1 AND events.seq = $2 AND events.at = $3 AND events.type = $4",
+                        *(probe.task_id, probe.seq, probe.at, probe.kind),
+                    )
+                )
+            except Exception as error:
+                if not is_lost(error):
+                    raise
+                self._lose(error)
+
+    def _fail(self, group: Sequence[_Queued] | deque[_Queued], error: JournalError) -> None:
+        for queued in group:
+            if not queued.future.done():
+                queued.future.set_exception(error)
+                queued.future.exception()  # nobody may be waiting any more
+
+
+def _may_ask_again(queued: _Queued) -> bool:
+    """Return whether a client waits for a write, and can ask again."""
+    return queued.write is None or is_request(queued.write)
+
+
+class _Attempt:
+    """One attempt to commit a group at the time ``now``."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self.outcomes: list[Any] = []
+        self.probe: NewEvent | None = None
+        """The event that is stored if the group is committed."""
+
+    async def write(self, connection: Connection, queued: Sequence[_Queued], broken: set[Hashable]) -> list[Any]:
+        """Commit a group; return the outcome of each write."""
+        writes = [one.write for one in queued if one.write is not None]
+        async with connection.transaction():
+            facts = await read_facts(connection, Needs.of(writes))
+            group = WriteGroup(facts, self._now)
+            for one, write in zip(queued, writes, strict=True):
+                try:
+                    if one.series in broken:
+                        raise JournalError("an earlier write of this task failed, so this one was not made")
+                    self.outcomes.append(group.apply(write))
+                except IsthmusError as error:
+                    self.outcomes.append(error)
+            self.probe = group.events[0] if group.events else None
+            await store(connection, group)
+        return self.outcomes

@@ -1,0 +1,412 @@
+"""A group of writes that share one transaction: what each comes to, and the rows that the group leaves. No I/O.
+
+The rows of its tasks are read and locked first; everything that a write depends on is decided here, and the result goes
+to the database in a few statements, however many writes there are. The statements: :mod:`isthmus.journal.postgres_sql`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+from isthmus.client import Delivery, UserLimits
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
+from isthmus.journal.base import ClaimedTask, Finished, JournalError, Lease, NewTask, StaleLease, TaskRow
+from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
+from isthmus.record import record
+
+EVENT_BYTES = 100
+"""Size of an event in bytes besides its body, approximately."""
+
+
+@record
+class Create:
+    """A new task with its first events, as :meth:`~isthmus.journal.base.Journal.create` has it."""
+
+    task: NewTask
+    events: Sequence[AgentEvent]
+    bodies: Sequence[str]
+    owner: str
+    seconds: float
+    limits: UserLimits
+
+
+@record
+class Append:
+    """Events of a task whose lease is held."""
+
+    lease: Lease
+    events: Sequence[AgentEvent]
+    bodies: Sequence[str]
+
+
+@record
+class Finish:
+    """The events that end a run of a task. ``questions`` are its open questions as JSON."""
+
+    lease: Lease
+    events: Sequence[AgentEvent]
+    bodies: Sequence[str]
+    questions: str
+    discards_inbox: bool
+
+
+@record
+class Take:
+    """The stored form of the ``count`` oldest events of an inbox."""
+
+    lease: Lease
+    events: Sequence[AgentEvent]
+    bodies: Sequence[str]
+    count: int
+
+
+@record
+class Claim:
+    """A claim of a task at rest, unchanged since ``row`` was read."""
+
+    row: TaskRow
+    events: Sequence[AgentEvent]
+    bodies: Sequence[str]
+    owner: str
+    seconds: float
+    limits: UserLimits
+
+
+@record
+class TakeOver:
+    """A claim of a task whose owner is gone."""
+
+    row: TaskRow
+    owner: str
+    seconds: float
+
+
+@record
+class Renew:
+    """Leases that are extended by ``seconds``."""
+
+    leases: Sequence[Lease]
+    seconds: float
+
+
+@record
+class Release:
+    """Leases that are given up."""
+
+    leases: Sequence[Lease]
+
+
+TaskWrite: TypeAlias = Create | Append | Finish | Take | Claim | TakeOver | Renew | Release
+"""A write whose result depends on the rows of its tasks alone, and on what :class:`Facts` has."""
+
+
+def tasks_of(write: TaskWrite) -> Sequence[str]:
+    """Return the ids of the tasks that a write reads or changes."""
+    match write:
+        case Create():
+            return (write.task.task_id,)
+        case Append() | Finish() | Take():
+            return (write.lease.task_id,)
+        case Claim() | TakeOver():
+            return (write.row.task_id,)
+        case Renew() | Release():
+            return [lease.task_id for lease in write.leases]
+        case _:
+            assert_never(write)
+
+
+def is_request(write: TaskWrite) -> bool:
+    """Return whether a client waits for a write, and can ask again: it fails at once while the database is away."""
+    return isinstance(write, Create | Claim)
+
+
+@dataclass(slots=True)
+class TaskEntry:
+    """The row of a task in a transaction, as the writes before have left it; ``key`` is None until it is stored.
+
+    ``values`` has those of the journal's columns in the order of :data:`~isthmus.journal.rows.COLUMNS`.
+    """
+
+    key: int | None
+    task_id: str
+    context: str
+    workspace: str
+    title: str
+    state: str
+    seq: int
+    owner: str | None
+    epoch: int
+    lease_until: float
+    created: float
+    updated: float
+    error: str | None
+    reason: str | None
+    pending: str
+    user: str
+    parent: str
+    inbox: int
+    """Number of events in its inbox."""
+    size: int
+    """Approximate size of its events in bytes."""
+    message: str = ""
+    digest: str = ""
+    is_changed: bool = False
+
+    @property
+    def row(self) -> TaskRow:
+        """The row as it is now."""
+        return row_from(
+            (
+                *(self.task_id, self.context, self.workspace, self.title, self.state, self.seq, self.owner, self.epoch),
+                *(self.lease_until, self.created, self.updated, self.error, self.reason, self.pending, self.user),
+                self.parent,
+            )
+        )
+
+
+@record
+class Waiting:
+    """An event in an inbox."""
+
+    number: int
+    event: AgentEvent
+
+
+@dataclass(slots=True)
+class Facts:
+    """What a group knows of the database: the locked rows by task id, and what its writes depend on besides.
+
+    ``begun`` has, by user and message id, the tasks that began with it and their digests, newest first; ``counts`` has
+    the numbers of unended tasks by user and state, without those that another task began.
+    """
+
+    entries: dict[str, TaskEntry] = field(default_factory=dict[str, TaskEntry])
+    inboxes: dict[str, list[Waiting]] = field(default_factory=dict[str, list[Waiting]])
+    begun: dict[tuple[str, str], list[tuple[str, str]]] = field(
+        default_factory=dict[tuple[str, str], list[tuple[str, str]]]
+    )
+    counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+
+
+@record
+class Needs:
+    """What a group has to know: the tasks in the order in which they are locked, and whose rows count besides."""
+
+    tasks: Sequence[str]
+    inboxes: Sequence[str]
+    """Tasks whose inboxes are read."""
+    messages: Sequence[tuple[str, str]]
+    """Users and message ids that new tasks begin with."""
+    limited: Sequence[str]
+    """Users with limits."""
+
+    @classmethod
+    def of(cls, writes: Iterable[TaskWrite]) -> "Needs":
+        """Return what these writes depend on."""
+        tasks: set[str] = set()
+        made: set[str] = set()
+        inboxes: set[str] = set()
+        messages: set[tuple[str, str]] = set()
+        limited: set[str] = set()
+        for write in writes:
+            tasks.update(task_id for task_id in tasks_of(write) if task_id not in made)
+            match write:
+                case Create(task, limits=limits):
+                    # A task that exists already is found by the database when the new one is stored.
+                    if task.task_id not in made:
+                        made.add(task.task_id)
+                        tasks.discard(task.task_id)
+                    if task.message_id:
+                        messages.add((task.user, task.message_id))
+                    if not task.parent and _limits(limits):
+                        limited.add(task.user)
+                case Claim(row, limits=limits):
+                    if _limits(limits):
+                        limited.add(row.user)
+                case Finish() | Take():
+                    inboxes.add(write.lease.task_id)
+                case _:
+                    pass
+        return cls(sorted(tasks), sorted(inboxes), sorted(messages), sorted(limited))
+
+
+@record
+class NewEvent:
+    """An event to store: of the task ``task_id``, number ``seq``, at ``at`` (Unix seconds)."""
+
+    task_id: str
+    seq: int
+    at: float
+    kind: str
+    body: str
+
+
+class WriteGroup:
+    """The writes of one transaction at the time ``now`` (Unix seconds), applied one by one to the facts."""
+
+    def __init__(self, facts: Facts, now: float) -> None:
+        self._facts = facts
+        self._now = now
+        self.events: list[NewEvent] = []
+        self.messages: list[tuple[str, str, int]] = []
+        """Task id, message id and event number of the events that a client's message caused."""
+        self.taken: list[int] = []
+        """Numbers of the events that leave an inbox."""
+
+    @property
+    def entries(self) -> Mapping[str, TaskEntry]:
+        """Rows of all tasks, by task id."""
+        return self._facts.entries
+
+    def apply(self, write: TaskWrite) -> Any:
+        """Return the result of a write, as the journal's method of its name has it.
+
+        Raises:
+            IsthmusError: it is refused; nothing has changed.
+        """
+        match write:
+            case Create():
+                return self._create(write)
+            case Append():
+                return self._append(self._held(write.lease), write.events, write.bodies)
+            case Finish():
+                return self._finish(write)
+            case Take():
+                entry = self._held(write.lease)
+                deliveries = self._append(entry, write.events, write.bodies)
+                self._remove(entry, write.count)
+                return deliveries
+            case Claim():
+                return self._claim(write)
+            case TakeOver():
+                return self._take_over(write)
+            case Renew():
+                return self._renew(write)
+            case Release():
+                for lease in write.leases:
+                    if (entry := self._find(lease)) is not None:
+                        entry.owner, entry.lease_until, entry.is_changed = None, 0.0, True
+                return None
+            case _:
+                assert_never(write)
+
+    def _create(self, write: Create) -> ClaimedTask:
+        task, facts, now = write.task, self._facts, self._now
+        begun = facts.begun.setdefault((task.user, task.message_id), []) if task.message_id else []
+        check_begun(begun, task)
+        self._check_limits(task.user, write.limits)
+        if task.task_id in facts.entries:
+            raise JournalError(f"task {task.task_id} exists already; task ids are made once")
+        entry = TaskEntry(
+            *(None, task.task_id, task.context_id, task.workspace, task.title, TaskState.SUBMITTED, 0, write.owner, 1),
+            *(now + write.seconds, now, now, None, None, "[]", task.user, task.parent, 0, 0),
+            message=task.message_id,
+            digest=task.digest,
+            is_changed=True,
+        )
+        facts.entries[task.task_id] = entry
+        begun.insert(0, (task.task_id, task.digest))
+        if not task.parent:
+            facts.counts.setdefault(task.user, Counter())[TaskState.SUBMITTED] += 1
+        deliveries = self._insert(entry, write.events, write.bodies)
+        return ClaimedTask(Lease(task.task_id, write.owner, 1), entry.row, deliveries)
+
+    def _claim(self, write: Claim) -> ClaimedTask | None:
+        entry = self._facts.entries.get(write.row.task_id)
+        counted = "" if entry is None or entry.parent else entry.state
+        self._check_limits(write.row.user, write.limits, counted)
+        if entry is None or entry.owner is not None or entry.epoch != write.row.epoch or entry.state == DELETED:
+            return None
+        self._count(entry, TaskState.WORKING)
+        entry.state, entry.owner, entry.epoch = TaskState.WORKING, write.owner, entry.epoch + 1
+        entry.lease_until, entry.pending, entry.error, entry.reason = self._now + write.seconds, "[]", None, None
+        deliveries = self._append(entry, write.events, write.bodies)
+        return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, deliveries)
+
+    def _take_over(self, write: TakeOver) -> ClaimedTask | None:
+        entry = self._facts.entries.get(write.row.task_id)
+        if entry is None or entry.epoch != write.row.epoch:
+            return None
+        entry.owner, entry.epoch, entry.lease_until = write.owner, entry.epoch + 1, self._now + write.seconds
+        entry.is_changed = True
+        return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, ())
+
+    def _renew(self, write: Renew) -> Sequence[Lease]:
+        lost: list[Lease] = []
+        for lease in write.leases:
+            entry = self._find(lease)
+            if entry is None:
+                lost.append(lease)
+            else:
+                entry.lease_until, entry.is_changed = self._now + write.seconds, True
+        return lost
+
+    def _finish(self, write: Finish) -> Finished:
+        waiting = self._facts.inboxes.get(write.lease.task_id, [])
+        if waiting and not write.discards_inbox:
+            return Finished((), [item.event for item in waiting])
+        entry = self._held(write.lease)
+        deliveries = self._append(entry, write.events, write.bodies)
+        entry.owner, entry.lease_until, entry.pending = None, 0.0, write.questions
+        self._remove(entry, len(waiting))
+        return Finished(deliveries)
+
+    def _append(self, entry: TaskEntry, events: Sequence[AgentEvent], bodies: Sequence[str]) -> Sequence[Delivery]:
+        entry.updated, entry.is_changed = self._now, True
+        change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
+        if change is not None:
+            self._count(entry, change.state)
+            entry.state, entry.error, entry.reason = change.state, change.error, change.reason
+        return self._insert(entry, events, bodies)
+
+    def _insert(self, entry: TaskEntry, events: Sequence[AgentEvent], bodies: Sequence[str]) -> Sequence[Delivery]:
+        deliveries: list[Delivery] = []
+        for event, body in zip(events, bodies, strict=True):
+            entry.seq += 1
+            entry.size += len(body) + EVENT_BYTES
+            deliveries.append(Delivery(entry.seq, self._now, event))
+            self.events.append(NewEvent(entry.task_id, entry.seq, self._now, type(event).__name__, body))
+            if isinstance(event, Prompt | ConfirmationAccepted) and event.message_id:
+                self.messages.append((entry.task_id, event.message_id, entry.seq))
+        return deliveries
+
+    def _remove(self, entry: TaskEntry, count: int) -> None:
+        """Remove the ``count`` oldest events from an inbox."""
+        waiting = self._facts.inboxes.get(entry.task_id, [])
+        self.taken += [item.number for item in waiting[:count]]
+        entry.inbox -= len(waiting[:count])
+        del waiting[:count]
+
+    def _find(self, lease: Lease) -> TaskEntry | None:
+        entry = self._facts.entries.get(lease.task_id)
+        if entry is None or (entry.epoch, entry.owner) != (lease.epoch, lease.owner):
+            return None
+        return entry
+
+    def _held(self, lease: Lease) -> TaskEntry:
+        if (entry := self._find(lease)) is None:
+            raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
+        return entry
+
+    def _check_limits(self, user: str, limits: UserLimits, but: str = "") -> None:
+        """Check that a user may have one more working task besides the one in state ``but``."""
+        if _limits(limits):
+            counts = Counter(self._facts.counts.get(user, {}))
+            if counts.get(but, 0):
+                counts[but] -= 1
+            check_counts(counts, limits)
+
+    def _count(self, entry: TaskEntry, state: TaskState) -> None:
+        """Count a task in its new state."""
+        if entry.parent or entry.user not in self._facts.counts:
+            return
+        counts = self._facts.counts[entry.user]
+        if counts.get(entry.state, 0):
+            counts[entry.state] -= 1
+        if not state.is_terminal:
+            counts[state] += 1
+
+
+def _limits(limits: UserLimits) -> bool:
+    return limits.max_tasks is not None or limits.max_running is not None

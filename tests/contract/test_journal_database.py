@@ -1,0 +1,209 @@
+"""A journal in a database that refuses, crashes and comes back: clear errors, nothing lost, nothing twice."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from isthmus.events import Prompt, StateChange, TaskState, TextContent
+from isthmus.journal.base import ClaimedTask, JournalError, JournalUnavailable, NewTask, StaleLease
+from isthmus.journal.postgres import PostgresJournal
+from support.cutting_proxy import cutting_proxy
+from support.ports import free_port
+from support.postgres import Postgres, postgres, run_sql
+from support.waiting import eventually_async
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+LEASE = 60.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """Return a server of this file alone: its tests stop it."""
+    with postgres(is_durable=True) as found:
+        yield found
+
+
+@pytest.fixture
+def url(server: Postgres) -> str:
+    return server.database()
+
+
+@pytest.fixture
+async def journal(url: str) -> AsyncIterator[PostgresJournal]:
+    opened = await PostgresJournal.open(url)
+    yield opened
+    await opened.aclose()
+
+
+async def new_task(journal: PostgresJournal, task_id: str = "t1", message: str = "") -> ClaimedTask:
+    task = NewTask(task_id, "c1", "/work", "Fix it", message_id=message)
+    return await journal.create(task, [Prompt("m1", "Fix it")], "owner", LEASE)
+
+
+async def texts_of(journal: PostgresJournal, task_id: str = "t1") -> list[str]:
+    items = await journal.events(task_id, 0, 100_000)
+    assert [item.seq for item in items] == list(range(1, len(items) + 1))
+    return [item.event.text for item in items if isinstance(item.event, TextContent)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("postgresql://postgres@127.0.0.1:{free}/journal", "cannot be opened"),
+        ("postgresql://postgres@127.0.0.1:{port}/nothing", "does not exist"),
+        ("postgresql://nobody:s3cret@127.0.0.1:{port}/postgres", "refuses the user or password|cannot be opened"),
+        ("mysql://root@127.0.0.1/journal", "'mysql' is not the scheme of a database"),
+        ("postgresql://postgres@127.0.0.1:{port}x/journal", "cannot be opened"),
+    ],
+)
+async def test_a_database_that_cannot_be_opened_is_named_without_its_password(
+    server: Postgres, given: str, said: str
+) -> None:
+    with pytest.raises(JournalError, match=said) as raised:
+        await PostgresJournal.open(given.format(port=server.port, free=free_port()))
+    assert "s3cret" not in str(raised.value)
+
+
+async def test_the_tables_of_another_program_are_left_alone(server: Postgres, url: str) -> None:
+    await run_sql(url, "CREATE TABLE tasks (name text)")
+    with pytest.raises(JournalError, match="has a table tasks of another program"):
+        await PostgresJournal.open(url)
+    assert await run_sql(url, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 1
+
+
+async def test_a_newer_journal_is_left_alone(url: str) -> None:
+    await (await PostgresJournal.open(url)).aclose()
+    await run_sql(url, "UPDATE journal SET version = 99")
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 1\)"):
+        await PostgresJournal.open(url)
+
+
+async def test_a_database_that_only_reads_is_refused(server: Postgres, url: str) -> None:
+    name = url.rpartition("/")[2]
+    server.sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with pytest.raises(JournalError, match="only reads"):
+        await PostgresJournal.open(url)
+
+
+async def test_the_journal_of_another_agent_is_left_alone(url: str) -> None:
+    await (await PostgresJournal.open(url, agent=("one",))).aclose()
+    with pytest.raises(JournalError, match="is the journal of the agent 'one', and this one is 'two'"):
+        await PostgresJournal.open(url, agent=("two",))
+    await (await PostgresJournal.open(url, agent=("new", "one"))).aclose()
+
+
+async def test_of_many_that_open_an_empty_database_all_have_the_same_tables(url: str) -> None:
+    opened = await asyncio.gather(*(PostgresJournal.open(url, agent=("one",)) for _ in range(6)))
+    await new_task(opened[0])
+    assert [row.task_id for row in await opened[5].tasks(10)] == ["t1"]
+    for journal in opened:
+        await journal.aclose()
+
+
+async def test_what_runs_waits_for_a_database_that_crashes_and_requests_are_refused(
+    server: Postgres, journal: PostgresJournal
+) -> None:
+    lease = (await new_task(journal)).lease
+    await journal.append(lease, [TextContent("m", "before")])
+    server.stop(signal.SIGQUIT)
+    writes = [journal.append(lease, [TextContent("m", f"{number}")]) for number in range(100)]
+    with pytest.raises(JournalUnavailable, match="cannot be reached at the moment"):
+        await asyncio.wait_for(new_task(journal, "t2"), 20)
+    with pytest.raises(JournalUnavailable):
+        await asyncio.wait_for(journal.task("t1"), 20)
+    assert not any(write.done() for write in map(asyncio.ensure_future, writes))
+    server.start()
+    for write in writes:
+        await asyncio.wait_for(write, 30)
+    assert await texts_of(journal) == ["before", *map(str, range(100))]
+    assert await journal.task("t2") is None
+    await new_task(journal, "t2")
+
+
+async def test_of_crashes_in_mid_stream_no_event_is_lost_or_doubled(server: Postgres, journal: PostgresJournal) -> None:
+    lease = (await new_task(journal)).lease
+    acknowledged: list[str] = []
+
+    async def write() -> None:
+        for number in range(600):
+            await journal.append(lease, [TextContent("m", str(number))])
+            acknowledged.append(str(number))
+
+    writing = asyncio.create_task(write())
+    for count in (50, 200, 400):
+
+        async def far_enough(count: int = count) -> bool:
+            return len(acknowledged) >= count
+
+        await eventually_async(far_enough, what=f"{count} events")
+        await asyncio.to_thread(server.stop, signal.SIGQUIT)
+        await asyncio.to_thread(server.start)
+    await asyncio.wait_for(writing, 60)
+    assert await texts_of(journal) == acknowledged == list(map(str, range(600)))
+
+
+async def test_sessions_that_the_server_ends_are_made_anew(url: str, journal: PostgresJournal) -> None:
+    lease = (await new_task(journal)).lease
+    for number in range(10):
+        await run_sql(
+            url, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'isthmus'"
+        )
+        await journal.append(lease, [TextContent("m", str(number))])
+    assert await texts_of(journal) == list(map(str, range(10)))
+
+
+async def test_a_commit_whose_answer_is_lost_is_not_done_twice(server: Postgres, url: str) -> None:
+    async with cutting_proxy(f"http://127.0.0.1:{server.port}/") as proxy:
+        port = proxy.url.rstrip("/").rpartition(":")[2]
+        journal = await PostgresJournal.open(url.replace(f":{server.port}/", f":{port}/"))
+        try:
+            lease = (await new_task(journal)).lease
+            for number in range(20):
+                proxy.lost_replies += [b"COMMIT"] * (number % 2)
+                await asyncio.wait_for(journal.append(lease, [TextContent("m", str(number))]), 20)
+            assert proxy.lost_replies == []
+            assert await texts_of(journal) == list(map(str, range(20)))
+            proxy.lost_replies = [b"COMMIT"]
+            ended: Any = await asyncio.wait_for(journal.finish(lease, [StateChange(TaskState.COMPLETED)], []), 20)
+            assert [item.seq for item in ended.deliveries] == [22]
+            row = await journal.task("t1")
+            assert row is not None
+            assert (row.state, row.seq, row.owner) == (TaskState.COMPLETED, 22, None)
+        finally:
+            await journal.aclose()
+
+
+async def test_a_process_that_lost_its_lease_while_the_database_was_away_writes_nothing(
+    server: Postgres, url: str, journal: PostgresJournal
+) -> None:
+    taken = await new_task(journal)
+    other = await PostgresJournal.open(url)
+    assert await other.take_over(taken.row, "owner-b", LEASE) is not None
+    await other.aclose()
+    server.stop(signal.SIGQUIT)
+    write = journal.append(taken.lease, [TextContent("m", "late")])
+    server.start()
+    with pytest.raises(StaleLease):
+        await asyncio.wait_for(write, 30)
+    assert await texts_of(journal) == []
+
+
+async def test_texts_that_a_database_cannot_hold_break_nothing(journal: PostgresJournal) -> None:
+    odd = "\x00 \ud800 \U0001f600"
+    task = NewTask("t1", "c1", "/work", odd)
+    taken = await journal.create(task, [Prompt("m1", "a\x00b")], "owner", LEASE)
+    await journal.append(taken.lease, [StateChange(TaskState.FAILED, error=odd)])
+    good = await new_task(journal, "t2")
+    wrong = journal.create(NewTask("t\x003", "c1", "/work", "x"), [Prompt("m1", "x")], "owner", LEASE)
+    right = journal.append(good.lease, [TextContent("m", "kept")])
+    with pytest.raises(JournalError):
+        await wrong
+    await right
+    row = await journal.task("t1")
+    assert row is not None
+    assert (row.title, row.error) == ("\ufffd ? \U0001f600", "\ufffd ? \U0001f600")
+    assert [item.event for item in await journal.events("t1", 0, 1)] == [Prompt("m1", "a\x00b")]

