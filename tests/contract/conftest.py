@@ -74,9 +74,8 @@ def postgres_server() -> "Iterator[Postgres]":
 
 
 @pytest.fixture(params=KINDS)
-def journal_place(request: pytest.FixtureRequest, tmp_path: Path) -> JournalPlace:
+def journal_place(request: pytest.FixtureRequest, tmp_path: Path, postgres_server: "Postgres") -> JournalPlace:
     """Return the place of an empty journal of each kind."""
     if request.param == "sqlite":
         return SqlitePlace(tmp_path / "data" / "journal.sqlite")
-    server: Postgres = request.getfixturevalue("postgres_server")
-    return PostgresPlace(server.database())
+    return PostgresPlace(postgres_server.database())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.client import LimitReached
-from isthmus.journal import sqlite_chats
+from isthmus.journal import sql_chats
 from isthmus.journal.base import Journal, NewTask
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.saved_chats import ChatPlace, SavedChat
@@ -58,8 +58,8 @@ async def test_chats_of_other_users_and_folders_are_apart(journal: Journal) -> N
 async def test_the_number_and_the_size_of_a_users_chats_are_limited(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_chats, "MAXIMUM_CHATS", 2)
-    monkeypatch.setattr(sqlite_chats, "MAXIMUM_CHARACTERS", 400)
+    monkeypatch.setattr(sql_chats, "MAXIMUM_CHATS", 2)
+    monkeypatch.setattr(sql_chats, "MAXIMUM_CHARACTERS", 400)
     await journal.chats.save(HERE, CHAT, [{"text": "x" * 300}])
     with pytest.raises(LimitReached, match="the chat has 213 characters"):
         await journal.chats.save(HERE, replace(CHAT, name="large"), [{"text": "x" * 200}])

@@ -1,7 +1,6 @@
 """A journal in a database that refuses, crashes and comes back: clear errors, nothing lost, nothing twice."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -109,7 +108,7 @@ async def test_what_runs_waits_for_a_database_that_crashes_and_requests_are_refu
 ) -> None:
     lease = (await new_task(journal)).lease
     await journal.append(lease, [TextContent("m", "before")])
-    server.stop(signal.SIGQUIT)
+    server.stop("immediate")
     writes = [journal.append(lease, [TextContent("m", f"{number}")]) for number in range(100)]
     with pytest.raises(JournalUnavailable, match="cannot be reached at the moment"):
         await asyncio.wait_for(new_task(journal, "t2"), 20)
@@ -140,7 +139,7 @@ async def test_of_crashes_in_mid_stream_no_event_is_lost_or_doubled(server: Post
             return len(acknowledged) >= count
 
         await eventually_async(far_enough, what=f"{count} events")
-        await asyncio.to_thread(server.stop, signal.SIGQUIT)
+        await asyncio.to_thread(server.stop, "immediate")
         await asyncio.to_thread(server.start)
     await asyncio.wait_for(writing, 60)
     assert await texts_of(journal) == acknowledged == list(map(str, range(600)))
@@ -184,7 +183,7 @@ async def test_a_process_that_lost_its_lease_while_the_database_was_away_writes_
     other = await PostgresJournal.open(url)
     assert await other.take_over(taken.row, "owner-b", LEASE) is not None
     await other.aclose()
-    server.stop(signal.SIGQUIT)
+    server.stop("immediate")
     write = journal.append(taken.lease, [TextContent("m", "late")])
     server.start()
     with pytest.raises(StaleLease):
@@ -193,7 +192,7 @@ async def test_a_process_that_lost_its_lease_while_the_database_was_away_writes_
 
 
 async def test_texts_that_a_database_cannot_hold_break_nothing(journal: PostgresJournal) -> None:
-    odd = "\x00 \ud800 \U0001f600"
+    odd = "\x00 \U0001f600"
     task = NewTask("t1", "c1", "/work", odd)
     taken = await journal.create(task, [Prompt("m1", "a\x00b")], "owner", LEASE)
     await journal.append(taken.lease, [StateChange(TaskState.FAILED, error=odd)])
@@ -205,5 +204,5 @@ async def test_texts_that_a_database_cannot_hold_break_nothing(journal: Postgres
     await right
     row = await journal.task("t1")
     assert row is not None
-    assert (row.title, row.error) == ("\ufffd ? \U0001f600", "\ufffd ? \U0001f600")
+    assert (row.title, row.error) == ("\ufffd \U0001f600", "\ufffd \U0001f600")
     assert [item.event for item in await journal.events("t1", 0, 1)] == [Prompt("m1", "a\x00b")]

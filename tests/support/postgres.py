@@ -7,7 +7,6 @@ import asyncio
 import itertools
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Generator, Sequence
@@ -17,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from support.ports import free_port
-from support.waiting import eventually
 
 NOBODY = "nobody"
-START_SECONDS = 30.0
+SHARED = "/tmp"
 _NUMBERS = itertools.count(1)
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 """Settings for tests that do not crash the machine: what is written need not reach the disk."""
@@ -33,7 +31,6 @@ class Postgres:
         self.folder = folder
         self._programs = programs
         self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
@@ -42,36 +39,24 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+        """Process id of the server."""
+        return int((self.folder / "data" / "postmaster.pid").read_text("utf-8").split()[0])
+
+    def make(self) -> None:
+        """Make the data folder."""
+        self._run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8")
 
     def start(self) -> None:
         """Start the server, and wait until it answers; after a stop it has the same port."""
         self.port = self.port or free_port()
         settings = ("listen_addresses=127.0.0.1", f"port={self.port}", f"unix_socket_directories={self.folder}")
-        words = [word for setting in (*settings, *self._settings) for word in ("-c", setting)]
-        with (self.folder / "log").open("ab") as log:
-            self._process = self._run("postgres", "-D", str(self.folder / "data"), *words, log=log)
-        ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        options = " ".join(f"-c {setting}" for setting in (*settings, *self._settings))
+        self._run("pg_ctl", "-D", "data", "-l", "log", "-w", "-t", "30", "-s", "-o", options, "start")
 
-        def answers() -> bool:
-            assert self._process is not None
-            assert self._process.poll() is None, (self.folder / "log").read_text("utf-8")
-            return subprocess.run(ready, check=False).returncode == 0
-
-        eventually(answers, START_SECONDS, what="an answer of PostgreSQL")
-
-    def stop(self, number: int = signal.SIGINT) -> None:
-        """Stop the server: by SIGINT with the end of all sessions, by SIGQUIT as in a crash."""
-        if self._process is not None:
-            self._process.send_signal(number)
-            self._process.wait(START_SECONDS)
-            self._process = None
-
-    def make(self) -> None:
-        """Make the data folder."""
-        made = self._run("initdb", "-D", str(self.folder / "data"), "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8")
-        assert made.wait(60) == 0
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server: ``fast`` with the end of all sessions, ``immediate`` as in a crash."""
+        if (self.folder / "data" / "postmaster.pid").exists():
+            self._run("pg_ctl", "-D", "data", "-w", "-t", "30", "-s", "-m", mode, "stop")
 
     def database(self) -> str:
         """Create an empty database; return its URL."""
@@ -86,20 +71,22 @@ class Postgres:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def _run(self, program: str, *arguments: str, log: Any = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-        as_nobody: Any = {"user": NOBODY, "group": -1, "extra_groups": []} if os.geteuid() == 0 else {}
-        as_nobody.pop("group", None)
-        return subprocess.Popen(
-            [str(self._programs / program), *arguments],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={"LC_ALL": "C", "PATH": os.defpath},
-            start_new_session=True, **as_nobody,
-        )  # fmt: skip
+    def _run(self, program: str, *arguments: str) -> None:
+        """Run a program to its end; a server that it starts goes on as a process of its own."""
+        user: Any = {"user": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        with (self.folder / "output").open("ab") as output:
+            done = subprocess.run(
+                [str(self._programs / program), *arguments],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder, check=False,
+                env={"LC_ALL": "C", "PATH": os.defpath}, start_new_session=True, timeout=60, **user,
+            )  # fmt: skip
+        assert done.returncode == 0, (self.folder / "output").read_text("utf-8", "replace")
 
 
 @contextmanager
 def postgres(*settings: str, is_durable: bool = False) -> Generator[Postgres]:
     """Start a server; remove it and its data afterwards. With ``is_durable`` what is committed reaches the disk."""
-    folder = Path(tempfile.mkdtemp(prefix="isthmus-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="isthmus-postgres-", dir=SHARED))
     server = Postgres(folder, _programs(folder), (*(() if is_durable else _FAST), *settings))
     try:
         if os.geteuid() == 0:
@@ -108,7 +95,7 @@ def postgres(*settings: str, is_durable: bool = False) -> Generator[Postgres]:
         server.start()
         yield server
     finally:
-        server.stop(signal.SIGQUIT)
+        server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
 
 

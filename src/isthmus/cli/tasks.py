@@ -75,7 +75,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_JSON
 @_DATA_DIR
 @journal_option
-def list_(states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None, journal: str) -> None:
+def list_(
+    states: tuple[str, ...], user: str | None, limit: int, as_json: bool, data_dir: Path | None, journal: str
+) -> None:
     """List tasks, last changed first.
 
     The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
@@ -238,7 +240,9 @@ class _NoAgent:
 @click.option("--dry-run", is_flag=True, help="Only list what --older-than and --keep would delete.")
 @_DATA_DIR
 @journal_option
-def prune(older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None, journal: str) -> None:
+def prune(
+    older_than: str | None, keep: int | None, max_size: str | None, dry_run: bool, data_dir: Path | None, journal: str
+) -> None:
     """Delete old tasks permanently.
 
     Tasks that work or wait for an answer are never deleted, nor are ended tasks of their sessions. When --older-than
@@ -347,3 +351,8 @@ async def _open(stored: _Stored) -> "AsyncGenerator[Journal]":
         yield journal
     finally:
         await journal.aclose()
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        click.echo(line)

@@ -37,7 +37,7 @@ from isthmus.journal.writer import Written
 
 
 class PostgresJournal(PostgresReads):
-    """A :class:`~isthmus.journal.base.Journal` in a database. Call :meth:`open` on the running event loop to make one."""
+    """A :class:`~isthmus.journal.base.Journal` in a database. :meth:`open` makes one, on the running event loop."""
 
     def __init__(self, database: Database, connection: Connection, clock: Callable[[], float] | None = None) -> None:
         super().__init__(database)

@@ -100,7 +100,7 @@ def is_lost(error: BaseException) -> bool:
     """Return whether an error means that the database cannot be reached now, and may be reached again."""
     import asyncpg
 
-    if isinstance(error, OSError | TimeoutError | EOFError):
+    if isinstance(error, OSError | TimeoutError | EOFError | asyncpg.InternalClientError):
         return True
     if isinstance(error, asyncpg.InterfaceError):
         return "closed" in str(error) or "in progress" in str(error) or "lost" in str(error)

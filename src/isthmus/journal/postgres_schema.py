@@ -1,4 +1,4 @@
-"""The tables of the journal in PostgreSQL, and their numbered upgrades: each in one transaction, one process at a time."""
+"""The journal's tables in PostgreSQL, and their numbered upgrades: each in one transaction, one process at a time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -126,12 +126,15 @@ async def prepare(connection: "Connection", where: str, agent: Sequence[str] = (
 
 async def _version(connection: "Connection", where: str) -> int:
     """Return the version of the tables; 0 if there are none."""
-    known, other = await connection.fetchrow(
-        "SELECT to_regclass('journal') IS NOT NULL, to_regclass('tasks') IS NOT NULL"
+    # By a query of the catalogue, which sees the tables that another process has just made; to_regclass may not.
+    found = await connection.fetch(
+        "SELECT relname FROM pg_class WHERE relname IN ('journal', 'tasks') AND relkind IN ('r', 'p')"
+        " AND pg_table_is_visible(oid)"
     )
-    if known:
+    names = {row[0] for row in found}
+    if "journal" in names:
         return int(await connection.fetchval("SELECT version FROM journal"))
-    if other:
+    if "tasks" in names:
         raise JournalError(
             f"{where} has a table tasks of another program; expected an Isthmus journal or an empty database."
             " Name another database."

@@ -156,11 +156,12 @@ class PostgresWriter:
         """Return the outcome of each write."""
         conflicts = 0
         while True:
-            attempt = _Attempt(self.now())
+            now = self.now()
+            attempt = _Attempt(now)
             try:
                 connection = await self._connected(group)
                 if group[0].work is not None:
-                    return [await self._work(connection, group[0].work)]
+                    return [await _work(connection, group[0].work, now)]
                 return await attempt.write(connection, group, self._broken)
             except IsthmusError as error:  # the database is away for too long, or a function refuses
                 return self._give_up(group, error)
@@ -188,10 +189,6 @@ class PostgresWriter:
     def _give_up(self, group: Sequence[_Queued], error: Exception) -> Sequence[Exception]:
         self._broken.update(one.series for one in group if one.series is not None)
         return [error] * len(group)
-
-    async def _work(self, connection: Connection, work: Callable[[Connection, float], Awaitable[Any]]) -> Any:
-        async with connection.transaction():
-            return await work(connection, self.now())
 
     async def _connected(self, group: Sequence[_Queued]) -> Connection:
         """Return the connection; while the database is away, try again, and let the requests that wait fail.
@@ -255,6 +252,11 @@ class PostgresWriter:
 def _may_ask_again(queued: _Queued) -> bool:
     """Return whether a client waits for a write, and can ask again."""
     return queued.write is None or is_request(queued.write)
+
+
+async def _work(connection: Connection, work: Callable[[Connection, float], Awaitable[Any]], now: float) -> Any:
+    async with connection.transaction():
+        return await work(connection, now)
 
 
 class _Attempt:

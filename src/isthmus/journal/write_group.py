@@ -152,6 +152,8 @@ class TaskEntry:
     message: str = ""
     digest: str = ""
     is_changed: bool = False
+    has_later_prompt: bool = False
+    """Whether the group gave it a message after its first event."""
 
     @property
     def row(self) -> TaskRow:
@@ -205,18 +207,13 @@ class Needs:
     def of(cls, writes: Iterable[TaskWrite]) -> "Needs":
         """Return what these writes depend on."""
         tasks: set[str] = set()
-        made: set[str] = set()
         inboxes: set[str] = set()
         messages: set[tuple[str, str]] = set()
         limited: set[str] = set()
         for write in writes:
-            tasks.update(task_id for task_id in tasks_of(write) if task_id not in made)
             match write:
                 case Create(task, limits=limits):
-                    # A task that exists already is found by the database when the new one is stored.
-                    if task.task_id not in made:
-                        made.add(task.task_id)
-                        tasks.discard(task.task_id)
+                    # Its row is looked for only for other writes: the database refuses a task that exists already.
                     if task.message_id:
                         messages.add((task.user, task.message_id))
                     if not task.parent and _limits(limits):
@@ -228,6 +225,8 @@ class Needs:
                     inboxes.add(write.lease.task_id)
                 case _:
                     pass
+            if not isinstance(write, Create):
+                tasks.update(tasks_of(write))
         return cls(sorted(tasks), sorted(inboxes), sorted(messages), sorted(limited))
 
 
@@ -294,7 +293,7 @@ class WriteGroup:
     def _create(self, write: Create) -> ClaimedTask:
         task, facts, now = write.task, self._facts, self._now
         begun = facts.begun.setdefault((task.user, task.message_id), []) if task.message_id else []
-        check_begun(begun, task)
+        check_begun([item for item in begun if self._may_be_repeated(item[0])], task)
         self._check_limits(task.user, write.limits)
         if task.task_id in facts.entries:
             raise JournalError(f"task {task.task_id} exists already; task ids are made once")
@@ -311,6 +310,11 @@ class WriteGroup:
             facts.counts.setdefault(task.user, Counter())[TaskState.SUBMITTED] += 1
         deliveries = self._insert(entry, write.events, write.bodies)
         return ClaimedTask(Lease(task.task_id, write.owner, 1), entry.row, deliveries)
+
+    def _may_be_repeated(self, task_id: str) -> bool:
+        """Return whether the message that began a task may have come again: its client does not know of the task."""
+        entry = self._facts.entries.get(task_id)
+        return entry is None or not (entry.has_later_prompt or entry.state in (TaskState.CANCELED, DELETED))
 
     def _claim(self, write: Claim) -> ClaimedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
@@ -367,6 +371,7 @@ class WriteGroup:
             entry.size += len(body) + EVENT_BYTES
             deliveries.append(Delivery(entry.seq, self._now, event))
             self.events.append(NewEvent(entry.task_id, entry.seq, self._now, type(event).__name__, body))
+            entry.has_later_prompt |= isinstance(event, Prompt) and entry.seq > 1
             if isinstance(event, Prompt | ConfirmationAccepted) and event.message_id:
                 self.messages.append((entry.task_id, event.message_id, entry.seq))
         return deliveries
