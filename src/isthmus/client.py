@@ -269,10 +269,6 @@ class UserLimits:
     max_running: int | None = None
 
 
-class Unavailable(IsthmusError):
-    """What was asked for cannot be done at the moment; nothing was done, and the same may be asked again."""
-
-
 class TaskError(IsthmusError):
     """A request about a task was refused; the task is unchanged."""
 

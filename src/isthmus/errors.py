@@ -25,3 +25,7 @@ class DecodeError(IsthmusError, ValueError):
 def _short(value: object) -> str:
     text = "nothing" if value is None else f"{type(value).__name__} {value!r}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+class Unavailable(IsthmusError):
+    """Raised when something cannot be done at the moment; nothing was done, and the same may be asked again."""

@@ -4,13 +4,13 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.client import TaskQuery, UserLimits
+from isthmus.client import Delivery, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
@@ -122,7 +122,7 @@ class Side:
         return _plain(result)
 
 
-def _plain(result: Any) -> object:
+def _plain(result: object) -> object:
     match result:
         case TaskRow():
             return replace(result, lease_until=result.lease_until > 0, created_at=0.0, updated_at=0.0)
@@ -131,7 +131,8 @@ def _plain(result: Any) -> object:
         case Finished():
             return _plain(result.deliveries), list(result.inbox)
         case list() | tuple():
-            return [(item.seq, item.event) if hasattr(item, "seq") else item for item in result]
+            items = cast("Sequence[Any]", result)
+            return [(item.seq, item.event) if isinstance(item, Delivery) else item for item in items]
         case _:
             return result
 

@@ -3,7 +3,6 @@
 PostgreSQL refuses to run as root: then it runs as the user ``nobody``. Nothing else on the machine is changed.
 """
 
-import asyncio
 import itertools
 import os
 import shutil
@@ -15,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from isthmus.journal.postgres_connection import Database
 from support.ports import free_port
 
 NOBODY = "nobody"
@@ -73,12 +73,13 @@ class Postgres:
 
     def _run(self, program: str, *arguments: str) -> None:
         """Run a program to its end; a server that it starts goes on as a process of its own."""
-        user: Any = {"user": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        user, groups = NOBODY if os.geteuid() == 0 else None, list[str]() if os.geteuid() == 0 else None
         with (self.folder / "output").open("ab") as output:
             done = subprocess.run(
                 [str(self._programs / program), *arguments],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=self.folder, check=False,
-                env={"LC_ALL": "C", "PATH": os.defpath}, start_new_session=True, timeout=60, **user,
+                env={"LC_ALL": "C", "PATH": os.defpath}, start_new_session=True, timeout=60,
+                user=user, extra_groups=groups,
             )  # fmt: skip
         assert done.returncode == 0, (self.folder / "output").read_text("utf-8", "replace")
 
@@ -116,10 +117,8 @@ def _programs(folder: Path) -> Path:
 
 async def run_sql(url: str, statement: str) -> Any:
     """Run a statement from a test with an event loop; return its first value."""
-    import asyncpg
-
-    connection: Any = await asyncpg.connect(url)
+    connection = await Database(url).connect()
     try:
         return await connection.fetchval(statement)
     finally:
-        await asyncio.wait_for(connection.close(), 10)
+        await connection.close(timeout=10)

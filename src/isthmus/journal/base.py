@@ -8,9 +8,9 @@ that a paused process cannot write later. Does not interpret events (see ``isthm
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from isthmus.client import Delivery, TaskPlace, TaskQuery, Unavailable, UserLimits
+from isthmus.client import Delivery, TaskPlace, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
 from isthmus.journal.task_changes import TaskChanges

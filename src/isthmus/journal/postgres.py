@@ -32,7 +32,7 @@ from isthmus.journal.postgres_schema import prepare
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import JSON, encode_event
 from isthmus.journal.task_changes import TaskChanges
-from isthmus.journal.write_group import Append, Claim, Create, Finish, Release, Renew, Take, TakeOver, TaskWrite
+from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
 from isthmus.journal.writer import Written
 
 
@@ -113,7 +113,7 @@ class PostgresJournal(PostgresReads):
         discard_inbox: bool = False,
     ) -> Awaitable[Finished]:
         questions = JSON([to_json(call) for call in pending]) if pending else "[]"
-        written = self._submit(events, lambda bodies: Finish(lease, events, bodies, questions, discard_inbox), lease)
+        written = self._submit(events, lambda bodies: FinishRun(lease, events, bodies, questions, discard_inbox), lease)
         self._pushes.watch(events, written)
         self.changes.follow(lease.task_id, written)
         return written

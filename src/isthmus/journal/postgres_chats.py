@@ -32,7 +32,8 @@ class PostgresChats(SqlChats):
             await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_number("chats", place.user))
             is_taken, known = saved_before(await connection.fetchrow(numbered(FOUND), *key), chat)
             if not is_taken:
-                check_room(*await connection.fetchrow(numbered(SIZE), place.user), body)
+                number, size = await connection.fetchrow(numbered(SIZE), place.user)
+                check_room(number, size, body)
                 values = (*key, storable(chat.title), len(messages), chat.task_id, now, body)
                 await connection.execute(numbered(ADD), *values)
             return known

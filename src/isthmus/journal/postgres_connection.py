@@ -4,6 +4,7 @@ asyncpg comes with the extra ``postgres``, and is imported when a journal is ope
 """
 
 import contextlib
+import importlib
 import re
 import time
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ _SCHEMES = ("postgresql", "postgres")
 
 
 class Connection(Protocol):
-    """What the journal uses of an ``asyncpg.Connection``."""
+    """The part of an ``asyncpg.Connection`` that the journal uses."""
 
     async def execute(self, query: str, *values: Any) -> str: ...
     async def fetch(self, query: str, *values: Any) -> Sequence[Sequence[Any]]: ...
@@ -65,7 +66,7 @@ class Database:
             OSError, asyncpg.PostgresError, TimeoutError: the database cannot be reached now; see :func:`is_lost`.
         """
         try:
-            import asyncpg
+            driver = _driver()
         except ImportError as error:
             raise JournalError(
                 "a journal in PostgreSQL needs the package asyncpg. Install it: pip install 'isthmus[postgres]'"
@@ -74,7 +75,7 @@ class Database:
             raise JournalError(
                 f"{self.url.partition(':')[0]!r} is not the scheme of a database; expected postgresql://"
             )
-        found: Any = await asyncpg.connect(
+        found: Any = await driver.connect(
             self.url,
             timeout=CONNECT_SECONDS,
             command_timeout=COMMAND_SECONDS,
@@ -89,6 +90,11 @@ class Database:
         return found
 
 
+def _driver() -> Any:
+    """Return the module asyncpg, which has no types."""
+    return importlib.import_module("asyncpg")
+
+
 async def clock_offset(connection: Connection) -> float:
     """Return by how many seconds the database's clock is ahead of this machine's."""
     before = time.time()
@@ -98,14 +104,13 @@ async def clock_offset(connection: Connection) -> float:
 
 def is_lost(error: BaseException) -> bool:
     """Return whether an error means that the database cannot be reached now, and may be reached again."""
-    import asyncpg
-
-    if isinstance(error, OSError | TimeoutError | EOFError | asyncpg.InternalClientError):
+    driver = _driver()
+    if isinstance(error, OSError | TimeoutError | EOFError | driver.InternalClientError):
         return True
-    if isinstance(error, asyncpg.InterfaceError):
+    if isinstance(error, driver.InterfaceError):
         return "closed" in str(error) or "in progress" in str(error) or "lost" in str(error)
-    if isinstance(error, asyncpg.PostgresError):
-        state = str(error.sqlstate or "")
+    if isinstance(error, driver.PostgresError):
+        state = str(getattr(error, "sqlstate", "") or "")
         # Connections (08), shutdowns and starts (57P), too many connections, a session that was idle for too long.
         return state[:2] == "08" or state[:3] == "57P" or state in ("53300", "25P03", "25P04")
     return False
@@ -113,9 +118,7 @@ def is_lost(error: BaseException) -> bool:
 
 def is_conflict(error: BaseException) -> bool:
     """Return whether a transaction failed because of another one, and can be done again: nothing was written."""
-    import asyncpg
-
-    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in ("40001", "40P01", "55P03")
+    return getattr(error, "sqlstate", None) in ("40001", "40P01", "55P03")
 
 
 def explain_opening(where: str, error: BaseException) -> str:

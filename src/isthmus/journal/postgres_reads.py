@@ -9,12 +9,12 @@ from typing_extensions import override
 
 from isthmus.journal.base import JournalError, JournalUnavailable
 from isthmus.journal.postgres_connection import AWAY, Connection, Database, end, is_lost
-from isthmus.journal.rows import Dialect
+from isthmus.journal.rows import SqlDialect
 from isthmus.journal.sql_reads import SqlReads
 
 T = TypeVar("T")
 
-POSTGRES = Dialect("", "strpos", "", "JOIN")
+POSTGRES = SqlDialect("", "strpos", "", "JOIN")
 CONNECTIONS = 4
 """Maximum number of connections that read at the same time."""
 READ_SECONDS = 30.0

@@ -27,7 +27,8 @@ from isthmus.journal.postgres_connection import (
     is_lost,
 )
 from isthmus.journal.postgres_sql import read_facts, store
-from isthmus.journal.write_group import Needs, NewEvent, TaskWrite, WriteGroup, is_request
+from isthmus.journal.task_writes import TaskWrite, is_request
+from isthmus.journal.write_group import Needs, NewEvent, WriteGroup
 from isthmus.journal.writer import Written
 
 T = TypeVar("T")

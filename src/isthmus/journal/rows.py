@@ -1,6 +1,6 @@
 """Rows of the journal's tables: their columns, the queries that every database takes, and what they decode to. No I/O.
 
-Queries have a question mark for each value. What databases say differently is in a :class:`Dialect`.
+Queries have a question mark for each value. What databases say differently is in a :class:`SqlDialect`.
 """
 
 import json
@@ -62,7 +62,7 @@ JSON = compact_encoder()
 
 
 @record
-class Dialect:
+class SqlDialect:
     """Differences between the databases in the journal's queries.
 
     ``unindexed`` is put before a column whose index is not to be used, ``position`` is the function that finds a text
@@ -76,10 +76,10 @@ class Dialect:
     ordered_join: str
 
 
-SQLITE = Dialect("+", "instr", " INDEXED BY artifact_events", "CROSS JOIN")
+SQLITE = SqlDialect("+", "instr", " INDEXED BY artifact_events", "CROSS JOIN")
 
 
-def inbox_by_message(dialect: Dialect) -> str:
+def inbox_by_message(dialect: SqlDialect) -> str:
     """Return the query for the waiting events that may carry a message's id (as JSON): an inbox can hold megabytes.
 
     Callers compare the ids themselves.
@@ -116,7 +116,9 @@ def row_from(values: Sequence[Any]) -> TaskRow:
     return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
 
 
-def task_conditions(query: TaskQuery, user: str, roots: Sequence[str], dialect: Dialect) -> tuple[str, tuple[Any, ...]]:
+def task_conditions(
+    query: TaskQuery, user: str, roots: Sequence[str], dialect: SqlDialect
+) -> tuple[str, tuple[Any, ...]]:
     """Return the SQL condition for a query's rows and its values; tasks that are being removed never match."""
     states = tuple(TaskState) if query.state is None else (query.state,)
     # Without a state most tasks match, so that its index would not help.

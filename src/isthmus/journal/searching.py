@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from isthmus.client import TaskQuery
 from isthmus.journal.base import SEARCHED_CHARACTERS, TaskSearch
-from isthmus.journal.rows import COLUMNS, Dialect, task_conditions
+from isthmus.journal.rows import COLUMNS, SqlDialect, task_conditions
 
 FIRST_PROMPT: Final = (
     f"(SELECT substr(body, 1, {SEARCHED_CHARACTERS}) FROM events"
@@ -26,7 +26,7 @@ _TEXT: Final = re.compile(r'"text":"((?:[^"\\]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}
 
 
 def search_conditions(
-    search: TaskSearch, user: str, roots: Sequence[str], dialect: Dialect
+    search: TaskSearch, user: str, roots: Sequence[str], dialect: SqlDialect
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the SQL condition for the rows that a search looks at, and its values: those that a user began."""
     fits, values = task_conditions(TaskQuery(), user, roots, dialect)

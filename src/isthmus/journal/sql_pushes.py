@@ -13,7 +13,7 @@ from isthmus.encoding.codec import from_json, to_json
 from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushJournal, PushRow, PushState
-from isthmus.journal.rows import JSON, Dialect, delivery_of
+from isthmus.journal.rows import JSON, SqlDialect, delivery_of
 from isthmus.journal.sql_reads import RowReader
 
 _KEY = "task = (SELECT key FROM tasks WHERE tasks.id = ?) AND pushes.id = ?"
@@ -36,7 +36,7 @@ _ADD = (
 class SqlPushes(PushJournal):
     """A :class:`~isthmus.journal.pushes.PushJournal` in tables of a journal."""
 
-    def __init__(self, read: RowReader, clock: Callable[[], float], dialect: Dialect) -> None:
+    def __init__(self, read: RowReader, clock: Callable[[], float], dialect: SqlDialect) -> None:
         self._read = read
         self._clock = clock
         self._join = dialect.ordered_join

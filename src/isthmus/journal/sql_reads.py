@@ -32,7 +32,7 @@ from isthmus.journal.rows import (
     INBOX,
     INBOX_BY_TYPE,
     JSON,
-    Dialect,
+    SqlDialect,
     after_condition,
     delivery_of,
     inbox_by_message,
@@ -65,7 +65,7 @@ _MESSAGES = tuple(kind.__name__ for kind in (Prompt, Command, ModelReply, AgentM
 class SqlReads(Journal):
     """The queries of a :class:`~isthmus.journal.base.Journal`."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     """Language of the database."""
 
     @abstractmethod

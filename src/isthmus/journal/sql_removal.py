@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.base import Removal, TaskRow
-from isthmus.journal.rows import COLUMNS, DELETED, Dialect, row_from
+from isthmus.journal.rows import COLUMNS, DELETED, SqlDialect, row_from
 from isthmus.journal.sql_reads import RowReader
 
 MARK = DELETED + " "
@@ -23,7 +23,7 @@ _OTHERS = tuple(state for state in TaskState if not state.is_terminal)
 class SqlRemoval(Removal):
     """The queries of a :class:`~isthmus.journal.base.Removal`."""
 
-    def __init__(self, read: RowReader, dialect: Dialect) -> None:
+    def __init__(self, read: RowReader, dialect: SqlDialect) -> None:
         self._read = read
         self._dialect = dialect
 

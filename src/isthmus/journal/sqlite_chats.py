@@ -31,7 +31,8 @@ class SqliteChats(SqlChats):
         def work(connection: sqlite3.Connection) -> SavedChat | None:
             is_taken, known = saved_before(connection.execute(FOUND, key).fetchone(), chat)
             if not is_taken:
-                check_room(*connection.execute(SIZE, (place.user,)).fetchone(), body)
+                number, size = connection.execute(SIZE, (place.user,)).fetchone()
+                check_room(number, size, body)
                 connection.execute(ADD, values)
             return known
 

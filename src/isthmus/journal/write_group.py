@@ -7,118 +7,28 @@ to the database in a few statements, however many writes there are. The statemen
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
 from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
-from isthmus.journal.base import ClaimedTask, Finished, JournalError, Lease, NewTask, StaleLease, TaskRow
+from isthmus.journal.base import ClaimedTask, Finished, JournalError, Lease, StaleLease, TaskRow
 from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
+from isthmus.journal.task_writes import (
+    Append,
+    Claim,
+    Create,
+    FinishRun,
+    Release,
+    Renew,
+    Take,
+    TakeOver,
+    TaskWrite,
+    tasks_of,
+)
 from isthmus.record import record
 
 EVENT_BYTES = 100
 """Size of an event in bytes besides its body, approximately."""
-
-
-@record
-class Create:
-    """A new task with its first events, as :meth:`~isthmus.journal.base.Journal.create` has it."""
-
-    task: NewTask
-    events: Sequence[AgentEvent]
-    bodies: Sequence[str]
-    owner: str
-    seconds: float
-    limits: UserLimits
-
-
-@record
-class Append:
-    """Events of a task whose lease is held."""
-
-    lease: Lease
-    events: Sequence[AgentEvent]
-    bodies: Sequence[str]
-
-
-@record
-class Finish:
-    """The events that end a run of a task. ``questions`` are its open questions as JSON."""
-
-    lease: Lease
-    events: Sequence[AgentEvent]
-    bodies: Sequence[str]
-    questions: str
-    discards_inbox: bool
-
-
-@record
-class Take:
-    """The stored form of the ``count`` oldest events of an inbox."""
-
-    lease: Lease
-    events: Sequence[AgentEvent]
-    bodies: Sequence[str]
-    count: int
-
-
-@record
-class Claim:
-    """A claim of a task at rest, unchanged since ``row`` was read."""
-
-    row: TaskRow
-    events: Sequence[AgentEvent]
-    bodies: Sequence[str]
-    owner: str
-    seconds: float
-    limits: UserLimits
-
-
-@record
-class TakeOver:
-    """A claim of a task whose owner is gone."""
-
-    row: TaskRow
-    owner: str
-    seconds: float
-
-
-@record
-class Renew:
-    """Leases that are extended by ``seconds``."""
-
-    leases: Sequence[Lease]
-    seconds: float
-
-
-@record
-class Release:
-    """Leases that are given up."""
-
-    leases: Sequence[Lease]
-
-
-TaskWrite: TypeAlias = Create | Append | Finish | Take | Claim | TakeOver | Renew | Release
-"""A write whose result depends on the rows of its tasks alone, and on what :class:`Facts` has."""
-
-
-def tasks_of(write: TaskWrite) -> Sequence[str]:
-    """Return the ids of the tasks that a write reads or changes."""
-    match write:
-        case Create():
-            return (write.task.task_id,)
-        case Append() | Finish() | Take():
-            return (write.lease.task_id,)
-        case Claim() | TakeOver():
-            return (write.row.task_id,)
-        case Renew() | Release():
-            return [lease.task_id for lease in write.leases]
-        case _:
-            assert_never(write)
-
-
-def is_request(write: TaskWrite) -> bool:
-    """Return whether a client waits for a write, and can ask again: it fails at once while the database is away."""
-    return isinstance(write, Create | Claim)
 
 
 @dataclass(slots=True)
@@ -177,7 +87,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Facts:
-    """What a group knows of the database: the locked rows by task id, and what its writes depend on besides.
+    """Knowledge of a group: the locked rows by task id, and whatever else its writes depend on.
 
     ``begun`` has, by user and message id, the tasks that began with it and their digests, newest first; ``counts`` has
     the numbers of unended tasks by user and state, without those that another task began.
@@ -193,7 +103,7 @@ class Facts:
 
 @record
 class Needs:
-    """What a group has to know: the tasks in the order in which they are locked, and whose rows count besides."""
+    """Facts that a group needs: of its tasks, in the order in which they are locked, of messages and of users."""
 
     tasks: Sequence[str]
     inboxes: Sequence[str]
@@ -221,7 +131,7 @@ class Needs:
                 case Claim(row, limits=limits):
                     if _limits(limits):
                         limited.add(row.user)
-                case Finish() | Take():
+                case FinishRun() | Take():
                     inboxes.add(write.lease.task_id)
                 case _:
                     pass
@@ -269,7 +179,7 @@ class WriteGroup:
                 return self._create(write)
             case Append():
                 return self._append(self._held(write.lease), write.events, write.bodies)
-            case Finish():
+            case FinishRun():
                 return self._finish(write)
             case Take():
                 entry = self._held(write.lease)
@@ -346,7 +256,7 @@ class WriteGroup:
                 entry.lease_until, entry.is_changed = self._now + write.seconds, True
         return lost
 
-    def _finish(self, write: Finish) -> Finished:
+    def _finish(self, write: FinishRun) -> Finished:
         waiting = self._facts.inboxes.get(write.lease.task_id, [])
         if waiting and not write.discards_inbox:
             return Finished((), [item.event for item in waiting])

@@ -24,9 +24,8 @@ from isthmus.client import (
     TaskNotCancelable,
     TaskNotFound,
     TaskNotResumable,
-    Unavailable,
 )
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, Unavailable
 from isthmus.record import record
 from isthmus.rpc.messages import (
     INTERNAL_ERROR,
