@@ -3,7 +3,7 @@
 import os
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope, Delivery, PromptMessage, PushTarget, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, ToolCallUpdate
+from support.journals import KINDS
+from support.postgres import Postgres, postgres
 from support.serve_program import ServeProgram, serve_program
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
@@ -81,16 +83,26 @@ class Client:
         return turn
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    with postgres(is_durable=True) as found:
+        yield found
+
+
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", [(), ("trace",)], ids=["prompt", "command"])
 async def test_clients_that_resume_miss_nothing_of_a_server_that_is_killed(
-    tmp_path: Path, command: tuple[str, ...]
+    tmp_path: Path, command: tuple[str, ...], kind: str, database: Postgres
 ) -> None:
+    journal = ("--journal", database.database()) if kind == "postgres" else ()
     with WireServer(lambda _: Answer(204, {"content-length": "0"})) as receiver:
-        await watch_over_kills(tmp_path, command, receiver)
+        await watch_over_kills(tmp_path, command, receiver, journal)
 
 
-async def watch_over_kills(tmp_path: Path, command: tuple[str, ...], receiver: WireServer) -> None:
+async def watch_over_kills(
+    tmp_path: Path, command: tuple[str, ...], receiver: WireServer, journal: tuple[str, ...]
+) -> None:
     print(f"CHAOS_SEED={SEED}")
     chance = random.Random(SEED)  # noqa: S311 - to be repeated
     workspace, traces = tmp_path / "work", tmp_path / "traces"
@@ -100,7 +112,7 @@ async def watch_over_kills(tmp_path: Path, command: tuple[str, ...], receiver: W
     commands.mkdir(parents=True)
     (commands / "trace.toml").write_text(f'prompt = "work 1 !{{echo 1-command >> {traces}}}"\n', encoding="utf-8")
     client = Client(workspace, PushTarget(receiver.base_url, id="push"), command)
-    pushing = ("--allow-push-to", "127.0.0.1")
+    pushing = ("--allow-push-to", "127.0.0.1", *journal)
     for kill_after in [*(chance.randrange(1, 9) for _ in range(KILLS)), None]:
         async with serve_program(tmp_path, workspace, *pushing, script=script) as server:
             if await client.watch(server, kill_after):

@@ -1,13 +1,14 @@
 """A journal in a database that refuses, crashes and comes back: clear errors, nothing lost, nothing twice."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import ClaimedTask, JournalError, JournalUnavailable, NewTask, StaleLease
+from isthmus.journal.base import ClaimedTask, JournalError, JournalUnavailable, Lease, NewTask, StaleLease
 from isthmus.journal.postgres import PostgresJournal
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
@@ -208,3 +209,52 @@ async def test_texts_that_a_database_cannot_hold_break_nothing(journal: Postgres
     assert row is not None
     assert (row.title, row.error) == ("\ufffd \U0001f600", "\ufffd \U0001f600")
     assert [item.event for item in await journal.events("t1", 0, 1)] == [Prompt("m1", "a\x00b")]
+
+
+MESSAGES = int(os.environ.get("RACING_MESSAGES", "200"))
+
+
+@pytest.mark.timeout(600)
+async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str) -> None:
+    journals = [await PostgresJournal.open(url) for _ in range(2)]
+    try:
+        taken = await new_task(journals[0])
+        await journals[0].finish(taken.lease, [StateChange(TaskState.INPUT_REQUIRED)], [])
+        numbers = iter(range(MESSAGES))
+        begun = 0
+
+        async def end(journal: PostgresJournal, lease: Lease) -> None:
+            """End a run at once, or take what came and try again."""
+            while (finished := await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [])).inbox:
+                await journal.take(lease, finished.inbox, len(finished.inbox))
+
+        async def send(journal: PostgresJournal, name: str) -> None:
+            """Send messages: to the run of the task, or with a run of their own if there is none."""
+            nonlocal begun
+            for number in numbers:
+                message = Prompt(f"x{number}", "And this")
+                while True:
+                    row = await journal.task("t1")
+                    assert row is not None
+                    if row.owner is None:
+                        if (claimed := await journal.claim(row, [message], name, LEASE)) is not None:
+                            begun += 1
+                            await end(journal, claimed.lease)
+                            break
+                    else:
+                        try:
+                            await journal.post(row, [message])
+                            break
+                        except StaleLease:
+                            continue
+
+        async with asyncio.timeout(500):
+            await asyncio.gather(*(send(journals[index % 2], f"owner-{index}") for index in range(8)))
+        items = await journals[1].events("t1", 0, 10 * MESSAGES)
+        found = [item.event.message_id for item in items if isinstance(item.event, Prompt)][1:]
+        assert sorted(found) == sorted(f"x{number}" for number in range(MESSAGES))
+        assert 0 < begun < MESSAGES  # both ways were taken
+        assert await journals[0].inbox("t1") == []
+    finally:
+        for journal in journals:
+            await journal.aclose()
