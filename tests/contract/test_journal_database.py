@@ -222,11 +222,16 @@ async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str)
         await journals[0].finish(taken.lease, [StateChange(TaskState.INPUT_REQUIRED)], [])
         numbers = iter(range(MESSAGES))
         begun = 0
+        asked: dict[str, int] = {}
+        """The run, by its epoch, that each message was sent to."""
+        done: dict[str, int] = {}
+        """The run that took it."""
 
         async def end(journal: PostgresJournal, lease: Lease) -> None:
             """End a run at once, or take what came and try again."""
             while (finished := await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [])).inbox:
                 await journal.take(lease, finished.inbox, len(finished.inbox))
+                done.update({event.message_id: lease.epoch for event in finished.inbox if isinstance(event, Prompt)})
 
         async def send(journal: PostgresJournal, name: str) -> None:
             """Send messages: to the run of the task, or with a run of their own if there is none."""
@@ -244,6 +249,7 @@ async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str)
                     else:
                         try:
                             await journal.post(row, [message])
+                            asked[message.message_id] = row.epoch
                             break
                         except StaleLease:
                             continue
@@ -254,6 +260,7 @@ async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str)
         found = [item.event.message_id for item in items if isinstance(item.event, Prompt)][1:]
         assert sorted(found) == sorted(f"x{number}" for number in range(MESSAGES))
         assert 0 < begun < MESSAGES  # both ways were taken
+        assert asked == done
         assert await journals[0].inbox("t1") == []
     finally:
         for journal in journals:
