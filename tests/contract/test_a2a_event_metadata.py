@@ -14,11 +14,11 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, serving
 from support.a2a_v1 import chosen, said
 from support.agents import reply
+from support.journals import journal_at
 from support.script_agent import serve_with
 from support.wire_scenes import SCENES
 
@@ -41,7 +41,7 @@ class TwoModels:
 @asynccontextmanager
 async def two_models(folder: Path) -> AsyncGenerator[RawClient]:
     """Serve that agent, for a user with the tier ``gold``; the model of a new task is ``first``."""
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    journal = await journal_at(folder / "journal.sqlite")
     engine = Engine(TwoModels(), journal, EngineOptions(WorkspaceRule(folder), lambda: "first"))
     await engine.start()
     async with serving(engine, ServerOptions(TOKEN, user_tier="gold")) as client:

@@ -17,11 +17,11 @@ from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.network.loopback import another_user_connects
 from support.a2a_serving import EXTENSION, RawClient, prompt, serving
 from support.a2a_users import Users
 from support.agents import EchoAgent
+from support.journals import journal_at
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +42,7 @@ class Checks:
 
 @pytest.fixture
 async def engine(workspace: Path) -> AsyncGenerator[Engine]:
-    journal = await SqliteJournal.open(workspace / "journal.sqlite")
+    journal = await journal_at(workspace / "journal.sqlite")
     rule = WorkspaceRule(workspace, (workspace,))
     engine = Engine(EchoAgent(), journal, EngineOptions(rule, check_settings=Checks().check))
     await engine.start()

@@ -17,10 +17,10 @@ from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.sqlite import SqliteJournal
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, rpc, serving
 from support.agent_behind import behind
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.journals import journal_at
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
 
@@ -33,7 +33,7 @@ V1 = {"A2A-Version": "1.0"}
 @asynccontextmanager
 async def push_server(folder: Path, agent: Agent, *allowed: str) -> AsyncGenerator[RawClient]:
     rule = WorkspaceRule(default=folder)
-    engine = Engine(behind(agent), await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
+    engine = Engine(behind(agent), await journal_at(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
     async with AsyncExitStack() as stack:
         push = await stack.enter_async_context(pushing(engine, PushSender(PushRule.of(allowed)), Wires()))

@@ -17,11 +17,11 @@ from isthmus.development_tool import CommandExecutionStatus, SlashCommandArgumen
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Command, StateChange, TaskState, TextContent
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, serving
 from support.agent_behind import behind
 from support.agents import EchoAgent
+from support.journals import journal_at
 from support.memory_agent import Ask, MemoryAgent, write_file_call
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
@@ -101,7 +101,7 @@ async def test_what_a_command_asks_is_answered_like_any_question(remote: RemoteA
 async def test_push_targets_are_set_read_listed_and_deleted(version: str, workspace: Path) -> None:
     engine = Engine(
         behind(EchoAgent()),
-        await SqliteJournal.open(workspace / "journal.sqlite"),
+        await journal_at(workspace / "journal.sqlite"),
         EngineOptions(WorkspaceRule(workspace)),
     )
     await engine.start()

@@ -15,9 +15,9 @@ from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.sqlite import SqliteJournal
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.agent_behind import behind
+from support.journals import journal_at
 from support.plain_http import plain_client
 
 
@@ -46,7 +46,7 @@ class Users:
 async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> AsyncGenerator[Users]:
     """Serve several users; they and their sessions work only in ``folder``."""
     rule = WorkspaceRule(folder, (folder,))
-    engine = Engine(behind(agent), await SqliteJournal.open(folder / "journal.sqlite"), EngineOptions(rule))
+    engine = Engine(behind(agent), await journal_at(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
     options = ServerOptions(TOKEN, user_caps=caps or Caps())
     sender = PushSender(PushRule.of(["127.0.0.0/8"]))

@@ -23,9 +23,9 @@ from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConf
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import TaskState, TextContent
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, RawClient, serving
+from support.journals import journal_at
 from support.remote_agents import remote_agent
 from support.turns import all_of, view_of
 from support.waiting import eventually_async
@@ -160,7 +160,7 @@ async def acp_hosting(
     hosted = AcpAgent("scripted", launch, limits, editor_context=editor_context)
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
-    journal = await SqliteJournal.open(folder / "journal.sqlite", agent=("scripted",))
+    journal = await journal_at(folder / "journal.sqlite", agent=("scripted",))
     engine = Engine(hosted, journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
     await engine.start()
     try:

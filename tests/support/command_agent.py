@@ -20,7 +20,7 @@ from isthmus.development_tool import (
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from isthmus.journal.sqlite import SqliteJournal
+from support.journals import journal_at
 from support.memory_agent import decided
 
 COMMANDS = (
@@ -76,7 +76,7 @@ class CommandingAgent:
 @asynccontextmanager
 async def engine_with_commands(folder: Path, default: Path | None = None) -> AsyncGenerator[Engine]:
     """Start a real engine over a journal in ``folder``; the server that uses it closes it."""
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    journal = await journal_at(folder / "journal.sqlite")
     engine = Engine(CommandingAgent(), journal, EngineOptions(WorkspaceRule(default)))
     await engine.start()
     yield engine

@@ -23,7 +23,7 @@ from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallC
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.base import Journal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
@@ -34,6 +34,7 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.servers import ToolServers
 from isthmus.tools.tool_set import FixedTools
 from support.gemini_wire import GeminiWire
+from support.journals import journal_at
 from support.scripted_wire import Reply
 
 
@@ -84,10 +85,10 @@ class CommandHarness:
     home: Path
     replies: list[Reply] = field(default_factory=list[Reply])
     """The model's next replies, where the fixture's own replies are used."""
-    opened_journal: SqliteJournal | None = None
+    opened_journal: Journal | None = None
 
     @property
-    def journal(self) -> SqliteJournal:
+    def journal(self) -> Journal:
         """The journal of the engine, where the harness has opened it."""
         assert self.opened_journal is not None
         return self.opened_journal
@@ -176,7 +177,7 @@ async def command_harness(
         each.mkdir(parents=True, exist_ok=True)
     provider = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
     model = ModelDirectory(choose("gemini:test", None, provider), provider)
-    journal = await SqliteJournal.open(data / "journal.sqlite")
+    journal = await journal_at(data / "journal.sqlite")
     checkpoints = CheckpointStore(data / "checkpoints.sqlite")
 
     async def tasks(task_id: str) -> Sequence[TaskSnapshot]:

@@ -10,7 +10,7 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
-from isthmus.journal.sqlite import SqliteJournal
+from support.journals import journal_at
 
 
 @asynccontextmanager
@@ -26,7 +26,7 @@ async def engine_on(
     """Start an engine with its journal in ``path``, which is also its default workspace; close it at the end."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
     options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds)
-    engine = Engine(agent, await SqliteJournal.open(path / "journal.sqlite", busy_seconds=busy_seconds), options)
+    engine = Engine(agent, await journal_at(path / "journal.sqlite", busy_seconds=busy_seconds), options)
     await engine.start()
     try:
         yield engine

@@ -1,15 +1,24 @@
 """Journals of each kind for tests that hold for all of them."""
 
+import atexit
+import contextlib
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 from isthmus.journal.base import Journal
 from isthmus.journal.postgres import PostgresJournal
+from isthmus.journal.schema import BUSY_SECONDS
 from isthmus.journal.sqlite import SqliteJournal
+from support.postgres import Postgres, postgres
 
 KINDS = ("sqlite", "postgres")
+CHOSEN = os.environ.get("ISTHMUS_TEST_JOURNAL", "sqlite")
+"""Kind of the journals of :func:`journal_at`. (It is read before the first test hides the environment.)"""
+_URLS: dict[Path, str] = {}
 
 
 class JournalPlace(Protocol):
@@ -40,3 +49,20 @@ class PostgresPlace:
     async def open(self, clock: Callable[[], float] | None = None) -> Journal:
         """Open the journal."""
         return await PostgresJournal.open(self.url, clock)
+
+
+async def journal_at(path: Path, *, busy_seconds: float = BUSY_SECONDS, agent: Sequence[str] = ()) -> Journal:
+    """Open the journal at a path: the file, or with ISTHMUS_TEST_JOURNAL=postgres a database that stands for it."""
+    if CHOSEN == "sqlite":
+        return await SqliteJournal.open(path, busy_seconds=busy_seconds, agent=agent)
+    if path not in _URLS:
+        _URLS[path] = _server().database()
+    return await PostgresJournal.open(_URLS[path], agent=agent)
+
+
+@cache
+def _server() -> Postgres:
+    """Return a server for all tests of this process, which ends with it."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(postgres())

@@ -14,7 +14,8 @@ from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.base import Journal
+from support.journals import journal_at
 from support.turns import all_of
 from support.waiting import eventually_async
 from support.wire_server import Answer, WireServer
@@ -29,7 +30,7 @@ class Pushing:
     """An engine whose push notifications are delivered."""
 
     engine: Engine
-    journal: SqliteJournal
+    journal: Journal
     pushes: UserPushes
 
     async def prompted(self, text: str = "hello") -> TaskSnapshot:
@@ -44,7 +45,7 @@ async def pushing(
     folder: Path, agent: Agent, sender: PushSender | None = None, limits: PushLimits = QUICK
 ) -> AsyncGenerator[Pushing]:
     """Start an engine with a journal in `folder`; failed notifications are sent again at once."""
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    journal = await journal_at(folder / "journal.sqlite")
     sender = sender or PushSender(ALLOWED)
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=folder)))
     delivery = PushDelivery(journal, journal.pushes, sender, payload_by(Wires()), limits=limits)

@@ -13,11 +13,11 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import ToolResultRecorded
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving
 from support.agent_behind import behind
 from support.agents import reply
+from support.journals import journal_at
 from support.memory_agent import Ask, MemoryAgent, Progress, Script, Step, Wait, conversation, decided
 
 MODEL = "scripted"
@@ -109,7 +109,7 @@ async def engine_playing(script: Script, folder: Path, *roots: Path) -> AsyncGen
 
 async def engine_for(script: Script, folder: Path, rule: WorkspaceRule) -> Engine:
     """Return a started engine that plays a script, with its journal in ``folder``."""
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    journal = await journal_at(folder / "journal.sqlite")
     engine = Engine(behind(ScriptAgent(script)), journal, EngineOptions(rule, lambda: MODEL))
     await engine.start()
     return engine

@@ -22,7 +22,6 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import TaskState
-from isthmus.journal.sqlite import SqliteJournal
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.models.streaming import StreamOptions
@@ -31,6 +30,7 @@ from isthmus.task_view import TaskView
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import FixedTools, ToolScope
 from support.gemini_wire import GeminiWire
+from support.journals import journal_at
 from support.scripted_wire import Call, Reply, Script
 from support.turns import all_of
 from support.waiting import eventually_async
@@ -159,7 +159,7 @@ async def delegation(
         AgentOptions(folder / ".outputs", {"PATH": "/usr/bin:/bin"}, policy or Policy()),
     )
     rule = WorkspaceRule(workspace, (workspace,))
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+    journal = await journal_at(folder / "journal.sqlite")
     engine = Engine(agent, journal, EngineOptions(rule, takes_over=takes_over))
     await engine.start()
     try:
