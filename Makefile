@@ -50,7 +50,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web frontend test comparisons quick agents contract-acp coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo web frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,11 @@ quick: setup ## the tests of tests/unit and tests/contract that are not slow, wi
 contract-acp: setup ## all A2A contract suites with an ACP agent behind their servers; make test runs a sample of them
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --agent acp \
 		tests/contract/test_a2a_*.py tests/contract/test_coder_agent_requests.py $(PYTEST_ARGS)
+
+contract-postgres: setup ## the A2A contract suites with tasks in PostgreSQL, and many messages that race the ends of runs
+	ISTHMUS_TEST_JOURNAL=postgres $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
+		tests/contract/test_a2a_*.py tests/contract/test_coder_agent_requests.py tests/contract/test_push_delivery.py $(PYTEST_ARGS)
+	RACING_MESSAGES=10000 $(BIN)/python -m pytest tests/contract/test_journal_database.py $(PYTEST_ARGS)
 
 coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"

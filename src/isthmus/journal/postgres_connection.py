@@ -3,6 +3,7 @@
 asyncpg comes with the extra ``postgres``, and is imported when a journal is opened.
 """
 
+import asyncio
 import contextlib
 import importlib
 import re
@@ -75,12 +76,7 @@ class Database:
             raise JournalError(
                 f"{self.url.partition(':')[0]!r} is not the scheme of a database; expected postgresql://"
             )
-        found: Any = await driver.connect(
-            self.url,
-            timeout=CONNECT_SECONDS,
-            command_timeout=COMMAND_SECONDS,
-            server_settings={"application_name": "isthmus"},
-        )
+        found = await _connect(driver, self.url)
         try:
             for statement in _SESSION:
                 await found.execute(statement)
@@ -88,6 +84,21 @@ class Database:
             found.terminate()
             raise
         return found
+
+
+async def _connect(driver: Any, url: str) -> Any:
+    """Return a connection; try again where the server ended it at once, as a busy one may do."""
+    for pause in (0.05, 0.2, None):
+        try:
+            return await driver.connect(
+                url, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS,
+                server_settings={"application_name": "isthmus"},
+            )  # fmt: skip
+        except ConnectionError as error:
+            if pause is None or isinstance(error, ConnectionRefusedError):
+                raise
+            await asyncio.sleep(pause)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _driver() -> Any:
