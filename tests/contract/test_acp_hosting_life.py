@@ -241,13 +241,13 @@ async def test_an_agent_that_cannot_start_or_does_not_answer_fails_the_task(tmp_
 
 
 async def test_the_agent_gets_no_variables_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ISTHMUS_A2A_TOKEN", "GEMINI_API_KEY", "SCRIPTED_KEY", "GIVEN"):
+    for name in ("ISTHMUS_A2A_TOKEN", "ISTHMUS_JOURNAL", "GEMINI_API_KEY", "SCRIPTED_KEY", "GIVEN"):
         monkeypatch.setenv(name, "x")
     agent = KnownAgent(id="x", title="X", variables=("SCRIPTED_KEY",))
     async with acp_hosting(tmp_path, agent=agent, variables=["GIVEN"]) as hosting:
         names = (await hosting.prompt("environment")).text.split()
     assert {"GIVEN", "HOME", "PATH", "SCRIPTED_KEY"} <= set(names)
-    assert not {"ISTHMUS_A2A_TOKEN", "GEMINI_API_KEY"} & set(names)
+    assert not {"ISTHMUS_A2A_TOKEN", "ISTHMUS_JOURNAL", "GEMINI_API_KEY"} & set(names)
 
 
 async def test_after_a_restart_an_answer_is_too_late_and_the_session_is_loaded(tmp_path: Path) -> None:

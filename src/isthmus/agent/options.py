@@ -69,7 +69,8 @@ class AgentOptions:
         return environment_for_remote_users(self.environment) if user else self.environment
 
 
-OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN"))
+OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN", "ISTHMUS_JOURNAL"))
+"""Variables that let programs in at the companion, a server, or the database that holds all conversations."""
 AGENT_MARK = "ISTHMUS_AGENT"
 
 
