@@ -1,7 +1,7 @@
 """What holds for every journal: its writes, their order, leases, inboxes and sessions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,23 +21,20 @@ from isthmus.events import (
     Prompt,
     StateChange,
     TaskState,
-    TextContent,
     event_from_json,
 )
 from isthmus.journal import rows
 from isthmus.journal.base import (
     INBOX_MESSAGES,
     Journal,
-    NewTask,
     RepeatedMessage,
     StaleLease,
-    TaskRow,
 )
+from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
 
-LEASE = 20.0
 QUESTION = ToolCall(
     "call-1",
     ToolCallStatus.PENDING,
@@ -54,21 +51,6 @@ async def journal(journal_place: JournalPlace) -> AsyncIterator[Journal]:
     opened = await journal_place.open()
     yield opened
     await opened.aclose()
-
-
-def texts(*words: str) -> Sequence[AgentEvent]:
-    return [TextContent("m", word) for word in words]
-
-
-async def new_task(journal: Journal, task_id: str = "t1", context_id: str = "c1"):
-    task = NewTask(task_id, context_id, "/work", "Fix it")
-    return await journal.create(task, [Prompt("m1", "Fix it")], "owner-a", LEASE)
-
-
-async def row_of(journal: Journal, task_id: str = "t1") -> TaskRow:
-    row = await journal.task(task_id)
-    assert row is not None
-    return row
 
 
 async def test_a_new_task_is_submitted_and_leased_with_its_first_event(journal: Journal) -> None:

@@ -4,19 +4,14 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isthmus.development_tool import (
-    ConfirmationOption,
-    ConfirmationRequest,
-    ExecuteDetails,
-    ToolCall,
     ToolCallConfirmation,
-    ToolCallStatus,
 )
 from isthmus.events import (
     AgentEvent,
@@ -34,22 +29,11 @@ from isthmus.journal.base import (
     JournalError,
     NewTask,
     StaleLease,
-    TaskRow,
 )
 from isthmus.journal.sqlite import SqliteJournal
+from support.journal_tasks import new_task, row_of, texts
 
 pytestmark = pytest.mark.anyio
-
-LEASE = 20.0
-QUESTION = ToolCall(
-    "call-1",
-    ToolCallStatus.PENDING,
-    "run_shell_command",
-    {"command": "ls", "count": 9007199254740993},
-    confirmation_request=ConfirmationRequest(
-        (ConfirmationOption("proceed_once", "Allow once"),), execute_details=ExecuteDetails("ls")
-    ),
-)
 
 
 @pytest.fixture
@@ -62,21 +46,6 @@ async def journal(path: Path) -> AsyncIterator[Journal]:
     opened = await SqliteJournal.open(path)
     yield opened
     await opened.aclose()
-
-
-def texts(*words: str) -> Sequence[AgentEvent]:
-    return [TextContent("m", word) for word in words]
-
-
-async def new_task(journal: Journal, task_id: str = "t1", context_id: str = "c1"):
-    task = NewTask(task_id, context_id, "/work", "Fix it")
-    return await journal.create(task, [Prompt("m1", "Fix it")], "owner-a", LEASE)
-
-
-async def row_of(journal: Journal, task_id: str = "t1") -> TaskRow:
-    row = await journal.task(task_id)
-    assert row is not None
-    return row
 
 
 async def test_what_was_kept_is_there_after_kill_9_and_large_numbers_stay_whole(path: Path) -> None:
