@@ -21,6 +21,7 @@ from isthmus.client import Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
+from isthmus.journal import sqlite as sqlite_journal
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
@@ -237,7 +238,7 @@ async def main(folder: Path, point: str, count: int) -> None:
     """Run until stdin ends, or until the process is killed."""
     KILL_POINT.point, KILL_POINT.count = point, count
     KillableTool.begun = folder / "begun"
-    composition.SqliteJournal = KillableJournal  # type: ignore[misc]
+    sqlite_journal.SqliteJournal = KillableJournal  # type: ignore[misc]
     composition.builtin_tools = killable_tools  # type: ignore[assignment]
     given = GivenOptions(
         model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False

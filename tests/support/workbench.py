@@ -20,7 +20,8 @@ from playwright.sync_api import expect as expect_now
 
 from isthmus.a2a.token_file import TOKEN_FILE
 
-UNPACKED = Path(__file__).parents[2] / ".cache" / "chromium"
+ROOT = Path(__file__).parents[2]
+UNPACKED = ROOT / ".cache" / "chromium"
 """Folder of the Chromium that ``make peers`` unpacks from an npm package: without windows, and quicker for it."""
 SECONDS = 20
 """Maximum seconds for any step in a page: agents start slowly on a busy machine."""
@@ -156,6 +157,7 @@ def chromium(*, is_whole: bool = False) -> Generator[Browser]:
 
     With ``is_whole`` the one on the PATH comes first: the unpacked one shows no notifications.
     """
+    check_page()
     program, environment = _program(is_whole=is_whole)
     expect_now.set_options(timeout=1000 * SECONDS)
     with sync_playwright() as playwright:
@@ -169,6 +171,7 @@ def chromium(*, is_whole: bool = False) -> Generator[Browser]:
 @asynccontextmanager
 async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
     """Start the Chromium of :func:`chromium` for a test that has an event loop of its own."""
+    check_page()
     program, environment = _program()
     expect.set_options(timeout=1000 * SECONDS)
     async with async_playwright() as playwright:
@@ -177,6 +180,15 @@ async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
             yield browser
         finally:
             await browser.close()
+
+
+def check_page() -> None:
+    """Fail if the built page is missing or older than its sources: tests of it would only run out of time."""
+    sources = [path for place in ("*.*", "src/**/*", "public/**/*") for path in (ROOT / "frontend").glob(place)]
+    built = ROOT / "src" / "isthmus" / "web" / "ui" / "index.html"
+    newest = max(path.stat().st_mtime for path in sources if path.is_file())
+    assert built.exists(), "the page of the workbench is not built; run: make frontend"
+    assert built.stat().st_mtime >= newest, "the page of the workbench is older than its sources; run: make frontend"
 
 
 def _program(*, is_whole: bool = False) -> tuple[str, dict[str, str]]:
