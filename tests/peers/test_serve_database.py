@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
@@ -109,7 +110,7 @@ async def test_without_the_database_requests_are_refused_and_what_runs_waits(
     tmp_path: Path, workspace: Path, server: Postgres
 ) -> None:
     url = server.database()
-    async with replica(tmp_path / "a", workspace, url) as (_, agent):
+    async with replica(tmp_path / "a", workspace, url) as (program, agent):
         turn = await agent.prompt(PromptMessage("long", settings={"workspace_path": str(workspace)}))
         async for item in turn.deliveries:
             if isinstance(item.event, TextContent) and "word3" in item.event.text:
@@ -118,6 +119,11 @@ async def test_without_the_database_requests_are_refused_and_what_runs_waits(
         with pytest.raises(Exception, match="cannot be reached at the moment"):
             async with asyncio.timeout(30):
                 await agent.prompt(PromptMessage("hi", settings={"workspace_path": str(workspace)}))
+        headers = {"Authorization": f"Bearer {program.token}", "A2A-Version": "1.0"}
+        async with httpx.AsyncClient(base_url=program.url, headers=headers, timeout=30) as client:
+            refused = await client.get("tasks")
+        assert refused.status_code == 503
+        assert refused.json()["error"]["status"] == "UNAVAILABLE"
         await asyncio.to_thread(server.start)
         seen = await until_state(agent, turn.task_id, TaskState.COMPLETED)
         said = "".join(item.event.text for item in seen if isinstance(item.event, TextContent))
