@@ -28,4 +28,4 @@ def _short(value: object) -> str:
 
 
 class Unavailable(IsthmusError):
-    """Raised when something cannot be done at the moment; nothing was done, and the same may be asked again."""
+    """Raised when something cannot be done at the moment; the same may be asked again."""

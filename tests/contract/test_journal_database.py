@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import ClaimedTask, JournalError, JournalUnavailable, Lease, NewTask, StaleLease
+from isthmus.journal.base import (
+    ClaimedTask,
+    JournalError,
+    JournalUnavailable,
+    Lease,
+    NewTask,
+    RepeatedMessage,
+    StaleLease,
+)
 from isthmus.journal.postgres import PostgresJournal
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
@@ -175,6 +183,21 @@ async def test_a_commit_whose_answer_is_lost_is_not_done_twice(server: Postgres,
             row = await journal.task("t1")
             assert row is not None
             assert (row.state, row.seq, row.owner) == (TaskState.COMPLETED, 22, None)
+        finally:
+            await journal.aclose()
+
+
+async def test_a_request_whose_answer_is_lost_is_found_when_it_comes_again(server: Postgres, url: str) -> None:
+    async with cutting_proxy(f"http://127.0.0.1:{server.port}/") as proxy:
+        port = proxy.url.rstrip("/").rpartition(":")[2]
+        journal = await PostgresJournal.open(url.replace(f":{server.port}/", f":{port}/"))
+        try:
+            proxy.lost_replies = [b"COMMIT"]
+            with pytest.raises(JournalUnavailable, match="may be stored or not"):
+                await asyncio.wait_for(new_task(journal, "t1", "message"), 20)
+            with pytest.raises(RepeatedMessage):
+                await asyncio.wait_for(new_task(journal, "t2", "message"), 20)
+            assert [row.task_id for row in await journal.tasks(10)] == ["t1"]
         finally:
             await journal.aclose()
 

@@ -25,7 +25,7 @@ class JournalError(IsthmusError):
 
 
 class JournalUnavailable(JournalError, Unavailable):
-    """The journal's database cannot be reached at the moment; nothing was written, and trying again may help."""
+    """The journal's database cannot be reached at the moment; the same may be asked again, as the text says."""
 
 
 class StaleLease(JournalError):

@@ -29,7 +29,12 @@ _SESSION = (
     "SET timezone = 'UTC'",
 )
 AWAY = "the journal's database cannot be reached at the moment; nothing was stored. Try again in some seconds"
-"""Text of a :class:`~isthmus.journal.base.JournalUnavailable`."""
+"""Text of a :class:`~isthmus.journal.base.JournalUnavailable` for what was not begun."""
+UNKNOWN = (
+    "the journal's database was lost while this was stored, so that it may be stored or not. Try again in some seconds"
+    " with the same message: it is not done twice"
+)
+"""The same for what was under way."""
 _SCHEMES = ("postgresql", "postgres")
 
 

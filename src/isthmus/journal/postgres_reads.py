@@ -17,6 +17,8 @@ T = TypeVar("T")
 POSTGRES = SqlDialect("", "strpos", "", "JOIN")
 CONNECTIONS = 4
 """Maximum number of connections that read at the same time."""
+ROWS_ON_LOOP = 64
+"""Maximum number of rows that are decoded on the event loop; more would hold it up."""
 READ_SECONDS = 30.0
 """Maximum time in seconds for which a query waits for a connection."""
 
@@ -62,7 +64,9 @@ class PostgresReads(SqlReads):
             if is_lost(error):
                 raise JournalUnavailable(AWAY) from error
             raise JournalError(f"the journal could not be read ({error})") from error
-        return [decode(found) for found in rows]
+        if len(rows) <= ROWS_ON_LOOP:
+            return [decode(found) for found in rows]
+        return await asyncio.to_thread(lambda: [decode(found) for found in rows])
 
     async def _fetch(self, query: str, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """Return the rows; once more with a new connection, if the one that was free was lost."""

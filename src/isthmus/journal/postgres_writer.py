@@ -18,6 +18,7 @@ from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError, JournalUnavailable
 from isthmus.journal.postgres_connection import (
     AWAY,
+    UNKNOWN,
     Connection,
     Database,
     clock_offset,
@@ -85,18 +86,16 @@ class PostgresWriter:
         Writes of one ``series`` build on each other: once one has failed for want of a database, the later ones fail.
 
         Raises:
-            JournalError: the journal is closed, or the database is away and the write is a request.
+            JournalError: the journal is closed.
         """
-        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series), is_request(write))
+        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series))
 
     def run(self, work: Callable[[Connection, float], Awaitable[T]]) -> Written[T]:
         """Queue a function that writes with the connection, at the journal's time, in a transaction of its own.
 
         It may be called again, if the database was lost before it was committed.
         """
-        return self._put(
-            _Queued(None, work, Written(loop=asyncio.get_running_loop()), None), self._away_since is not None
-        )
+        return self._put(_Queued(None, work, Written(loop=asyncio.get_running_loop()), None))
 
     def failed(self, error: Exception) -> Written[Any]:
         """Return a write that was refused before it was queued."""
@@ -104,10 +103,10 @@ class PostgresWriter:
         future.set_exception(error)
         return future
 
-    def _put(self, queued: _Queued, is_asked: bool) -> Written[Any]:
+    def _put(self, queued: _Queued) -> Written[Any]:
         if self._closed:
             raise JournalError("the journal is closed; nothing more can be written")
-        if (is_asked and self._away_since is not None) or len(self._queue) >= WAITING_WRITES:
+        if len(self._queue) >= WAITING_WRITES:
             return self.failed(JournalUnavailable(AWAY))
         self._queue.append(queued)
         self._wake.set()
@@ -134,17 +133,10 @@ class PostgresWriter:
                 continue
             group = self._next_group()
             try:
-                outcomes = await self._commit(group)
+                await self._commit(group)
             except asyncio.CancelledError:
                 self._fail(group, JournalError("the journal was closed before this was stored"))
                 raise
-            for queued, outcome in zip(group, outcomes, strict=True):
-                if queued.future.done():
-                    continue  # it was refused while the database was away
-                if isinstance(outcome, Exception):
-                    queued.future.set_exception(outcome)
-                else:
-                    queued.future.set_result(outcome)
 
     def _next_group(self) -> list[_Queued]:
         """Take the writes that share the next transaction: up to the limit, or one function."""
@@ -153,43 +145,60 @@ class PostgresWriter:
             group.append(self._queue.popleft())
         return group
 
-    async def _commit(self, group: list[_Queued]) -> Sequence[Any]:
-        """Return the outcome of each write."""
+    async def _commit(self, group: Sequence[_Queued]) -> None:
+        """Commit a group, and set the result of each write."""
         conflicts = 0
-        while True:
+        while group:
             now = self.now()
             attempt = _Attempt(now)
+            left: Sequence[_Queued] = ()
             try:
                 connection = await self._connected(group)
                 if group[0].work is not None:
-                    return [await _work(connection, group[0].work, now)]
-                return await attempt.write(connection, group, self._broken)
+                    attempt.outcomes = [await _work(connection, group[0].work, now)]
+                else:
+                    await attempt.write(connection, group, self._broken)
+                _resolve(group, attempt.outcomes)
             except IsthmusError as error:  # the database is away for too long, or a function refuses
-                return self._give_up(group, error)
+                self._give_up(group, error)
             except Exception as error:
                 if is_conflict(error) and conflicts < CONFLICTS:
                     conflicts += 1
+                    left = group
                 elif is_lost(error):
                     self._lose(error)
-                    self._fail([one for one in group if _may_ask_again(one)], JournalUnavailable(AWAY))
-                    try:
-                        if attempt.probe is not None and await self._is_stored(attempt.probe, group):
-                            return attempt.outcomes
-                    except IsthmusError as failure:
-                        return self._give_up(group, failure)
-                    if all(one.future.done() for one in group):
-                        return [JournalUnavailable(AWAY)] * len(group)
+                    left = await self._unstored(group, attempt)
                 elif len(group) > 1:
                     # A single write is at fault, not the database: the others must not fail with it.
-                    return [(await self._commit([one]))[0] for one in group]
+                    for one in group:
+                        await self._commit([one])
                 else:
                     failure = JournalError(explain_writing(error))
                     failure.__cause__ = error
-                    return self._give_up(group, failure)
+                    self._give_up(group, failure)
+            group = left
 
-    def _give_up(self, group: Sequence[_Queued], error: Exception) -> Sequence[Exception]:
+    async def _unstored(self, group: Sequence[_Queued], attempt: "_Attempt") -> Sequence[_Queued]:
+        """Return those writes of a lost attempt that are to be tried again; set the results of the others.
+
+        Clients that wait are answered at once, and their writes are not tried again.
+        """
+        asked = [one for one in group if _may_ask_again(one)]
+        is_unknown = attempt.probe is not None or group[0].work is not None
+        self._fail(asked, JournalUnavailable(UNKNOWN if is_unknown else AWAY))
+        left = [one for one in group if not one.future.done()]
+        try:
+            if left and attempt.probe is not None and await self._is_stored(attempt.probe, left):
+                _resolve(group, attempt.outcomes)
+                return ()
+        except IsthmusError as error:  # the database is away for too long
+            self._give_up(left, error)
+            return ()
+        return left
+
+    def _give_up(self, group: Sequence[_Queued], error: Exception) -> None:
         self._broken.update(one.series for one in group if one.series is not None)
-        return [error] * len(group)
+        _resolve(group, [error] * len(group))
 
     async def _connected(self, group: Sequence[_Queued]) -> Connection:
         """Return the connection; while the database is away, try again, and let the requests that wait fail.
@@ -250,6 +259,17 @@ class PostgresWriter:
                 queued.future.exception()  # nobody may be waiting any more
 
 
+def _resolve(group: Sequence[_Queued], outcomes: Sequence[Any]) -> None:
+    """Set the results of writes that have none yet."""
+    for queued, outcome in zip(group, outcomes, strict=True):
+        if queued.future.done():
+            continue  # its client was answered while the database was away
+        if isinstance(outcome, Exception):
+            queued.future.set_exception(outcome)
+        else:
+            queued.future.set_result(outcome)
+
+
 def _may_ask_again(queued: _Queued) -> bool:
     """Return whether a client waits for a write, and can ask again."""
     return queued.write is None or is_request(queued.write)
@@ -269,8 +289,8 @@ class _Attempt:
         self.probe: NewEvent | None = None
         """The event that is stored if the group is committed."""
 
-    async def write(self, connection: Connection, queued: Sequence[_Queued], broken: set[Hashable]) -> list[Any]:
-        """Commit a group; return the outcome of each write."""
+    async def write(self, connection: Connection, queued: Sequence[_Queued], broken: set[Hashable]) -> None:
+        """Commit a group."""
         writes = [one.write for one in queued if one.write is not None]
         async with connection.transaction():
             facts = await read_facts(connection, Needs.of(writes))
@@ -284,4 +304,3 @@ class _Attempt:
                     self.outcomes.append(error)
             self.probe = group.events[0] if group.events else None
             await store(connection, group)
-        return self.outcomes
