@@ -1,4 +1,4 @@
-"""What holds for every journal: its writes, their order, leases, inboxes and sessions."""
+"""The contract of every journal: its writes, their order, leases, inboxes and sessions."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
+from isthmus.journal import postgres_writer
 from isthmus.journal.base import (
     ClaimedTask,
     JournalError,
@@ -18,6 +19,7 @@ from isthmus.journal.base import (
     StaleLease,
 )
 from isthmus.journal.postgres import PostgresJournal
+from isthmus.journal.postgres_connection import Connection, Database
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
 from support.postgres import Postgres, postgres, run_sql
@@ -166,6 +168,56 @@ async def test_sessions_that_the_server_ends_are_made_anew(url: str, journal: Po
     assert await texts_of(journal) == list(map(str, range(10)))
 
 
+async def test_a_database_that_only_reads_for_a_while_is_asked_with_pauses(
+    server: Postgres, url: str, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = (await new_task(journal)).lease
+    connect, tried = Database.connect, 0
+
+    async def counted(self: Database) -> Connection:
+        nonlocal tried
+        tried += 1
+        return await connect(self)
+
+    monkeypatch.setattr(Database, "connect", counted)
+    name = url.rpartition("/")[2]
+    server.sql(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'isthmus'")
+    write = asyncio.ensure_future(journal.append(lease, [TextContent("m", "kept")]))
+    done, _ = await asyncio.wait([write], timeout=1.5)
+    assert not done
+    assert 2 < tried < 12
+    server.sql(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    await asyncio.wait_for(write, 20)
+    assert await texts_of(journal) == ["kept"]
+
+
+async def test_an_idle_server_finds_its_database_again(server: Postgres, journal: PostgresJournal) -> None:
+    server.stop("immediate")
+    for _ in range(3):
+        with pytest.raises(JournalUnavailable):
+            await asyncio.wait_for(new_task(journal), 20)
+    server.start()
+    assert (await new_task(journal)).row.task_id == "t1"
+
+
+async def test_what_waits_is_limited_by_its_size(
+    server: Postgres, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = (await new_task(journal)).lease
+    monkeypatch.setattr(postgres_writer, "WAITING_CHARACTERS", 10_000)
+    server.stop("immediate")
+    writes = [asyncio.ensure_future(journal.append(lease, [TextContent("m", "x" * 3_000)])) for _ in range(10)]
+    refused = [write for write in writes if write.done()]
+    assert len(refused) == 6
+    server.start()
+    await asyncio.wait(writes, timeout=30)
+    assert sum(isinstance(write.exception(), JournalUnavailable) for write in writes) == 6
+    # What is limited is counted again as it leaves.
+    await journal.append(lease, [TextContent("m", "more")])
+    assert len(await texts_of(journal)) == 5
+
+
 async def test_a_commit_whose_answer_is_lost_is_not_done_twice(server: Postgres, url: str) -> None:
     async with cutting_proxy(f"http://127.0.0.1:{server.port}/") as proxy:
         port = proxy.url.rstrip("/").rpartition(":")[2]
@@ -223,10 +275,14 @@ async def test_texts_that_a_database_cannot_hold_break_nothing(journal: Postgres
     taken = await journal.create(task, [Prompt("m1", "a\x00b")], "owner", LEASE)
     await journal.append(taken.lease, [StateChange(TaskState.FAILED, error=odd)])
     good = await new_task(journal, "t2")
-    wrong = journal.create(NewTask("t\x003", "c1", "/work", "x"), [Prompt("m1", "x")], "owner", LEASE)
+    wrong = [
+        journal.create(NewTask(*ids, "/work", "x"), [Prompt("m1", "x")], "owner", LEASE)
+        for ids in (("t\x003", "c1"), ("t3", "c\x001"))
+    ]
     right = journal.append(good.lease, [TextContent("m", "kept")])
-    with pytest.raises(JournalError):
-        await wrong
+    for one in wrong:
+        with pytest.raises(JournalError):
+            await one
     await right
     row = await journal.task("t1")
     assert row is not None

@@ -330,7 +330,7 @@ def _stored(data_dir: Path | None, journal: str) -> _Stored:
 def _existing(data_dir: Path | None, journal: str) -> _Stored:
     stored = _stored(data_dir, journal)
     if not stored.exists:
-        raise TasksError(f"there are no tasks in {stored.files.data_dir}; --data-dir names another folder")
+        raise TasksError(f"no tasks are stored in {stored.files.data_dir}. Name another folder with --data-dir.")
     return stored
 
 

@@ -5,7 +5,7 @@ backups are those of the database; which writes are refused is decided in :mod:`
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
@@ -13,7 +13,7 @@ from isthmus.client import Delivery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt
+from isthmus.events import AgentEvent
 from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, JournalError, Lease, NewTask, TaskRow
 from isthmus.journal.postgres_chats import PostgresChats
 from isthmus.journal.postgres_connection import (
@@ -25,27 +25,33 @@ from isthmus.journal.postgres_connection import (
     explain_opening,
 )
 from isthmus.journal.postgres_inbox import post_to
-from isthmus.journal.postgres_pushes import PostgresPushes
-from isthmus.journal.postgres_reads import PostgresReads
+from isthmus.journal.postgres_reads import POSTGRES, PostgresReads, numbered
 from isthmus.journal.postgres_removal import PostgresRemoval
 from isthmus.journal.postgres_schema import prepare
+from isthmus.journal.postgres_sql import storable
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import JSON, encode_event
+from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
 from isthmus.journal.writer import Written
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class PostgresJournal(PostgresReads):
     """A :class:`~isthmus.journal.base.Journal` in a database. :meth:`open` makes one, on the running event loop."""
 
-    def __init__(self, database: Database, connection: Connection, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, database: Database, connection: Connection, offset: float, clock: Callable[[], float] | None = None
+    ) -> None:
         super().__init__(database)
-        self._writer = PostgresWriter(database, connection, clock)
+        self._writer = PostgresWriter(database, connection, offset, clock)
         self.removal = PostgresRemoval(self._writer, self.read)
-        self._pushes = PostgresPushes(self._writer, self.read)
+        self._pushes = SqlPushes(self.read, self.write_rows, self._writer.now, POSTGRES)
         self.pushes = self._pushes
-        self.chats = PostgresChats(self._writer, self.read)
+        self.chats = PostgresChats(self._writer, self.read, self.write_rows)
         self.changes = TaskChanges()
 
     @classmethod
@@ -74,9 +80,7 @@ class PostgresJournal(PostgresReads):
         except Exception as error:
             await end(connection)
             raise JournalError(explain_opening(database.name, error)) from error
-        journal = cls(database, connection, clock)
-        journal._writer.set_offset(offset)
-        return journal
+        return cls(database, connection, offset, clock)
 
     # --- writing ---
 
@@ -150,11 +154,9 @@ class PostgresJournal(PostgresReads):
     @override
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
         bodies = [encode_event(event) for event in events]
-        is_counted = any(isinstance(event, Prompt) for event in events)
-        calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
         async def work(connection: Connection, now: float) -> None:
-            await post_to(connection, row, events, bodies, calls, is_counted=is_counted)
+            await post_to(connection, row, events, bodies)
 
         return self._writer.run(work)
 
@@ -170,6 +172,16 @@ class PostgresJournal(PostgresReads):
             lambda values: str(values[0]),
         )
         return [lease.task_id for lease in leases if lease.task_id in found]
+
+    def write_rows(self, statement: str, rows: Sequence[Sequence[Any]]) -> "asyncio.Future[int]":
+        """Queue a statement, once for each row of values; the result is the number of changed rows."""
+        stored = [[storable(value) if isinstance(value, str) else value for value in row] for row in rows]
+
+        async def work(connection: Connection, now: float) -> int:
+            status = [await connection.execute(numbered(statement), *row) for row in stored]
+            return sum(int(one.rpartition(" ")[2]) for one in status)
+
+        return self._writer.run(work)
 
     @override
     def now(self) -> float:

@@ -1,7 +1,6 @@
 """The saved chats of a journal in PostgreSQL."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Any
 
 from typing_extensions import override
 
@@ -12,15 +11,15 @@ from isthmus.journal.postgres_sql import lock_number, storable
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import JSON
 from isthmus.journal.sql_chats import ADD, FOUND, SIZE, SqlChats, check_room, saved_before
-from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_reads import RowReader, RowWriter
 from isthmus.saved_chats import ChatPlace, SavedChat
 
 
 class PostgresChats(SqlChats):
     """A :class:`~isthmus.saved_chats.ChatStore` in a database."""
 
-    def __init__(self, writer: PostgresWriter, read: RowReader) -> None:
-        super().__init__(read)
+    def __init__(self, writer: PostgresWriter, read: RowReader, write: RowWriter) -> None:
+        super().__init__(read, write)
         self._writer = writer
 
     @override
@@ -37,12 +36,5 @@ class PostgresChats(SqlChats):
                 values = (*key, storable(chat.title), len(messages), chat.task_id, now, body)
                 await connection.execute(numbered(ADD), *values)
             return known
-
-        return self._writer.run(work)
-
-    @override
-    def remove(self, statement: str, values: Sequence[Any]) -> Awaitable[bool]:
-        async def work(connection: Connection, now: float) -> bool:
-            return await connection.execute(numbered(statement), *values) == "DELETE 1"
 
         return self._writer.run(work)

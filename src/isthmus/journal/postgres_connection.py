@@ -127,8 +127,9 @@ def is_lost(error: BaseException) -> bool:
         return "closed" in str(error) or "in progress" in str(error) or "lost" in str(error)
     if isinstance(error, driver.PostgresError):
         state = str(getattr(error, "sqlstate", "") or "")
-        # Connections (08), shutdowns and starts (57P), too many connections, a session that was idle for too long.
-        return state[:2] == "08" or state[:3] == "57P" or state in ("53300", "25P03", "25P04")
+        # Connections (08), shutdowns and starts (57P), too many connections, a session that was idle for too long, and
+        # a primary that became a standby: the URL may name another host.
+        return state[:2] == "08" or state[:3] == "57P" or state in ("53300", "25P03", "25P04", "25006")
     return False
 
 
@@ -139,7 +140,7 @@ def is_conflict(error: BaseException) -> bool:
 
 def explain_opening(where: str, error: BaseException) -> str:
     """Return why a journal cannot be opened, and what to do. No password is in it."""
-    text = _without_secrets(str(error) or type(error).__name__)
+    text = without_secrets(str(error) or type(error).__name__)
     state = str(getattr(error, "sqlstate", "") or "")
     match state:
         case "28P01" | "28000":
@@ -156,7 +157,7 @@ def explain_opening(where: str, error: BaseException) -> str:
 
 def explain_writing(error: BaseException) -> str:
     """Return why a write failed."""
-    text = _without_secrets(str(error) or type(error).__name__)
+    text = without_secrets(str(error) or type(error).__name__)
     if getattr(error, "sqlstate", None) == "53100":
         return (
             f"the disk that holds the journal is full ({text}); this step was not stored, everything before it was."
@@ -165,7 +166,8 @@ def explain_writing(error: BaseException) -> str:
     return f"the journal could not be written ({text}); this step was not stored"
 
 
-def _without_secrets(text: str) -> str:
+def without_secrets(text: str) -> str:
+    """Return a text without the passwords of its URLs."""
     return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:...@", text)
 
 

@@ -1,7 +1,7 @@
 """Messages of others for a running task, in PostgreSQL: what :meth:`isthmus.journal.base.Journal.post` does."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, event_from_json
 from isthmus.journal.base import RepeatedMessage, StaleLease, TaskRow
@@ -10,22 +10,13 @@ from isthmus.journal.postgres_reads import POSTGRES, numbered
 from isthmus.journal.rows import ANSWERS, BY_MESSAGE, JSON, check_inbox, delivery_of, inbox_by_message
 
 
-async def post_to(
-    connection: Connection,
-    row: TaskRow,
-    events: Sequence[AgentEvent],
-    bodies: Sequence[str],
-    calls: Collection[str],
-    *,
-    is_counted: bool,
-) -> None:
+async def post_to(connection: Connection, row: TaskRow, events: Sequence[AgentEvent], bodies: Sequence[str]) -> None:
     """Put events into the inbox of a task, whose row is locked until the end of the transaction.
-
-    ``calls`` are the ids of the tool calls that they answer; with ``is_counted`` the limits of an inbox hold.
 
     Raises:
         StaleLease, RepeatedMessage, LimitReached: see the method.
     """
+    calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
     key: int | None = await connection.fetchval(
         "SELECT key FROM tasks WHERE id = $1 AND epoch = $2 AND owner IS NOT NULL FOR UPDATE", row.task_id, row.epoch
     )
@@ -33,7 +24,7 @@ async def post_to(
         raise StaleLease(f"task {row.task_id} is not running or has a new owner; the message was not sent")
     if calls and not (await _answered(connection, row)).isdisjoint(calls):
         raise StaleLease(f"a tool call of task {row.task_id} has been answered in the meantime")
-    if is_counted:
+    if any(isinstance(event, Prompt) for event in events):
         await _check_new(connection, row, events)
         count, size = await connection.fetchrow(
             "SELECT count(*), coalesce(sum(length(body)), 0)::bigint FROM inbox WHERE task = $1", key

@@ -60,6 +60,8 @@ _NEW = (
     ("bigint", "size"),
 )
 """Columns of a new row; attributes of :class:`TaskEntry` have their names."""
+_SHOWN = frozenset(("title", "error", "reason"))
+"""Texts for people, which are stored as far as they can be; of ids nothing is replaced, since others look for them."""
 _ATTRIBUTES = {"id": "task_id", '"user"': "user"}
 
 
@@ -132,7 +134,7 @@ async def store(connection: "Connection", group: WriteGroup) -> None:
 def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[Any]]:
     """Return the values of these attributes, a list for each attribute."""
     return [
-        [storable(value) if isinstance(value := getattr(entry, name), str) else value for entry in entries]
+        [storable(getattr(entry, name)) if name in _SHOWN else getattr(entry, name) for entry in entries]
         for name in names
     ]
 

@@ -26,9 +26,10 @@ from isthmus.journal.postgres_connection import (
     explain_writing,
     is_conflict,
     is_lost,
+    without_secrets,
 )
 from isthmus.journal.postgres_sql import read_facts, store
-from isthmus.journal.task_writes import TaskWrite, is_request
+from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request
 from isthmus.journal.write_group import Needs, NewEvent, WriteGroup
 from isthmus.journal.writer import Written
 
@@ -39,6 +40,8 @@ GROUP_LIMIT = 512
 """Number of writes at which a group is full."""
 WAITING_WRITES = 20_000
 """Maximum number of writes that wait, for the database or for other writes."""
+WAITING_CHARACTERS = 64 * 1024 * 1024
+"""Maximum size of their events together as JSON, in characters; a single write may be larger."""
 PATIENCE_SECONDS = 300.0
 """Maximum time in seconds for which writes of running tasks wait for the database."""
 PAUSES = (0.05, 0.1, 0.25, 0.5, 1.0)
@@ -55,26 +58,32 @@ class _Queued:
     work: Callable[[Connection, float], Awaitable[Any]] | None
     future: Written[Any]
     series: Hashable
+    characters: int = 0
+    """Size of its events as JSON."""
 
 
 class PostgresWriter:
-    """The queue of a journal's writes. ``clock`` replaces the database's clock, in Unix seconds."""
+    """The queue of a journal's writes.
 
-    def __init__(self, database: Database, connection: Connection, clock: Callable[[], float] | None) -> None:
+    ``offset`` is by how many seconds the database's clock is ahead; ``clock`` replaces that clock, in Unix seconds.
+    """
+
+    def __init__(
+        self, database: Database, connection: Connection, offset: float, clock: Callable[[], float] | None
+    ) -> None:
         self._database = database
         self._connection: Connection | None = connection
         self._clock = clock
-        self._offset = 0.0
+        self._offset = offset
         self._queue: deque[_Queued] = deque()
         self._wake = asyncio.Event()
         self._broken: set[Hashable] = set()
-        self._away_since: float | None = None
+        self._waiting_characters = 0
+        self._losses = 0
+        """Number of times that the database was lost or not reached since the last commit."""
+        self._away_since = 0.0
         self._closed = False
         self._running = asyncio.create_task(self._run())
-
-    def set_offset(self, offset: float) -> None:
-        """Set by how many seconds the database's clock is ahead."""
-        self._offset = offset
 
     def now(self) -> float:
         """Return the time of the journal's clock in Unix seconds: that of the database."""
@@ -88,7 +97,8 @@ class PostgresWriter:
         Raises:
             JournalError: the journal is closed.
         """
-        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series))
+        characters = 0 if isinstance(write, TakeOver | Renew | Release) else sum(map(len, write.bodies))
+        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series, characters))
 
     def run(self, work: Callable[[Connection, float], Awaitable[T]]) -> Written[T]:
         """Queue a function that writes with the connection, at the journal's time, in a transaction of its own.
@@ -106,9 +116,10 @@ class PostgresWriter:
     def _put(self, queued: _Queued) -> Written[Any]:
         if self._closed:
             raise JournalError("the journal is closed; nothing more can be written")
-        if len(self._queue) >= WAITING_WRITES:
+        if len(self._queue) >= WAITING_WRITES or self._waiting_characters >= WAITING_CHARACTERS:
             return self.failed(JournalUnavailable(AWAY))
         self._queue.append(queued)
+        self._waiting_characters += queued.characters
         self._wake.set()
         return queued.future
 
@@ -143,21 +154,24 @@ class PostgresWriter:
         group = [self._queue.popleft()]
         while group[0].write and self._queue and self._queue[0].write and len(group) < GROUP_LIMIT:
             group.append(self._queue.popleft())
+        self._waiting_characters -= sum(one.characters for one in group)
         return group
 
     async def _commit(self, group: Sequence[_Queued]) -> None:
         """Commit a group, and set the result of each write."""
         conflicts = 0
+        until = time.monotonic() + PATIENCE_SECONDS
         while group:
             now = self.now()
             attempt = _Attempt(now)
             left: Sequence[_Queued] = ()
             try:
-                connection = await self._connected(group)
+                connection = await self._connected(group, until)
                 if group[0].work is not None:
                     attempt.outcomes = [await _work(connection, group[0].work, now)]
                 else:
                     await attempt.write(connection, group, self._broken)
+                self._found()
                 _resolve(group, attempt.outcomes)
             except IsthmusError as error:  # the database is away for too long, or a function refuses
                 self._give_up(group, error)
@@ -167,7 +181,7 @@ class PostgresWriter:
                     left = group
                 elif is_lost(error):
                     self._lose(error)
-                    left = await self._unstored(group, attempt)
+                    left = await self._unstored(group, attempt, until)
                 elif len(group) > 1:
                     # A single write is at fault, not the database: the others must not fail with it.
                     for one in group:
@@ -178,7 +192,7 @@ class PostgresWriter:
                     self._give_up(group, failure)
             group = left
 
-    async def _unstored(self, group: Sequence[_Queued], attempt: "_Attempt") -> Sequence[_Queued]:
+    async def _unstored(self, group: Sequence[_Queued], attempt: "_Attempt", until: float) -> Sequence[_Queued]:
         """Return those writes of a lost attempt that are to be tried again; set the results of the others.
 
         Clients that wait are answered at once, and their writes are not tried again.
@@ -188,7 +202,7 @@ class PostgresWriter:
         self._fail(asked, JournalUnavailable(UNKNOWN if is_unknown else AWAY))
         left = [one for one in group if not one.future.done()]
         try:
-            if left and attempt.probe is not None and await self._is_stored(attempt.probe, left):
+            if left and attempt.probe is not None and await self._is_stored(attempt.probe, left, until):
                 _resolve(group, attempt.outcomes)
                 return ()
         except IsthmusError as error:  # the database is away for too long
@@ -200,45 +214,59 @@ class PostgresWriter:
         self._broken.update(one.series for one in group if one.series is not None)
         _resolve(group, [error] * len(group))
 
-    async def _connected(self, group: Sequence[_Queued]) -> Connection:
+    async def _connected(self, group: Sequence[_Queued], until: float) -> Connection:
         """Return the connection; while the database is away, try again, and let the requests that wait fail.
 
+        For a group of requests alone the database is tried once.
+
         Raises:
-            JournalUnavailable: it is away for too long, or the journal is closed.
+            JournalUnavailable: it is away longer than ``until`` (monotonic seconds), or the journal is closed.
         """
-        pauses = iter(PAUSES)
+        is_asked = all(map(_may_ask_again, group))
+        has_tried = False
         while self._connection is None or self._connection.is_closed():
+            if has_tried:
+                self._refuse_requests()
+                if is_asked or self._closed or time.monotonic() > until:
+                    raise JournalUnavailable(AWAY)
+            # A database that lets in and fails is not asked again without a pause.
+            if self._losses > 1 and not is_asked:
+                await asyncio.sleep(PAUSES[min(self._losses - 2, len(PAUSES) - 1)])
+            has_tried = True
             try:
                 self._connection = await self._database.connect()
                 self._offset = await clock_offset(self._connection)
             except Exception as error:  # whatever it refuses now, it may allow later
                 self._lose(error)
-                asked = [one for one in self._queue if _may_ask_again(one)]
-                for one in asked:
-                    self._queue.remove(one)
-                self._fail(asked, JournalUnavailable(AWAY))
-                away = time.monotonic() - (self._away_since or time.monotonic())
-                if self._closed or away > PATIENCE_SECONDS or all(map(_may_ask_again, group)):
-                    raise JournalUnavailable(AWAY) from error
-                await asyncio.sleep(next(pauses, PAUSES[-1]))
-        if self._away_since is not None:
-            log.warning("the journal's database is back after %.1f s", time.monotonic() - self._away_since)
-            self._away_since = None
         return self._connection
+
+    def _refuse_requests(self) -> None:
+        """Let the requests that wait fail: their clients can ask again."""
+        asked = [one for one in self._queue if _may_ask_again(one)]
+        self._queue = deque(one for one in self._queue if not _may_ask_again(one))
+        self._waiting_characters -= sum(one.characters for one in asked)
+        self._fail(asked, JournalUnavailable(AWAY))
 
     def _lose(self, error: BaseException) -> None:
         """Give up the connection after an error."""
-        if self._away_since is None:
+        if not self._losses:
             self._away_since = time.monotonic()
-            log.warning("the journal's database cannot be reached: %s", explain_writing(error))
+            log.warning("the journal's database is away: %s", without_secrets(str(error) or type(error).__name__))
+        self._losses += 1
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
 
-    async def _is_stored(self, probe: NewEvent, group: Sequence[_Queued]) -> bool:
+    def _found(self) -> None:
+        """Note that the database has committed something."""
+        if self._losses:
+            log.warning("the journal's database is back after %.1f s", time.monotonic() - self._away_since)
+            self._losses = 0
+
+    async def _is_stored(self, probe: NewEvent, group: Sequence[_Queued], until: float) -> bool:
         """Return whether a group was committed though the answer was lost: its first event is there."""
         while True:
-            connection = await self._connected(group)
+            connection = await self._connected(group, until)
             try:
                 return bool(
                     await connection.fetchval(

@@ -1,7 +1,6 @@
 """The saved chats in a journal in an SQL database. `isthmus.saved_chats` documents each method."""
 
 import json
-from abc import abstractmethod
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from typing_extensions import override
 
 from isthmus.client import LimitReached
 from isthmus.encoding.codec import JsonObject
-from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_reads import RowReader, RowWriter, changed
 from isthmus.saved_chats import MAXIMUM_CHARACTERS, MAXIMUM_CHATS, ChatPlace, ChatStore, SavedChat
 
 COLUMNS = "name, title, count, task, saved"
@@ -25,16 +24,13 @@ _DELETE = 'DELETE FROM chats WHERE "user" = ? AND workspace = ? AND name = ?'
 class SqlChats(ChatStore):
     """A :class:`~isthmus.saved_chats.ChatStore` in a table of a journal."""
 
-    def __init__(self, read: RowReader) -> None:
+    def __init__(self, read: RowReader, write: RowWriter) -> None:
         self._read = read
-
-    @abstractmethod
-    def remove(self, statement: str, values: Sequence[Any]) -> Awaitable[bool]:
-        """Queue a statement; the result is whether it changed a row."""
+        self._write = write
 
     @override
     def delete(self, place: ChatPlace, name: str) -> Awaitable[bool]:
-        return self.remove(_DELETE, (place.user, place.workspace, name))
+        return changed(self._write, _DELETE, (place.user, place.workspace, name))
 
     @override
     async def chats(self, place: ChatPlace) -> Sequence[SavedChat]:

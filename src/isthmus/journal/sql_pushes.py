@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from isthmus.events import AgentEvent, StateChange
 from isthmus.journal.base import JournalError
 from isthmus.journal.pushes import PushJournal, PushRow, PushState
 from isthmus.journal.rows import JSON, SqlDialect, delivery_of
-from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_reads import RowReader, RowWriter, changed
 
 _KEY = "task = (SELECT key FROM tasks WHERE tasks.id = ?) AND pushes.id = ?"
 _COLUMNS = (
@@ -36,18 +35,15 @@ _ADD = (
 class SqlPushes(PushJournal):
     """A :class:`~isthmus.journal.pushes.PushJournal` in tables of a journal."""
 
-    def __init__(self, read: RowReader, clock: Callable[[], float], dialect: SqlDialect) -> None:
+    def __init__(self, read: RowReader, write: RowWriter, clock: Callable[[], float], dialect: SqlDialect) -> None:
         self._read = read
+        self._write = write
         self._clock = clock
         self._join = dialect.ordered_join
         self.on_change: Callable[[], None] | None = None
         self._adds = 0
         self._may_be_active = True
         """False only while there is certainly no active target, so that events cost nothing."""
-
-    @abstractmethod
-    def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> "asyncio.Future[int]":
-        """Queue a statement, once for each of the values; the result is the number of changed rows."""
 
     def watch(self, events: Sequence[AgentEvent], written: "asyncio.Future[Any]") -> None:
         """Call ``on_change`` once these events are written, if one of them is a state change."""
@@ -72,7 +68,7 @@ class SqlPushes(PushJournal):
         values = (row.target.id, target, row.wire_name, row.uri, row.seq, now, now, row.task_id, row.target.id, limit)
         self._adds += 1
         self._may_be_active = True
-        written = self.write(_ADD, [values])
+        written = self._write(_ADD, [values])
         written.add_done_callback(self._notify)
         return asyncio.ensure_future(self._added(written, row, limit))
 
@@ -91,7 +87,7 @@ class SqlPushes(PushJournal):
 
     @override
     def remove(self, task_id: str, push_id: str) -> Awaitable[None]:
-        return _done(self.write(f"DELETE FROM pushes WHERE {_KEY}", [(task_id, push_id)]))
+        return self._change(f"DELETE FROM pushes WHERE {_KEY}", [(task_id, push_id)])
 
     @override
     def claim(self, row: PushRow, owner: str) -> Awaitable[bool]:
@@ -100,7 +96,7 @@ class SqlPushes(PushJournal):
             " AND seq = ? AND target = ?"
         )
         values = (owner, row.task_id, row.target.id, owner, row.seq, JSON(to_json(row.target)))
-        return _claimed(self.write(statement, [values]))
+        return changed(self._write, statement, values)
 
     @override
     def delivered(self, row: PushRow, owner: str, seq: int) -> Awaitable[None]:
@@ -108,7 +104,7 @@ class SqlPushes(PushJournal):
             f"UPDATE pushes SET seq = ?, attempts = 0, next_attempt = 0, error = NULL, owner = NULL WHERE {_KEY}"
             " AND owner = ?"
         )
-        return _done(self.write(statement, [(seq, row.task_id, row.target.id, owner)]))
+        return self._change(statement, [(seq, row.task_id, row.target.id, owner)])
 
     @override
     def failed(self, row: PushRow, owner: str, error: str, next_attempt: float | None) -> Awaitable[None]:
@@ -117,12 +113,20 @@ class SqlPushes(PushJournal):
             "UPDATE pushes SET attempts = attempts + 1, error = ?, next_attempt = ?, state = ?, owner = NULL"
             f" WHERE {_KEY} AND owner = ?"
         )
-        return _done(self.write(statement, [(error, next_attempt or 0.0, state, row.task_id, row.target.id, owner)]))
+        return self._change(statement, [(error, next_attempt or 0.0, state, row.task_id, row.target.id, owner)])
 
     @override
     def release(self, owners: Sequence[str]) -> Awaitable[None]:
         statement = "UPDATE pushes SET owner = NULL WHERE owner = ?"
-        return _done(self.write(statement, [(owner,) for owner in owners]))
+        return self._change(statement, [(owner,) for owner in owners])
+
+    def _change(self, statement: str, rows: Sequence[Sequence[Any]]) -> Awaitable[None]:
+        written = self._write(statement, rows)
+
+        async def end() -> None:
+            await written
+
+        return asyncio.ensure_future(end())
 
     # --- reading ---
 
@@ -166,14 +170,6 @@ class SqlPushes(PushJournal):
         )
         found = await self._read(query, (task_id, after, _CHANGE), delivery_of)
         return found[0] if found else None
-
-
-async def _done(written: "asyncio.Future[int]") -> None:
-    await written
-
-
-async def _claimed(written: "asyncio.Future[int]") -> bool:
-    return await written == 1
 
 
 def _row(values: Sequence[Any]) -> PushRow:

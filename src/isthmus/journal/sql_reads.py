@@ -3,6 +3,7 @@
 Not here: connections; a journal of a kind of database implements :meth:`SqlReads.read`.
 """
 
+import asyncio
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -54,6 +55,24 @@ class RowReader(Protocol):
             JournalError: they cannot be read.
         """
         ...
+
+
+class RowWriter(Protocol):
+    """A function that queues a statement for a journal, once for each row of values."""
+
+    def __call__(self, statement: str, rows: Sequence[Sequence[Any]]) -> "asyncio.Future[int]":
+        """Return the number of changed rows, once the write is committed."""
+        ...
+
+
+def changed(write: RowWriter, statement: str, values: Sequence[Any]) -> "asyncio.Future[bool]":
+    """Queue a statement; the result is whether it changed a row."""
+    written = write(statement, [values])
+
+    async def is_changed() -> bool:
+        return await written > 0
+
+    return asyncio.ensure_future(is_changed())
 
 
 _LAST = 2**63 - 1

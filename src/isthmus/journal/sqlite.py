@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
@@ -30,10 +31,10 @@ from isthmus.journal.base import (
     StaleLease,
     TaskRow,
 )
-from isthmus.journal.rows import CANCELLATION, JSON, check_inbox, encode_event
+from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, check_inbox, encode_event
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
+from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.sqlite_chats import SqliteChats
-from isthmus.journal.sqlite_pushes import SqlitePushes
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
@@ -70,9 +71,9 @@ class SqliteJournal(SqliteReads):
         self._writer = GroupWriter(connection, asyncio.get_running_loop(), same_file(path))
         super().__init__(path)
         self.removal = SqliteRemoval(path, self._writer, self.read)
-        self._pushes = SqlitePushes(self._writer, self.read, clock)
+        self._pushes = SqlPushes(self.read, self.write_rows, clock, SQLITE)
         self.pushes = self._pushes
-        self.chats = SqliteChats(self._writer, self.read, clock)
+        self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)
         self.changes = TaskChanges()
 
     @classmethod
@@ -294,6 +295,10 @@ class SqliteJournal(SqliteReads):
             return [lease.task_id for lease, found in zip(leases, waits, strict=True) if found]
 
         return self._writer.submit(work)
+
+    def write_rows(self, statement: str, rows: Sequence[Sequence[Any]]) -> "asyncio.Future[int]":
+        """Queue a statement, once for each row of values; the result is the number of changed rows."""
+        return self._writer.submit(lambda connection: connection.executemany(statement, rows).rowcount)
 
     @override
     def now(self) -> float:

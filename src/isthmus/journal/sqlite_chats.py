@@ -2,14 +2,13 @@
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.journal.rows import JSON
 from isthmus.journal.sql_chats import ADD, FOUND, SIZE, SqlChats, check_room, saved_before
-from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_reads import RowReader, RowWriter
 from isthmus.journal.writer import GroupWriter
 from isthmus.saved_chats import ChatPlace, SavedChat
 
@@ -17,8 +16,8 @@ from isthmus.saved_chats import ChatPlace, SavedChat
 class SqliteChats(SqlChats):
     """A :class:`~isthmus.saved_chats.ChatStore` on the threads of an SqliteJournal."""
 
-    def __init__(self, writer: GroupWriter, read: RowReader, clock: Callable[[], float]) -> None:
-        super().__init__(read)
+    def __init__(self, writer: GroupWriter, read: RowReader, write: RowWriter, clock: Callable[[], float]) -> None:
+        super().__init__(read, write)
         self._writer = writer
         self._clock = clock
 
@@ -37,7 +36,3 @@ class SqliteChats(SqlChats):
             return known
 
         return self._writer.submit(work)
-
-    @override
-    def remove(self, statement: str, values: Sequence[Any]) -> Awaitable[bool]:
-        return self._writer.submit(lambda connection: connection.execute(statement, values).rowcount == 1)

@@ -126,7 +126,7 @@ class Needs:
                     # Its row is looked for only for other writes: the database refuses a task that exists already.
                     if task.message_id:
                         messages.add((task.user, task.message_id))
-                    if not task.parent and _limits(limits):
+                    if _limits(limits):
                         limited.add(task.user)
                 case Claim(row, limits=limits):
                     if _limits(limits):

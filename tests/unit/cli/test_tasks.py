@@ -80,7 +80,7 @@ def test_without_a_journal_there_are_no_tasks_and_none_is_made(
     assert tasks(tmp_path / "none", "list") == 0
     assert capsys.readouterr().out == "No tasks.\n"
     assert tasks(tmp_path / "none", "show", "x") == 1
-    assert "there are no tasks in" in capsys.readouterr().err
+    assert "no tasks are stored in" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
