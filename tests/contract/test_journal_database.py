@@ -290,7 +290,7 @@ async def test_texts_that_a_database_cannot_hold_break_nothing(journal: Postgres
     assert [item.event for item in await journal.events("t1", 0, 1)] == [Prompt("m1", "a\x00b")]
 
 
-MESSAGES = int(os.environ.get("RACING_MESSAGES", "200"))
+MESSAGES = int(os.environ.get("RACING_MESSAGES", "400"))
 
 
 @pytest.mark.timeout(600)
@@ -307,7 +307,9 @@ async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str)
         """The run that took it."""
 
         async def end(journal: PostgresJournal, lease: Lease) -> None:
-            """End a run at once, or take what came and try again."""
+            """End a run at once, each tenth after a text so that messages come, or take them and try again."""
+            if lease.epoch % 10 == 0:
+                await journal.append(lease, [TextContent("m", "So it is.")])
             while (finished := await journal.finish(lease, [StateChange(TaskState.INPUT_REQUIRED)], [])).inbox:
                 await journal.take(lease, finished.inbox, len(finished.inbox))
                 done.update({event.message_id: lease.epoch for event in finished.inbox if isinstance(event, Prompt)})
