@@ -262,11 +262,14 @@ class UserLimits:
     """Limits of one user; None means no limit.
 
     ``max_tasks`` limits tasks that have not ended, whether they work or wait for an answer; ``max_running`` limits
-    those that work.
+    those that work or are queued for a free slot.
     """
 
     max_tasks: int | None = None
     max_running: int | None = None
+
+
+NO_LIMITS = UserLimits()
 
 
 class TaskError(IsthmusError):

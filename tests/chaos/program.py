@@ -17,13 +17,13 @@ from typing import Any, ClassVar, TypeVar
 
 from isthmus.app import local_agent as composition
 from isthmus.app.setup import GivenOptions, decide
-from isthmus.client import Delivery, PromptMessage, TaskError, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal import sqlite as sqlite_journal
-from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import ToolSet

@@ -8,8 +8,8 @@ from typing import Any
 from chaos.crash_run import CrashRun, Watched
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, ToolCallUpdate, event_to_json
-from isthmus.journal.base import TaskRow
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import TaskRow
 
 
 async def check(run: CrashRun) -> None:

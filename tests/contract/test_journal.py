@@ -24,12 +24,7 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.journal import rows
-from isthmus.journal.base import (
-    INBOX_MESSAGES,
-    Journal,
-    RepeatedMessage,
-    StaleLease,
-)
+from isthmus.journal.base import INBOX_MESSAGES, Journal, RepeatedMessage, StaleLease
 from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 

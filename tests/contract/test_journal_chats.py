@@ -9,8 +9,9 @@ import pytest
 
 from isthmus.client import LimitReached
 from isthmus.journal import sql_chats
-from isthmus.journal.base import Journal, NewTask
+from isthmus.journal.base import Journal
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask
 from isthmus.saved_chats import ChatPlace, SavedChat
 from support.journals import JournalPlace
 
@@ -75,7 +76,10 @@ async def test_a_journal_of_version_6_gets_a_place_for_chats(tmp_path: Path) -> 
     await journal.create(NewTask("t1", "c1", "/repository", "Fix it"), [], "owner", 20.0)
     await journal.aclose()
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("DROP TABLE chats")
+    connection.executescript(
+        "DROP TABLE chats; DROP INDEX tasks_in_queue; DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
+        " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag"
+    )
     connection.execute("PRAGMA user_version=6")
     connection.close()
     journal = await SqliteJournal.open(path)

@@ -9,17 +9,10 @@ import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
 from isthmus.journal import postgres_writer
-from isthmus.journal.base import (
-    ClaimedTask,
-    JournalError,
-    JournalUnavailable,
-    Lease,
-    NewTask,
-    RepeatedMessage,
-    StaleLease,
-)
+from isthmus.journal.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_connection import Connection, Database
+from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
 from support.postgres import Postgres, postgres, run_sql
@@ -88,7 +81,7 @@ async def test_the_tables_of_another_program_are_left_alone(server: Postgres, ur
 async def test_a_newer_journal_is_left_alone(url: str) -> None:
     await (await PostgresJournal.open(url)).aclose()
     await run_sql(url, "UPDATE journal SET version = 99")
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 1\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 2\)"):
         await PostgresJournal.open(url)
 
 

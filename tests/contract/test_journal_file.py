@@ -23,14 +23,9 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.journal import rows, sql_reads, sqlite, statements
-from isthmus.journal.base import (
-    INBOX_MESSAGES,
-    Journal,
-    JournalError,
-    NewTask,
-    StaleLease,
-)
+from isthmus.journal.base import INBOX_MESSAGES, Journal, JournalError, StaleLease
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask
 from support.journal_tasks import new_task, row_of, texts
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +47,7 @@ async def test_what_was_kept_is_there_after_kill_9_and_large_numbers_stay_whole(
     program = f"""
 import asyncio, os, signal
 from pathlib import Path
-from isthmus.journal.base import NewTask
+from isthmus.journal.task_rows import NewTask
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.events import Prompt, TextContent
 async def main():
@@ -116,7 +111,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 7\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 8\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -242,8 +237,8 @@ async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journ
             "DROP INDEX IF EXISTS inbox_by_type; CREATE TABLE was (number INTEGER PRIMARY KEY, task INTEGER NOT NULL,"
             " body TEXT NOT NULL); INSERT INTO was SELECT number, task, body FROM inbox; DROP TABLE inbox;"
             " ALTER TABLE was RENAME TO inbox; DROP INDEX tasks_by_parent; ALTER TABLE tasks DROP COLUMN parent;"
-            " DROP TABLE chats;"
-            " PRAGMA user_version=4"
+            " DROP TABLE chats; DROP INDEX tasks_in_queue; DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
+            " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag; PRAGMA user_version=4"
         )
     opened = await SqliteJournal.open(path)
     try:

@@ -7,7 +7,8 @@ import pytest
 
 from isthmus.client import TaskPlace, TaskQuery, TaskSnapshot, select_tasks
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, NewTask, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import NewTask, TaskRow
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio

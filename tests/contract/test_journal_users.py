@@ -9,8 +9,9 @@ from isthmus.client import LimitReached, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, ClaimedTask, Journal, JournalError, NewTask
+from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, Journal, JournalError
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import ClaimedTask, NewTask
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
@@ -58,12 +59,12 @@ async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_users(tm
     await new_task(journal, "new", "alice")
     await journal.aclose()
     with sqlite3.connect(path) as connection:
-        after = connection.execute("SELECT * FROM tasks ORDER BY key").fetchall()
+        after = connection.execute("SELECT *, user FROM tasks ORDER BY key").fetchall()
         assert [row[:5] for row in after[:3]] == [row[:5] for row in before]
-        assert [row[-4] for row in after] == ["", "", "", "alice"]
+        assert [row[-1] for row in after] == ["", "", "", "alice"]
         kept = connection.execute("SELECT task, seq, at, type, body FROM events ORDER BY task, seq").fetchall()
         assert set(bodies) <= set(kept)
-        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (8,)
         assert connection.execute("SELECT task, message, seq FROM messages ORDER BY task, seq").fetchall() == [
             (task, message, seq)
             for task, seq, _, kind, body in sorted(kept)
@@ -125,7 +126,9 @@ async def test_a_waiting_task_is_not_a_running_one_until_it_is_answered(journal:
     waiting = await new_task(journal, "t1", "alice", limits)
     await end(journal, waiting, TaskState.INPUT_REQUIRED)
     running = await new_task(journal, "t2", "alice", limits)
-    with pytest.raises(LimitReached, match="1 of your tasks are working; the limit is 1 at once"):
+    with pytest.raises(
+        LimitReached, match="1 of your tasks are working or wait for a free slot; the limit is 1 at once"
+    ):
         await new_task(journal, "t3", "alice", limits)
     row = await journal.task("t1")
     assert row is not None

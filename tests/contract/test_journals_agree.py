@@ -14,9 +14,10 @@ from isthmus.client import Delivery, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import ClaimedTask, Finished, Journal, Lease, NewTask, TaskRow
+from isthmus.journal.base import Journal
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 
 if TYPE_CHECKING:
     from support.postgres import Postgres

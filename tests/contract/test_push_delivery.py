@@ -9,9 +9,9 @@ import pytest
 from isthmus.a2a.push.sender import PushSender
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage, PushTarget
-from isthmus.engine.lease_owner import new_owner
 from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange, TaskState
 from isthmus.journal.base import JournalError
+from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.pushes import PushRow, PushState
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import once

@@ -120,7 +120,7 @@ async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again
 
 def ended_process() -> str:
     """Return the name of a process that has ended."""
-    program = "from isthmus.engine.lease_owner import new_owner; print(new_owner())"
+    program = "from isthmus.journal.lease_owner import new_owner; print(new_owner())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

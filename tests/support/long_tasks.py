@@ -11,8 +11,8 @@ from isthmus.app.local_agent import AGENT
 from isthmus.app.task_files import TaskFiles
 from isthmus.development_tool import AgentThought, FileDiff, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from isthmus.journal.base import NewTask
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask
 
 EVENTS_PER_ROUND = 16
 PARAGRAPH = "It *was* a long `night`, and the tide came in.\n\n"

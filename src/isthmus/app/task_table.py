@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from isthmus.client import HistoryMessage
 from isthmus.encoding.codec import to_json
 from isthmus.events import ArtifactPart, ArtifactUpdate
-from isthmus.journal.base import TaskRow
 from isthmus.journal.pushes import PushRow
+from isthmus.journal.task_rows import TaskRow
 from isthmus.text.visible import visible, visible_line
 
 SHORT_ID = 8

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from isthmus.agent.turn import AgentTurn
     from isthmus.client import HistoryMessage
     from isthmus.events import ArtifactUpdate, StateChange
-    from isthmus.journal.base import Journal, TaskRow
+    from isthmus.journal.base import Journal
     from isthmus.journal.pushes import PushRow
+    from isthmus.journal.task_rows import TaskRow
 
 T = TypeVar("T")
 

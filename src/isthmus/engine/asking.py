@@ -8,7 +8,7 @@ from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.engine.command_execution import format_command
 from isthmus.events import AgentMessage, ArtifactUpdate, Command, Prompt
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import TaskRow
+from isthmus.journal.task_rows import TaskRow
 from isthmus.models.base import text_of
 from isthmus.models.message import message_from_json
 from isthmus.text.visible import with_ellipsis

@@ -15,7 +15,8 @@ from isthmus.agent.calls.relayed_questions import asked_id
 from isthmus.agent.subagents.child_tasks import child_task_id
 from isthmus.client import QUESTION_MARK, TaskNotCancelable, TaskNotFound
 from isthmus.development_tool import ToolCall
-from isthmus.journal.base import Journal, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import TaskRow
 
 log = logging.getLogger(__name__)
 

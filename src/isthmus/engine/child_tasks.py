@@ -20,7 +20,7 @@ from isthmus.engine.asking import check_answers, title_of
 from isthmus.engine.runner import Runner
 from isthmus.events import ConfirmationAccepted, Prompt
 from isthmus.internal_events import AnsweredCall, FolderIncluded, SubagentBegun
-from isthmus.journal.base import NewTask, TaskRow
+from isthmus.journal.task_rows import NewTask, TaskRow
 
 MAXIMUM_CHILDREN = 20
 """Maximum number of tasks that one task begins for subagents."""

@@ -12,7 +12,8 @@ from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.encoding.codec import to_json
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
-from isthmus.journal.base import Journal, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import TaskRow
 
 _CANONICAL_JSON = json.JSONEncoder(sort_keys=True).encode
 

@@ -15,11 +15,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
-from isthmus.client import Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine.child_monitor import ChildMonitor
 from isthmus.engine.feed import TaskFeed
-from isthmus.engine.lease_owner import is_gone, new_owner
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
 from isthmus.engine.subscriptions import OTHERS_POLL_SECONDS, WorkNotifier, deliveries
@@ -29,7 +28,9 @@ from isthmus.engine.torn_text import torn_text
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
-from isthmus.journal.base import NO_LIMITS, ClaimedTask, Journal, JournalError, NewTask, StaleLease, TaskRow
+from isthmus.journal.base import Journal, JournalError, StaleLease
+from isthmus.journal.lease_owner import is_gone, new_owner
+from isthmus.journal.task_rows import ClaimedTask, NewTask, TaskRow
 from isthmus.media import Media
 from isthmus.record import record
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from isthmus.client import HistoryMessage, TaskSnapshot
 from isthmus.engine.asking import history_of
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import Journal, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import TaskRow
 
 HISTORY_MESSAGES = 50
 """Default number of messages in a snapshot."""

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from isthmus.client import Delivery, TaskNotFound
 from isthmus.engine.feed import TaskFeed
 from isthmus.events import StateChange, TaskState
-from isthmus.journal.base import Journal, JournalError, TaskRow
+from isthmus.journal.base import Journal, JournalError
+from isthmus.journal.task_rows import TaskRow
 
 REPLAY_ROWS = 256
 """Maximum number of rows read from the journal at a time."""

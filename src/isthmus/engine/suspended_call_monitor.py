@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.client import QUESTION_MARK
-from isthmus.engine.lease_owner import is_gone
 from isthmus.events import TaskState, ToolCallUpdate
-from isthmus.journal.base import Journal, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.lease_owner import is_gone
+from isthmus.journal.task_rows import TaskRow
 
 LATEST_EVENTS = 1000
 """Maximum number of a task's latest events that are searched for the process that asked."""

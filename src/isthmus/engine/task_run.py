@@ -33,7 +33,8 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import AgentRecord, ModelReply, ThoughtProgress
-from isthmus.journal.base import Journal, JournalError, Lease, UnkeepableEvent
+from isthmus.journal.base import Journal, JournalError, UnkeepableEvent
+from isthmus.journal.task_rows import Lease
 from isthmus.slash_commands.tree import Completion
 
 TEXT_SECONDS = 0.03

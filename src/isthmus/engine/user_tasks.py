@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from isthmus.agent.session import Session
 from isthmus.client import (
+    NO_LIMITS,
     AgentClient,
     CommandMessage,
     CommandScope,
@@ -57,7 +58,8 @@ from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.task_run import CommandAgent, CompletingAgent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
-from isthmus.journal.base import NO_LIMITS, NewTask, RepeatedMessage, StaleLease, TaskRow
+from isthmus.journal.base import RepeatedMessage, StaleLease
+from isthmus.journal.task_rows import NewTask, TaskRow
 from isthmus.slash_commands.tree import Completion
 
 HISTORY_LIMIT = 1000

@@ -8,12 +8,14 @@ that a paused process cannot write later. Does not interpret events (see ``isthm
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from isthmus.client import Delivery, TaskPlace, TaskQuery, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, TaskPlace, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
+from isthmus.journal.queue import TaskQueue
 from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.record import record
 from isthmus.saved_chats import ChatStore
 
@@ -45,59 +47,6 @@ class UnkeepableEvent(JournalError):
 
 
 @record
-class TaskRow:
-    """The projection of a task's events. Times are Unix seconds; ``seq`` is the number of its last event.
-
-    ``user`` is the name of the task's user; it is empty for the local user. ``parent`` is the id of the task that began
-    this one for a part of its work; it is empty for a task that a user began.
-    """
-
-    task_id: str
-    context_id: str
-    workspace: str
-    title: str
-    state: TaskState
-    seq: int
-    owner: str | None
-    epoch: int
-    lease_until: float
-    created_at: float
-    updated_at: float
-    error: str | None = None
-    reason: str | None = None
-    pending: tuple[ToolCall, ...] = ()
-    user: str = ""
-    parent: str = ""
-
-
-@record
-class Lease:
-    """The right to append to a task, until another process takes the task over."""
-
-    task_id: str
-    owner: str
-    epoch: int
-
-
-@record
-class NewTask:
-    """The first state of a task. ``user`` is the user of the task and of the session ``context_id``.
-
-    ``message_id`` and ``digest`` identify the message that begins the task: the client's id, and a hash of its content.
-    ``parent`` is the id of the task that begins this one for a part of its work; empty if a user does.
-    """
-
-    task_id: str
-    context_id: str
-    workspace: str
-    title: str
-    user: str = ""
-    message_id: str = ""
-    digest: str = ""
-    parent: str = ""
-
-
-@record
 class TaskSearch:
     """Search over the tasks that a user began, last changed first: at most ``limit`` tasks that have all words.
 
@@ -124,7 +73,6 @@ class FoundRows:
     next: TaskPlace | None
 
 
-NO_LIMITS = UserLimits()
 SEARCHED_TASKS = 2000
 """Maximum number of tasks that one step of a search looks at."""
 SEARCHED_CHARACTERS = 20_000
@@ -206,6 +154,8 @@ class Journal(Protocol):
     """Saved chats of users."""
     changes: TaskChanges
     """Notices of changed tasks."""
+    queue: TaskQueue
+    """Tasks that wait for a process with a free slot."""
 
     def create(
         self,
@@ -285,7 +235,7 @@ class Journal(Protocol):
         ...
 
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        """Put events into the inbox of a running task: answers, a message, or a cancellation; all or none.
+        """Put events into the inbox of a task that runs or is queued: answers, a message, a cancellation; all or none.
 
         Raises StaleLease when the task has lost or changed its owner since ``row`` was read, or when one of its tool
         calls has been answered since; RepeatedMessage when a message with the same id and content has arrived since;
@@ -380,20 +330,3 @@ class Journal(Protocol):
     async def aclose(self) -> None:
         """Write everything that is queued, then close."""
         ...
-
-
-@record
-class ClaimedTask:
-    """A new lease, the row as it is now, and the events that were added with the claim."""
-
-    lease: Lease
-    row: TaskRow
-    deliveries: Sequence[Delivery]
-
-
-@record
-class Finished:
-    """The outcome of finishing a run: the events added, or the inbox that kept the run from ending."""
-
-    deliveries: Sequence[Delivery]
-    inbox: Sequence[AgentEvent] = ()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent
-from isthmus.journal.base import NO_LIMITS, ClaimedTask, Finished, JournalError, Lease, NewTask, TaskRow
+from isthmus.journal.base import JournalError
 from isthmus.journal.postgres_chats import PostgresChats
 from isthmus.journal.postgres_connection import (
     Connection,
@@ -25,6 +25,7 @@ from isthmus.journal.postgres_connection import (
     explain_opening,
 )
 from isthmus.journal.postgres_inbox import post_to
+from isthmus.journal.postgres_queue import PostgresQueue
 from isthmus.journal.postgres_reads import POSTGRES, PostgresReads, numbered
 from isthmus.journal.postgres_removal import PostgresRemoval
 from isthmus.journal.postgres_schema import prepare
@@ -33,6 +34,7 @@ from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import JSON, encode_event
 from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
 from isthmus.journal.writer import Written
 
@@ -53,6 +55,7 @@ class PostgresJournal(PostgresReads):
         self.pushes = self._pushes
         self.chats = PostgresChats(self._writer, self.read, self.write_rows)
         self.changes = TaskChanges()
+        self.queue = PostgresQueue(self._writer, self._submit, self.read, self.changes)
 
     @classmethod
     async def open(

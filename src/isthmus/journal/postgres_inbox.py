@@ -4,10 +4,11 @@ import json
 from collections.abc import Sequence
 
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, event_from_json
-from isthmus.journal.base import RepeatedMessage, StaleLease, TaskRow
+from isthmus.journal.base import RepeatedMessage, StaleLease
 from isthmus.journal.postgres_connection import Connection
 from isthmus.journal.postgres_reads import POSTGRES, numbered
 from isthmus.journal.rows import ANSWERS, BY_MESSAGE, JSON, check_inbox, delivery_of, inbox_by_message
+from isthmus.journal.task_rows import TaskRow
 
 
 async def post_to(connection: Connection, row: TaskRow, events: Sequence[AgentEvent], bodies: Sequence[str]) -> None:
@@ -18,7 +19,8 @@ async def post_to(connection: Connection, row: TaskRow, events: Sequence[AgentEv
     """
     calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
     key: int | None = await connection.fetchval(
-        "SELECT key FROM tasks WHERE id = $1 AND epoch = $2 AND owner IS NOT NULL FOR UPDATE", row.task_id, row.epoch
+        "SELECT key FROM tasks WHERE id = $1 AND epoch = $2 AND (owner IS NOT NULL OR tag > 0) FOR UPDATE",
+        *(row.task_id, row.epoch),
     )
     if key is None:
         raise StaleLease(f"task {row.task_id} is not running or has a new owner; the message was not sent")

@@ -8,7 +8,7 @@ from isthmus.journal.base import JournalError
 if TYPE_CHECKING:
     from isthmus.journal.postgres_connection import Connection
 
-VERSION = 1
+VERSION = 2
 UPGRADE_LOCK = 0x49535448
 """Number of the advisory lock that a process holds while it upgrades: "ISTH"."""
 
@@ -94,7 +94,31 @@ CREATE TABLE chats (
     PRIMARY KEY ("user", workspace, name)
 );
 """
-_UPGRADES = {0: _TABLES}
+_QUEUE = """
+ALTER TABLE tasks ADD COLUMN label text COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN tag bigint NOT NULL DEFAULT 0;
+CREATE INDEX tasks_in_queue ON tasks (tag, key) WHERE tag > 0;
+CREATE INDEX tasks_in_queue_by_user ON tasks ("user", tag) WHERE tag > 0;
+DROP INDEX tasks_at_work;
+CREATE INDEX tasks_with_leases ON tasks (lease_until) WHERE state IN ('submitted', 'working') AND tag = 0;
+CREATE TABLE queue (started bigint NOT NULL);
+INSERT INTO queue VALUES (0);
+CREATE TABLE replicas (
+    owner text COLLATE "C" PRIMARY KEY,
+    labels text NOT NULL,
+    slots integer,
+    begun double precision NOT NULL
+);
+CREATE UNLOGGED TABLE progress (
+    task text COLLATE "C" NOT NULL,
+    call text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    body text NOT NULL,
+    PRIMARY KEY (task, call)
+);
+"""
+"""Start tags of waiting tasks (0: it does not wait), the tag of the task that started last, and the processes."""
+_UPGRADES = {0: _TABLES, 1: _QUEUE}
 """Statements that upgrade the tables of each older version to the next; 0 is an empty database."""
 
 

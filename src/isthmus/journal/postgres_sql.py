@@ -35,6 +35,10 @@ _COUNTS = (
     'SELECT "user", state, count(*) FROM tasks WHERE "user" = ANY($1::text[]) AND state = ANY($2::text[])'
     " AND parent = '' GROUP BY 1, 2"
 )
+_TAGS = (
+    'SELECT u, (SELECT started FROM queue), (SELECT coalesce(max(tag), 0) FROM tasks WHERE tag > 0 AND "user" = u)'
+    " FROM unnest($1::text[]) AS u"
+)
 _CHANGED = (
     ("bigint", "key"),
     ("bigint", "seq"),
@@ -46,6 +50,7 @@ _CHANGED = (
     ("text", "error"),
     ("text", "reason"),
     ("text", "pending"),
+    ("bigint", "tag"),
     ("integer", "inbox"),
     ("bigint", "size"),
 )
@@ -56,7 +61,8 @@ _NEW = (
     ("text", "owner"),
     ("bigint", "epoch"),
     *(("float8", name) for name in ("lease_until", "created", "updated")),
-    *(("text", name) for name in ("error", "reason", "pending", '"user"', "message", "digest", "parent")),
+    *(("text", name) for name in ("error", "reason", "pending", '"user"', "message", "digest", "parent", "label")),
+    ("bigint", "tag"),
     ("bigint", "size"),
 )
 """Columns of a new row; attributes of :class:`TaskEntry` have their names."""
@@ -100,6 +106,9 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
         facts.counts = {user: Counter() for user in needs.limited}
         for user, state, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
             facts.counts[user][state] = count
+    if needs.queueing:
+        for user, started, newest in await connection.fetch(_TAGS, needs.queueing):
+            facts.started, facts.tags[user] = started, newest
     return facts
 
 

@@ -14,15 +14,8 @@ from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.compact_json import compact_encoder
 from isthmus.events import AgentEvent, TaskState, event_from_json, event_to_json
-from isthmus.journal.base import (
-    EVENT_CHARACTERS,
-    INBOX_CHARACTERS,
-    INBOX_MESSAGES,
-    NewTask,
-    RepeatedMessage,
-    TaskRow,
-    UnkeepableEvent,
-)
+from isthmus.journal.base import EVENT_CHARACTERS, INBOX_CHARACTERS, INBOX_MESSAGES, RepeatedMessage, UnkeepableEvent
+from isthmus.journal.task_rows import NewTask, TaskRow
 from isthmus.record import record
 
 log = logging.getLogger(__name__)
@@ -30,7 +23,7 @@ DELETED = "deleted"
 """State of a task that is being removed."""
 COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
-    ' "user", parent'
+    ' "user", parent, label, tag'
 )
 INBOX = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) ORDER BY number"
 INBOX_BY_TYPE = "SELECT body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?) AND type = ? ORDER BY number"
@@ -110,9 +103,9 @@ def encode_event(event: AgentEvent) -> str:
 
 def row_from(values: Sequence[Any]) -> TaskRow:
     """Build a row from the values of its COLUMNS."""
-    task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user, parent = values
+    task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user, parent, label, tag = values
     pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
-    ends += [pending, user, parent]
+    ends += [pending, user, parent, label, tag > 0]
     return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
 
 
@@ -133,10 +126,17 @@ def task_conditions(
             conditions.append(condition)
             values.append(value)
     if roots:
-        below = [(root, root.rstrip("/\\") + os.sep) for root in roots]
-        conditions.append(f"({' OR '.join(['workspace = ? OR substr(workspace, 1, ?) = ?'] * len(below))})")
-        values += [value for root, beginning in below for value in (root, len(beginning), beginning)]
+        condition, places = below_roots(roots)
+        conditions.append(condition)
+        values += places
     return " AND ".join(conditions), tuple(values)
+
+
+def below_roots(roots: Sequence[str]) -> tuple[str, Sequence[Any]]:
+    """Return the SQL condition for tasks whose workspace is one of these folders or below one, and its values."""
+    below = [(root, root.rstrip("/\\") + os.sep) for root in roots]
+    condition = f"({' OR '.join(['workspace = ? OR substr(workspace, 1, ?) = ?'] * len(below))})"
+    return condition, [value for root, beginning in below for value in (root, len(beginning), beginning)]
 
 
 def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
@@ -167,8 +167,8 @@ def check_counts(counts: Mapping[str, int], limits: UserLimits) -> None:
         )
     if limits.max_running is not None and running >= limits.max_running:
         raise LimitReached(
-            f"{running} of your tasks are working; the limit is {limits.max_running} at once (tasks that wait for an"
-            " answer do not count). Wait until one has ended, or cancel one"
+            f"{running} of your tasks are working or wait for a free slot; the limit is {limits.max_running} at once"
+            " (tasks that wait for an answer do not count). Wait until one has ended, or cancel one"
         )
 
 

@@ -15,7 +15,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 7
+VERSION = 8
 BUSY_SECONDS = 5.0
 """Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
@@ -113,6 +113,15 @@ CREATE INDEX inbox_by_type ON inbox (task, type);
 
 It is computed from the body, which begins with ``{"type":"``, so that rows of older versions have it, too.
 """
+_QUEUE = """
+ALTER TABLE tasks ADD COLUMN label TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN tag INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX tasks_in_queue ON tasks (tag, key) WHERE tag > 0;
+CREATE INDEX tasks_in_queue_by_user ON tasks (user, tag) WHERE tag > 0;
+CREATE TABLE queue (started INTEGER NOT NULL);
+INSERT INTO queue VALUES (0);
+"""
+"""Start tags of waiting tasks (0: it does not wait), and the tag of the task that started last."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -132,6 +141,7 @@ ALTER TABLE tasks ADD COLUMN parent TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
 """,
     6: _CHATS,
+    7: _QUEUE,
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
 
@@ -287,7 +297,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have upgraded it before the lock was taken.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS)
+            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS + _QUEUE)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):

@@ -24,7 +24,7 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import SEARCHED_TASKS, EventT, FoundRows, Journal, TaskRow, TaskSearch
+from isthmus.journal.base import SEARCHED_TASKS, EventT, FoundRows, Journal, TaskSearch
 from isthmus.journal.rows import (
     BEGUN_BY,
     BY_MESSAGE,
@@ -41,6 +41,7 @@ from isthmus.journal.rows import (
     task_conditions,
 )
 from isthmus.journal.searching import FIRST_PROMPT, TITLE, WORKSPACE, TaskMatcher, search_conditions
+from isthmus.journal.task_rows import TaskRow
 
 T = TypeVar("T")
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from isthmus.events import TaskState
-from isthmus.journal.base import Removal, TaskRow
+from isthmus.journal.base import Removal
 from isthmus.journal.rows import COLUMNS, DELETED, SqlDialect, row_from
 from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.task_rows import TaskRow
 
 MARK = DELETED + " "
 """Prefix of a marked task's id."""

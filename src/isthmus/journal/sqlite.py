@@ -12,29 +12,20 @@ from typing import Any
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
     Prompt,
-    TaskState,
 )
-from isthmus.journal.base import (
-    NO_LIMITS,
-    ClaimedTask,
-    Finished,
-    JournalError,
-    Lease,
-    NewTask,
-    StaleLease,
-    TaskRow,
-)
+from isthmus.journal.base import StaleLease
 from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, check_inbox, encode_event
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.sqlite_chats import SqliteChats
+from isthmus.journal.sqlite_queue import SqliteQueue
 from isthmus.journal.sqlite_reads import SqliteReads
 from isthmus.journal.sqlite_removal import SqliteRemoval
 from isthmus.journal.statements import (
@@ -43,12 +34,14 @@ from isthmus.journal.statements import (
     check_limits,
     check_new_message,
     check_not_posted,
+    claim_task,
     inbox_of,
-    insert_events,
+    insert_task,
     remove_from_inbox,
     row_of,
 )
 from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.writer import GroupWriter
 
 BRIEF_EVENTS = 16
@@ -75,6 +68,7 @@ class SqliteJournal(SqliteReads):
         self.pushes = self._pushes
         self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)
         self.changes = TaskChanges()
+        self.queue = SqliteQueue(self._writer, self.read, clock, self.changes)
 
     @classmethod
     async def open(
@@ -107,30 +101,11 @@ class SqliteJournal(SqliteReads):
         limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[ClaimedTask]:
         now = self._clock()
-        until = now + lease_seconds
-        made = (task.task_id, task.context_id, task.workspace, task.title)
 
         def work(connection: sqlite3.Connection) -> ClaimedTask:
             check_new_message(connection, task)
             check_limits(connection, task.user, limits)
-            bodies = [encode_event(event) for event in events]
-            try:
-                cursor = connection.execute(
-                    "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created,"
-                    " updated, user, message, digest, parent) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        *(*made, TaskState.SUBMITTED, len(events), owner, until, now, now, task.user),
-                        *(task.message_id, task.digest, task.parent),
-                    ),
-                )
-            except sqlite3.IntegrityError as error:
-                raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
-            deliveries = insert_events(connection, cursor.lastrowid or 0, 0, now, events, bodies)
-            row = TaskRow(
-                *(*made, TaskState.SUBMITTED, len(events), owner, 1, until, now, now),
-                user=task.user,
-                parent=task.parent,
-            )
+            row, deliveries = insert_task(connection, task, events, owner, now + lease_seconds, now)
             return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
         written = self._writer.submit(work, is_brief=True)
@@ -202,18 +177,10 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             check_limits(connection, row.user, limits, row.task_id)
-            for event in events:
-                encode_event(event)  # Before anything is written.
-            changed = connection.execute(
-                "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, pending = '[]',"
-                " error = NULL, reason = NULL WHERE id = ? AND owner IS NULL AND epoch = ? RETURNING epoch",
-                (TaskState.WORKING, owner, now + lease_seconds, row.task_id, row.epoch),
-            ).fetchone()
-            if changed is None:
+            if (found := claim_task(connection, row, events, owner, now + lease_seconds, now)) is None:
                 return None
-            lease = Lease(row.task_id, owner, changed[0])
-            deliveries = append_events(connection, lease, events, now)
-            return ClaimedTask(lease, row_of(connection, row.task_id), deliveries)
+            changed, deliveries = found
+            return ClaimedTask(Lease(row.task_id, owner, changed.epoch), changed, deliveries)
 
         written = self._writer.submit(work, is_brief=True)
         self.changes.follow(row.task_id, written)
@@ -225,7 +192,7 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
-                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ? WHERE id = ? AND epoch = ?"
+                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE id = ? AND epoch = ?"
                 " RETURNING epoch",
                 (owner, now + lease_seconds, row.task_id, row.epoch),
             ).fetchone()
@@ -270,7 +237,8 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> None:
             found = connection.execute(
-                "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND owner IS NOT NULL", (row.task_id, row.epoch)
+                "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND (owner IS NOT NULL OR tag > 0)",
+                (row.task_id, row.epoch),
             ).fetchone()
             if found is None:
                 raise StaleLease(f"task {row.task_id} is not running or has a new owner; the message was not sent")

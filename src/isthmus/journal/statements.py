@@ -10,7 +10,7 @@ from typing import Any
 
 from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, event_from_json
-from isthmus.journal.base import Lease, NewTask, RepeatedMessage, StaleLease, TaskRow
+from isthmus.journal.base import JournalError, RepeatedMessage, StaleLease
 from isthmus.journal.rows import (
     ANSWERS,
     BEGUN_BY,
@@ -27,8 +27,63 @@ from isthmus.journal.rows import (
     inbox_by_message,
     row_from,
 )
+from isthmus.journal.task_rows import Lease, NewTask, TaskRow
 
 ROWS_AT_ONCE = 16
+
+
+def insert_task(
+    connection: sqlite3.Connection,
+    task: NewTask,
+    events: Sequence[AgentEvent],
+    owner: str | None,
+    until: float,
+    now: float,
+    tag: int = 0,
+) -> tuple[TaskRow, Sequence[Delivery]]:
+    """Add a task with its first events, leased to ``owner``, or without one with its start tag in the queue.
+
+    Raises:
+        JournalError: there is such a task.
+    """
+    bodies = [encode_event(event) for event in events]
+    made = (task.task_id, task.context_id, task.workspace, task.title, TaskState.SUBMITTED, len(events), owner)
+    ends = (task.user, task.parent, task.label)
+    try:
+        cursor = connection.execute(
+            "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated,"
+            " user, parent, label, message, digest, tag) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*made, until, now, now, *ends, task.message_id, task.digest, tag),
+        )
+    except sqlite3.IntegrityError as error:
+        raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
+    deliveries = insert_events(connection, cursor.lastrowid or 0, 0, now, events, bodies)
+    row = TaskRow(*made, 1, until, now, now, None, None, (), *ends, tag > 0)
+    return row, deliveries
+
+
+def claim_task(
+    connection: sqlite3.Connection,
+    row: TaskRow,
+    events: Sequence[AgentEvent],
+    owner: str | None,
+    until: float,
+    now: float,
+    tag: int = 0,
+) -> tuple[TaskRow, Sequence[Delivery]] | None:
+    """Add events to a task at rest that ``owner`` works on, or without one let it wait; None if it is not as it was."""
+    bodies = [encode_event(event) for event in events]  # Before anything is written.
+    changed = connection.execute(
+        "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?, pending = '[]',"
+        " error = NULL, reason = NULL, seq = seq + ?, updated = ?"
+        " WHERE id = ? AND owner IS NULL AND tag = 0 AND epoch = ? RETURNING key, seq",
+        (TaskState.WORKING, owner, until, tag, len(events), now, row.task_id, row.epoch),
+    ).fetchone()
+    if changed is None:
+        return None
+    key, seq = changed
+    deliveries = insert_events(connection, key, seq - len(events), now, events, bodies)
+    return row_of(connection, row.task_id), deliveries
 
 
 def append_events(

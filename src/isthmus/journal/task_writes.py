@@ -5,18 +5,21 @@ from typing import TypeAlias, assert_never
 
 from isthmus.client import UserLimits
 from isthmus.events import AgentEvent
-from isthmus.journal.base import Lease, NewTask, TaskRow
+from isthmus.journal.task_rows import Lease, NewTask, TaskRow
 from isthmus.record import record
 
 
 @record
 class Create:
-    """A new task with its first events, as :meth:`~isthmus.journal.base.Journal.create` has it."""
+    """A new task with its first events, as :meth:`~isthmus.journal.base.Journal.create` has it.
+
+    Without an ``owner`` it waits in the queue.
+    """
 
     task: NewTask
     events: Sequence[AgentEvent]
     bodies: Sequence[str]
-    owner: str
+    owner: str | None
     seconds: float
     limits: UserLimits
 
@@ -53,12 +56,12 @@ class Take:
 
 @record
 class Claim:
-    """A claim of a task at rest, unchanged since ``row`` was read."""
+    """A claim of a task at rest, unchanged since ``row`` was read. Without an ``owner`` it waits in the queue."""
 
     row: TaskRow
     events: Sequence[AgentEvent]
     bodies: Sequence[str]
-    owner: str
+    owner: str | None
     seconds: float
     limits: UserLimits
 

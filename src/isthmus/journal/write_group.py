@@ -11,8 +11,9 @@ from typing import Any, assert_never
 
 from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
-from isthmus.journal.base import ClaimedTask, Finished, JournalError, Lease, StaleLease, TaskRow
+from isthmus.journal.base import JournalError, StaleLease
 from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, QueuedTask, TaskRow
 from isthmus.journal.task_writes import (
     Append,
     Claim,
@@ -55,6 +56,9 @@ class TaskEntry:
     pending: str
     user: str
     parent: str
+    label: str
+    tag: int
+    """Start tag of a task that waits in the queue, otherwise 0."""
     inbox: int
     """Number of events in its inbox."""
     size: int
@@ -72,7 +76,7 @@ class TaskEntry:
             (
                 *(self.task_id, self.context, self.workspace, self.title, self.state, self.seq, self.owner, self.epoch),
                 *(self.lease_until, self.created, self.updated, self.error, self.reason, self.pending, self.user),
-                self.parent,
+                *(self.parent, self.label, self.tag),
             )
         )
 
@@ -90,7 +94,8 @@ class Facts:
     """Knowledge of a group: the locked rows by task id, and whatever else its writes depend on.
 
     ``begun`` has, by user and message id, the tasks that began with it and their digests, newest first; ``counts`` has
-    the numbers of unended tasks by user and state, without those that another task began.
+    the numbers of unended tasks by user and state, without those that another task began. ``started`` is the start tag
+    of the task that left the queue last, ``tags`` the newest tag of each user there.
     """
 
     entries: dict[str, TaskEntry] = field(default_factory=dict[str, TaskEntry])
@@ -99,6 +104,8 @@ class Facts:
         default_factory=dict[tuple[str, str], list[tuple[str, str]]]
     )
     counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    started: int = 0
+    tags: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @record
@@ -112,6 +119,8 @@ class Needs:
     """Users and message ids that new tasks begin with."""
     limited: Sequence[str]
     """Users with limits."""
+    queueing: Sequence[str]
+    """Users whose tasks come into the queue."""
 
     @classmethod
     def of(cls, writes: Iterable[TaskWrite]) -> "Needs":
@@ -120,15 +129,20 @@ class Needs:
         inboxes: set[str] = set()
         messages: set[tuple[str, str]] = set()
         limited: set[str] = set()
+        queueing: set[str] = set()
         for write in writes:
             match write:
-                case Create(task, limits=limits):
+                case Create(task, owner=owner, limits=limits):
+                    if owner is None:
+                        queueing.add(task.user)
                     # Its row is looked for only for other writes: the database refuses a task that exists already.
                     if task.message_id:
                         messages.add((task.user, task.message_id))
                     if _limits(limits):
                         limited.add(task.user)
-                case Claim(row, limits=limits):
+                case Claim(row, owner=owner, limits=limits):
+                    if owner is None:
+                        queueing.add(row.user)
                     if _limits(limits):
                         limited.add(row.user)
                 case FinishRun() | Take():
@@ -137,7 +151,7 @@ class Needs:
                     pass
             if not isinstance(write, Create):
                 tasks.update(tasks_of(write))
-        return cls(sorted(tasks), sorted(inboxes), sorted(messages), sorted(limited))
+        return cls(sorted(tasks), sorted(inboxes), sorted(messages), sorted(limited), sorted(queueing))
 
 
 @record
@@ -200,7 +214,7 @@ class WriteGroup:
             case _:
                 assert_never(write)
 
-    def _create(self, write: Create) -> ClaimedTask:
+    def _create(self, write: Create) -> ClaimedTask | QueuedTask:
         task, facts, now = write.task, self._facts, self._now
         begun = facts.begun.setdefault((task.user, task.message_id), []) if task.message_id else []
         check_begun([item for item in begun if self._may_be_repeated(item[0])], task)
@@ -209,7 +223,7 @@ class WriteGroup:
             raise JournalError(f"task {task.task_id} exists already; task ids are made once")
         entry = TaskEntry(
             *(None, task.task_id, task.context_id, task.workspace, task.title, TaskState.SUBMITTED, 0, write.owner, 1),
-            *(now + write.seconds, now, now, None, None, "[]", task.user, task.parent, 0, 0),
+            *(now + write.seconds, now, now, None, None, "[]", task.user, task.parent, task.label, 0, 0, 0),
             message=task.message_id,
             digest=task.digest,
             is_changed=True,
@@ -219,31 +233,42 @@ class WriteGroup:
         if not task.parent:
             facts.counts.setdefault(task.user, Counter())[TaskState.SUBMITTED] += 1
         deliveries = self._insert(entry, write.events, write.bodies)
-        return ClaimedTask(Lease(task.task_id, write.owner, 1), entry.row, deliveries)
+        return self._begun(entry, deliveries)
+
+    def _begun(self, entry: TaskEntry, deliveries: Sequence[Delivery]) -> ClaimedTask | QueuedTask:
+        """Return a task that its owner runs; without an owner let it wait in the queue."""
+        if entry.owner is not None:
+            return ClaimedTask(Lease(entry.task_id, entry.owner, entry.epoch), entry.row, deliveries)
+        facts = self._facts
+        facts.tags[entry.user] = entry.tag = start_tag(facts.started, facts.tags.get(entry.user, 0))
+        entry.lease_until = 0.0
+        return QueuedTask(entry.row, deliveries)
 
     def _may_be_repeated(self, task_id: str) -> bool:
         """Return whether the message that began a task may have come again: its client does not know of the task."""
         entry = self._facts.entries.get(task_id)
         return entry is None or not (entry.has_later_prompt or entry.state in (TaskState.CANCELED, DELETED))
 
-    def _claim(self, write: Claim) -> ClaimedTask | None:
+    def _claim(self, write: Claim) -> ClaimedTask | QueuedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
         counted = "" if entry is None or entry.parent else entry.state
         self._check_limits(write.row.user, write.limits, counted)
-        if entry is None or entry.owner is not None or entry.epoch != write.row.epoch or entry.state == DELETED:
+        if entry is None or entry.owner is not None or entry.tag or entry.epoch != write.row.epoch:
+            return None
+        if entry.state == DELETED:
             return None
         self._count(entry, TaskState.WORKING)
         entry.state, entry.owner, entry.epoch = TaskState.WORKING, write.owner, entry.epoch + 1
         entry.lease_until, entry.pending, entry.error, entry.reason = self._now + write.seconds, "[]", None, None
         deliveries = self._append(entry, write.events, write.bodies)
-        return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, deliveries)
+        return self._begun(entry, deliveries)
 
     def _take_over(self, write: TakeOver) -> ClaimedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
         if entry is None or entry.epoch != write.row.epoch:
             return None
         entry.owner, entry.epoch, entry.lease_until = write.owner, entry.epoch + 1, self._now + write.seconds
-        entry.is_changed = True
+        entry.tag, entry.is_changed = 0, True
         return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, ())
 
     def _renew(self, write: Renew) -> Sequence[Lease]:
@@ -321,6 +346,14 @@ class WriteGroup:
             counts[entry.state] -= 1
         if not state.is_terminal:
             counts[state] += 1
+
+
+def start_tag(started: int, newest: int) -> int:
+    """Return the start tag of a task that comes into the queue: see :mod:`isthmus.journal.queue`.
+
+    ``started`` is the tag of the task that left the queue last, ``newest`` the newest one of the user that waits there.
+    """
+    return max(started, newest) + 1
 
 
 def _limits(limits: UserLimits) -> bool:

@@ -17,7 +17,8 @@ from isthmus.a2a.server.sse import event_frame
 from isthmus.client import TaskQuery
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
-from isthmus.journal.base import Journal, TaskRow
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import TaskRow
 
 GATHER_SECONDS = 0.05
 """Time in seconds for which changes are gathered before they are read and sent."""

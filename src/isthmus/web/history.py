@@ -15,7 +15,8 @@ from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.client import TaskPlace
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.journal.base import Journal, TaskRow, TaskSearch
+from isthmus.journal.base import Journal, TaskSearch
+from isthmus.journal.task_rows import TaskRow
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_WORDS: Final = 200

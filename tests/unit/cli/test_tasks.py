@@ -14,9 +14,9 @@ from isthmus.cli.main import run
 from isthmus.client import PromptMessage, PushTarget
 from isthmus.events import AgentMessage, ArtifactPart, ArtifactUpdate, Prompt, StateChange, TaskState, event_from_json
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import NewTask
 from isthmus.journal.pushes import PushRow
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask
 from support.agents import EchoAgent, WaitingAgent
 from support.engines import engine_on
 from support.turns import all_of

@@ -12,8 +12,9 @@ from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.journal.base import Finished, JournalError, Lease
+from isthmus.journal.base import JournalError
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import Finished, Lease
 from support.agents import WaitingAgent
 from support.engines import engine_on
 from support.turns import all_of

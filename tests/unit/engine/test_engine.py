@@ -28,8 +28,8 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.journal.base import Lease
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import Lease
 from isthmus.models.base import ToolRequest
 from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply
 from support.engines import engine_on, events, once

@@ -13,8 +13,9 @@ from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState
 from isthmus.internal_events import AgentRecord
-from isthmus.journal.base import Finished, JournalError, Lease
+from isthmus.journal.base import JournalError
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import Finished, Lease
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events
 from support.turns import all_of

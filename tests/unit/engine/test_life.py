@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import (
+    NO_LIMITS,
     InvalidRequest,
     PromptMessage,
     TaskNotFound,
@@ -17,8 +18,8 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
-from isthmus.journal.base import NO_LIMITS, ClaimedTask, NewTask, TaskRow
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import ClaimedTask, NewTask, TaskRow
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events, once
 from support.turns import all_of

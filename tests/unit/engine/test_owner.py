@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-from isthmus.engine.lease_owner import is_gone, new_owner
+from isthmus.journal.lease_owner import is_gone, new_owner
 from support.waiting import eventually
 
 

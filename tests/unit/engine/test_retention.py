@@ -10,8 +10,9 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, JournalError, NewTask, TaskRow
+from isthmus.journal.base import Journal, JournalError
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask, TaskRow
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, once
 from support.turns import all_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import ClaimedTask, NewTask
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import ClaimedTask, NewTask
 from isthmus.web import changes
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 

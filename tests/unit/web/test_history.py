@@ -11,8 +11,8 @@ from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.events import Command, Prompt, StateChange, TaskState
 from isthmus.journal import sql_reads
-from isthmus.journal.base import NewTask
 from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.task_rows import NewTask
 from isthmus.web.history import HistorySearch, excerpt
 
 pytestmark = pytest.mark.anyio

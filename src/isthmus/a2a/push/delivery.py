@@ -23,10 +23,10 @@ from isthmus.a2a.push.targets import origin_of
 from isthmus.a2a.wires import Wires
 from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
 from isthmus.encoding.json_text import encode
-from isthmus.engine.lease_owner import is_gone, new_owner
 from isthmus.engine.past_snapshots import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
+from isthmus.journal.lease_owner import is_gone, new_owner
 from isthmus.journal.pushes import PushJournal, PushRow
 from isthmus.record import record
 

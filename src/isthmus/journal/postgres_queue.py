@@ -1,0 +1,81 @@
+"""The queue of a journal in PostgreSQL. :mod:`isthmus.journal.queue` documents each method.
+
+A free slot is filled by one statement: it locks the tasks that start next, passes over those that another process is
+about to take, and leases them.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from isthmus.client import NO_LIMITS, UserLimits
+from isthmus.events import AgentEvent
+from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_reads import numbered
+from isthmus.journal.postgres_writer import PostgresWriter
+from isthmus.journal.queue import QueueScope
+from isthmus.journal.rows import COLUMNS, row_from
+from isthmus.journal.sql_queue import SqlQueue, abandoned, in_scope
+from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.task_writes import Claim, Create, TaskWrite
+from isthmus.journal.writer import Written
+
+_TAKEN = ", ".join(f"tasks.{name.strip()}" for name in COLUMNS.split(","))
+Submit = Callable[[Sequence[AgentEvent], Callable[[Sequence[str]], TaskWrite]], Written[Any]]
+"""Queues a write, which is made from the bodies of its events."""
+
+
+class PostgresQueue(SqlQueue):
+    """The queue in the database that ``writer`` writes."""
+
+    def __init__(self, writer: PostgresWriter, submit: Submit, read: RowReader, changes: TaskChanges) -> None:
+        super().__init__(read, writer.now)
+        self._writer = writer
+        self._submit = submit
+        self._changes = changes
+
+    @override
+    def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
+        written = self._submit(events, lambda bodies: Create(task, events, bodies, None, 0.0, limits))
+        self._changes.follow(task.task_id, written)
+        return written
+
+    @override
+    def resume(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+    ) -> Awaitable[QueuedTask | None]:
+        written = self._submit(events, lambda bodies: Claim(row, events, bodies, None, 0.0, limits))
+        self._changes.follow(row.task_id, written)
+        return written
+
+    @override
+    def take(
+        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+    ) -> Awaitable[Sequence[ClaimedTask]]:
+        fits, of_scope = in_scope(scope)
+
+        async def work(connection: Connection, now: float) -> Sequence[ClaimedTask]:
+            left, values = abandoned(now, gone)
+            statement = (
+                f"WITH waiting AS (SELECT key, tag FROM tasks WHERE tag > 0 AND parent = '' AND {fits}"
+                " ORDER BY tag, key LIMIT ? FOR UPDATE SKIP LOCKED),"
+                f" left_behind AS (SELECT key, tag FROM tasks WHERE {left} AND parent = '' AND {fits}"
+                " ORDER BY key LIMIT ? FOR UPDATE SKIP LOCKED),"
+                " next AS (SELECT key, tag FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
+                " ORDER BY tag, key LIMIT ?),"
+                " started AS (UPDATE queue SET started = (SELECT max(tag) FROM next)"
+                " WHERE started < (SELECT max(tag) FROM next))"
+                " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0 FROM next"
+                f" WHERE tasks.key = next.key RETURNING next.tag, tasks.key, {_TAKEN}"
+            )
+            found = await connection.fetch(
+                numbered(statement),
+                *(*of_scope, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
+            )
+            rows = [row_from(tuple(values)[2:]) for values in sorted(found, key=lambda values: (values[0], values[1]))]
+            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, ()) for row in rows]
+
+        return self._writer.run(work)

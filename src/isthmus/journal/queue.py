@@ -1,0 +1,59 @@
+"""Port of a journal's queue: the tasks that wait for a process with a free slot, and the order in which they start.
+
+Tasks start in the order of their start tags. A task's tag is one more than the larger of two: the tag of the task that
+started last, and the newest tag of its user that still waits. So the tasks of several users take turns, however many
+one of them has queued, and each starts in the end (start-time fair queueing). Not here: how many tasks a process runs
+at once, see :mod:`isthmus.engine.dispatcher`.
+"""
+
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from isthmus.client import NO_LIMITS, UserLimits
+from isthmus.events import AgentEvent
+from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
+from isthmus.record import record
+
+
+@record
+class QueueScope:
+    """The tasks that a process may take: with one of its ``labels``, and if there are ``roots``, in or below one."""
+
+    labels: tuple[str, ...] = ("",)
+    roots: tuple[str, ...] = ()
+
+
+class TaskQueue(Protocol):
+    """The tasks that wait for a process. All methods raise :class:`~isthmus.journal.base.JournalError`."""
+
+    def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
+        """Add a new task, like :meth:`~isthmus.journal.base.Journal.create`, which waits."""
+        ...
+
+    def resume(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+    ) -> Awaitable[QueuedTask | None]:
+        """Add events to a task at rest, like :meth:`~isthmus.journal.base.Journal.claim`, and let it wait."""
+        ...
+
+    def take(
+        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+    ) -> Awaitable[Sequence[ClaimedTask]]:
+        """Lease up to ``limit`` tasks to ``owner``, those first that are to start first.
+
+        Besides the tasks that wait these are the ones whose process released them, let their lease expire, or is one of
+        the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`.
+        """
+        ...
+
+    async def abandoned_children(self, limit: int, scope: QueueScope, gone: Sequence[str] = ()) -> Sequence[TaskRow]:
+        """Return up to ``limit`` tasks of subagents whose process released them, is gone, or let their lease expire."""
+        ...
+
+    async def owners(self) -> Sequence[str]:
+        """Return the owners of the tasks that are at work."""
+        ...
+
+    async def length(self) -> int:
+        """Return the number of tasks that wait."""
+        ...

@@ -1,0 +1,90 @@
+"""The queue of the embedded journal. :mod:`isthmus.journal.queue` documents each method."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from isthmus.client import NO_LIMITS, UserLimits
+from isthmus.events import AgentEvent
+from isthmus.journal.queue import QueueScope
+from isthmus.journal.sql_queue import SqlQueue, abandoned, in_scope
+from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
+from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.write_group import start_tag
+from isthmus.journal.writer import GroupWriter
+
+
+class SqliteQueue(SqlQueue):
+    """The queue in the file that ``writer`` writes. ``clock`` returns Unix seconds."""
+
+    def __init__(self, writer: GroupWriter, read: RowReader, clock: Callable[[], float], changes: TaskChanges) -> None:
+        super().__init__(read, clock)
+        self._writer = writer
+        self._changes = changes
+
+    @override
+    def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> QueuedTask:
+            check_new_message(connection, task)
+            check_limits(connection, task.user, limits)
+            tag = _next_tag(connection, task.user)
+            return QueuedTask(*insert_task(connection, task, events, None, 0.0, now, tag))
+
+        written = self._writer.submit(work, is_brief=True)
+        self._changes.follow(task.task_id, written)
+        return written
+
+    @override
+    def resume(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+    ) -> Awaitable[QueuedTask | None]:
+        now = self._now()
+
+        def work(connection: sqlite3.Connection) -> QueuedTask | None:
+            check_limits(connection, row.user, limits, row.task_id)
+            found = claim_task(connection, row, events, None, 0.0, now, _next_tag(connection, row.user))
+            return None if found is None else QueuedTask(*found)
+
+        written = self._writer.submit(work, is_brief=True)
+        self._changes.follow(row.task_id, written)
+        return written
+
+    @override
+    def take(
+        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+    ) -> Awaitable[Sequence[ClaimedTask]]:
+        now = self._now()
+        fits, of_scope = in_scope(scope)
+        left, values = abandoned(now, gone)
+        query = (
+            f"SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = '' AND {fits}"
+            f" ORDER BY tag, key LIMIT ?) UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = ''"
+            f" AND {fits} ORDER BY tag, key LIMIT ?"
+        )
+        given: Sequence[Any] = (*of_scope, limit, *values, *of_scope, limit)
+
+        def work(connection: sqlite3.Connection) -> Sequence[ClaimedTask]:
+            found = connection.execute(query, given).fetchall()
+            for key, tag, _ in found:
+                connection.execute(
+                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE key = ?",
+                    (owner, now + lease_seconds, key),
+                )
+                connection.execute("UPDATE queue SET started = max(started, ?)", (tag,))
+            rows = [row_of(connection, task_id) for _, _, task_id in found]
+            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, ()) for row in rows]
+
+        return self._writer.submit(work)
+
+
+def _next_tag(connection: sqlite3.Connection, user: str) -> int:
+    started, newest = connection.execute(
+        "SELECT started, (SELECT ifnull(max(tag), 0) FROM tasks WHERE tag > 0 AND user = ?) FROM queue", (user,)
+    ).fetchone()
+    return start_tag(started, newest)
