@@ -14,7 +14,6 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.client import QUESTION_MARK
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal
-from isthmus.journal.lease_owner import is_gone
 from isthmus.journal.task_rows import TaskRow
 
 LATEST_EVENTS = 1000
@@ -51,7 +50,11 @@ class SuspendedCallMonitor:
         events = await self._journal.events(row.task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)
         updates = [item.event for item in events if isinstance(item.event, ToolCallUpdate)]
         askers = {item.tool_call.tool_call_id: item.asked_in for item in updates}
-        return any(asker is not None and is_gone(asker) for call, asker in askers.items() if call in waiting)
+        return any(
+            asker is not None and self._journal.replicas.is_gone(asker)
+            for call, asker in askers.items()
+            if call in waiting
+        )
 
     def ended(self, task_id: str) -> None:
         """End in the background the calls of a task that is no longer waiting."""

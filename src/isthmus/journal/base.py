@@ -14,6 +14,7 @@ from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.pushes import PushJournal
 from isthmus.journal.queue import TaskQueue
+from isthmus.journal.replicas import Replicas
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.record import record
@@ -156,6 +157,8 @@ class Journal(Protocol):
     """Notices of changed tasks."""
     queue: TaskQueue
     """Tasks that wait for a process with a free slot."""
+    replicas: Replicas
+    """The other processes that work with the journal."""
 
     def create(
         self,

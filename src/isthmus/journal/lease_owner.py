@@ -24,12 +24,16 @@ def is_gone(owner: str) -> bool:
 
 
 def _host() -> str:
-    """Return the scope in which a process number is unique: this machine and container."""
+    """Return the scope in which a process number is unique: this machine, since it was started, and container.
+
+    Machines may have the same name, and write to one journal in a database.
+    """
     try:
         space = Path("/proc/self/ns/pid").readlink().name
+        start = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return socket.gethostname()
-    return f"{socket.gethostname()}/{space.removeprefix('pid:')}"
+    return f"{socket.gethostname()}/{start}/{space.removeprefix('pid:')}"
 
 
 def _start(pid: int) -> str:

@@ -15,6 +15,7 @@ from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent
 from isthmus.journal.base import JournalError
+from isthmus.journal.notices import Notice
 from isthmus.journal.postgres_chats import PostgresChats
 from isthmus.journal.postgres_connection import (
     Connection,
@@ -28,8 +29,9 @@ from isthmus.journal.postgres_inbox import post_to
 from isthmus.journal.postgres_queue import PostgresQueue
 from isthmus.journal.postgres_reads import POSTGRES, PostgresReads, numbered
 from isthmus.journal.postgres_removal import PostgresRemoval
+from isthmus.journal.postgres_replicas import PostgresReplicas
 from isthmus.journal.postgres_schema import prepare
-from isthmus.journal.postgres_sql import storable
+from isthmus.journal.postgres_sql import CHANNEL, storable
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import JSON, encode_event
 from isthmus.journal.sql_pushes import SqlPushes
@@ -49,7 +51,9 @@ class PostgresJournal(PostgresReads):
         self, database: Database, connection: Connection, offset: float, clock: Callable[[], float] | None = None
     ) -> None:
         super().__init__(database)
-        self._writer = PostgresWriter(database, connection, offset, clock)
+        self._replicas = PostgresReplicas(database, self.read)
+        self.replicas = self._replicas
+        self._writer = PostgresWriter(database, connection, offset, clock, self._replicas.text_of)
         self.removal = PostgresRemoval(self._writer, self.read)
         self._pushes = SqlPushes(self.read, self.write_rows, self._writer.now, POSTGRES)
         self.pushes = self._pushes
@@ -160,6 +164,8 @@ class PostgresJournal(PostgresReads):
 
         async def work(connection: Connection, now: float) -> None:
             await post_to(connection, row, events, bodies)
+            if (text := self._replicas.text_of(Notice(inboxes=(row.task_id,)))) is not None:
+                await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
         return self._writer.run(work)
 
@@ -193,6 +199,7 @@ class PostgresJournal(PostgresReads):
     @override
     async def aclose(self) -> None:
         await self._writer.aclose()
+        await self._replicas.leave()
         await self.close_readers()
 
     def _submit(

@@ -18,6 +18,8 @@ from isthmus.journal.write_group import Facts, Needs, TaskEntry, Waiting, WriteG
 if TYPE_CHECKING:
     from isthmus.journal.postgres_connection import Connection
 
+CHANNEL = "isthmus"
+"""Name of the channel of notices between processes."""
 _UNENDED = [state.value for state in TaskState if not state.is_terminal]
 _LOCKED = f"SELECT key, {COLUMNS}, inbox, size FROM tasks WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
 _INBOXES = (
@@ -112,8 +114,8 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
     return facts
 
 
-async def store(connection: "Connection", group: WriteGroup) -> None:
-    """Store what a group has left, in one statement."""
+async def store(connection: "Connection", group: WriteGroup, notice: str | None = None) -> None:
+    """Store what a group has left, in one statement, which sends the notice to other processes, too."""
     new = [entry for entry in group.entries.values() if entry.key is None]
     changed = [entry for entry in group.entries.values() if entry.key is not None and entry.is_changed]
     values: list[Any] = []
@@ -137,7 +139,8 @@ async def store(connection: "Connection", group: WriteGroup) -> None:
         values.append(group.taken)
     parts = (bool(new), bool(changed), bool(group.events), bool(group.messages), bool(group.taken))
     if any(parts):
-        await connection.execute(_statement(*parts), *values)
+        given = () if notice is None else (notice,)
+        await connection.execute(_statement(*parts, is_said=notice is not None), *values, *given)
 
 
 def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[Any]]:
@@ -149,7 +152,7 @@ def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[An
 
 
 @cache
-def _statement(new: bool, changed: bool, events: bool, messages: bool, taken: bool) -> str:
+def _statement(new: bool, changed: bool, events: bool, messages: bool, taken: bool, *, is_said: bool) -> str:
     """Return the statement that stores these parts of a group."""
     count = 0
 
@@ -184,4 +187,5 @@ def _statement(new: bool, changed: bool, events: bool, messages: bool, taken: bo
         )
     if taken:
         parts.append(f"d AS (DELETE FROM inbox WHERE number IN (SELECT * FROM {lists('bigint')}))")
-    return f"WITH {', '.join(parts)} SELECT 1"
+    result = f"pg_notify('{CHANNEL}', ${count + 1})" if is_said else "1"
+    return f"WITH {', '.join(parts)} SELECT {result}"

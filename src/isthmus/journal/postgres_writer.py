@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError, JournalUnavailable
+from isthmus.journal.notices import Notice
 from isthmus.journal.postgres_connection import (
     AWAY,
     UNKNOWN,
@@ -66,12 +67,19 @@ class PostgresWriter:
     """The queue of a journal's writes.
 
     ``offset`` is by how many seconds the database's clock is ahead; ``clock`` replaces that clock, in Unix seconds.
+    ``text_of`` returns the text with which a group's news is sent to other processes, or None.
     """
 
     def __init__(
-        self, database: Database, connection: Connection, offset: float, clock: Callable[[], float] | None
+        self,
+        database: Database,
+        connection: Connection,
+        offset: float,
+        clock: Callable[[], float] | None,
+        text_of: Callable[[Notice], str | None],
     ) -> None:
         self._database = database
+        self._text_of = text_of
         self._connection: Connection | None = connection
         self._clock = clock
         self._offset = offset
@@ -170,7 +178,7 @@ class PostgresWriter:
                 if group[0].work is not None:
                     attempt.outcomes = [await _work(connection, group[0].work, now)]
                 else:
-                    await attempt.write(connection, group, self._broken)
+                    await attempt.write(connection, group, self._broken, self._text_of)
                 self._found()
                 _resolve(group, attempt.outcomes)
             except IsthmusError as error:  # the database is away for too long, or a function refuses
@@ -317,7 +325,13 @@ class _Attempt:
         self.probe: NewEvent | None = None
         """The event that is stored if the group is committed."""
 
-    async def write(self, connection: Connection, queued: Sequence[_Queued], broken: set[Hashable]) -> None:
+    async def write(
+        self,
+        connection: Connection,
+        queued: Sequence[_Queued],
+        broken: set[Hashable],
+        text_of: Callable[[Notice], str | None],
+    ) -> None:
         """Commit a group."""
         writes = [one.write for one in queued if one.write is not None]
         async with connection.transaction():
@@ -331,4 +345,4 @@ class _Attempt:
                 except IsthmusError as error:
                     self.outcomes.append(error)
             self.probe = group.events[0] if group.events else None
-            await store(connection, group)
+            await store(connection, group, text_of(group.notice))

@@ -21,6 +21,7 @@ from isthmus.events import (
     Prompt,
 )
 from isthmus.journal.base import StaleLease
+from isthmus.journal.replicas import LocalReplicas
 from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, check_inbox, encode_event
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sql_pushes import SqlPushes
@@ -68,6 +69,7 @@ class SqliteJournal(SqliteReads):
         self.pushes = self._pushes
         self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)
         self.changes = TaskChanges()
+        self.replicas = LocalReplicas()
         self.queue = SqliteQueue(self._writer, self.read, clock, self.changes)
 
     @classmethod

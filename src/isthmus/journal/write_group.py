@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import JournalError, StaleLease
+from isthmus.journal.notices import Notice
 from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, QueuedTask, TaskRow
 from isthmus.journal.task_writes import (
@@ -176,11 +177,19 @@ class WriteGroup:
         """Task id, message id and event number of the events that a client's message caused."""
         self.taken: list[int] = []
         """Numbers of the events that leave an inbox."""
+        self._is_queue = False
 
     @property
     def entries(self) -> Mapping[str, TaskEntry]:
         """Rows of all tasks, by task id."""
         return self._facts.entries
+
+    @property
+    def notice(self) -> Notice:
+        """News for other processes: nobody follows a task there that was created here just now."""
+        entries = self._facts.entries
+        known = dict.fromkeys(event.task_id for event in self.events if entries[event.task_id].key is not None)
+        return Notice(events=tuple(known), is_queue=self._is_queue)
 
     def apply(self, write: TaskWrite) -> Any:
         """Return the result of a write, as the journal's method of its name has it.
@@ -210,6 +219,7 @@ class WriteGroup:
                 for lease in write.leases:
                     if (entry := self._find(lease)) is not None:
                         entry.owner, entry.lease_until, entry.is_changed = None, 0.0, True
+                        self._is_queue = True
                 return None
             case _:
                 assert_never(write)
@@ -241,7 +251,7 @@ class WriteGroup:
             return ClaimedTask(Lease(entry.task_id, entry.owner, entry.epoch), entry.row, deliveries)
         facts = self._facts
         facts.tags[entry.user] = entry.tag = start_tag(facts.started, facts.tags.get(entry.user, 0))
-        entry.lease_until = 0.0
+        entry.lease_until, self._is_queue = 0.0, True
         return QueuedTask(entry.row, deliveries)
 
     def _may_be_repeated(self, task_id: str) -> bool:

@@ -26,7 +26,7 @@ from isthmus.encoding.json_text import encode
 from isthmus.engine.past_snapshots import snapshot_after
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
-from isthmus.journal.lease_owner import is_gone, new_owner
+from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.pushes import PushJournal, PushRow
 from isthmus.record import record
 
@@ -171,7 +171,7 @@ class PushDelivery:
     async def _release_gone(self) -> None:
         """Release the targets that ended processes were sending to."""
         owners = await self._pushes.owners()
-        gone = [owner for owner in owners if owner != self._owner and is_gone(owner)]
+        gone = [owner for owner in owners if owner != self._owner and self._journal.replicas.is_gone(owner)]
         if gone:
             await self._pushes.release(gone)
             self._since = 0

@@ -1,0 +1,258 @@
+"""The processes that work with a journal in PostgreSQL. :mod:`isthmus.journal.replicas` documents each method.
+
+Each has a connection of its own, with which it listens for news (LISTEN), and which holds an advisory lock: the
+database releases it when the process ends, however it ends, so that the others see that within a second. A process that
+hangs or is cut off keeps its lock or its lease for a while; for these the lease decides.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import override
+
+from isthmus.journal.lease_owner import is_gone
+from isthmus.journal.notices import ALL, NOTHING, Notice, decode, encode
+from isthmus.journal.postgres_connection import Connection, Database, end, without_secrets
+from isthmus.journal.postgres_sql import CHANNEL, lock_number
+from isthmus.journal.replicas import Member, OnNotice, Progress, Replicas
+from isthmus.journal.sql_reads import RowReader
+
+LOOK_SECONDS = 0.5
+"""Interval in seconds at which the locks of the others are looked at."""
+GRACE_SECONDS = 2.0
+"""Time in seconds after connecting in which nobody counts as gone: all have lost their locks if the database had."""
+HEAR_SECONDS = 2.0
+"""Maximum time in seconds for hearing one's own first notice; after it the connection does not pass any on."""
+PROGRESS_SECONDS = 0.2
+"""Minimum time in seconds between two writes of progress."""
+PAUSES = (0.1, 0.25, 0.5, 1.0)
+"""Times in seconds between attempts to connect; the last one is used again and again."""
+_SESSION = (
+    # A machine that was cut off or lost its power answers no more: its lock is to be free soon.
+    "SET tcp_keepalives_idle = 2",
+    "SET tcp_keepalives_interval = 1",
+    "SET tcp_keepalives_count = 2",
+)
+_DELETE_GONE = (
+    "DELETE FROM replicas WHERE owner = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM tasks"
+    " WHERE tasks.owner = replicas.owner AND tasks.state IN ('submitted', 'working') AND tasks.tag = 0)"
+)
+_PUBLISH = (
+    "INSERT INTO progress (task, call, version, body)"
+    " SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])"
+    " ON CONFLICT (task, call) DO UPDATE SET version = excluded.version, body = excluded.body"
+    " WHERE progress.version < excluded.version"
+)
+
+log = logging.getLogger(__name__)
+
+
+class PostgresReplicas(Replicas):
+    """The processes of one database. ``others`` tells whether there are any besides this one."""
+
+    def __init__(self, database: Database, read: RowReader) -> None:
+        self.others = False
+        self._database = database
+        self._read = read
+        self._member: Member | None = None
+        self._on_notice: OnNotice = _ignore
+        self._task: asyncio.Task[None] | None = None
+        self._first = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._speaks = asyncio.Event()
+        self._outbox: list[Notice] = []
+        self._progress: dict[tuple[str, str], Progress] = {}
+        self._ended: set[str] = set()
+        self._has_lock = False
+        self._missing: dict[str, float] = {}
+        """Owners whose lock was free at the last look, and since when (monotonic seconds)."""
+        self._gone: frozenset[str] = frozenset()
+
+    @property
+    @override
+    def hears(self) -> bool:
+        return self._heard.is_set()
+
+    @override
+    def is_gone(self, owner: str) -> bool:
+        return owner in self._gone or is_gone(owner)
+
+    @override
+    async def join(self, member: Member, on_notice: OnNotice) -> None:
+        self._member, self._on_notice = member, on_notice
+        self._task = asyncio.create_task(self._run(member), name="isthmus-replicas")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(HEAR_SECONDS):
+                await self._first.wait()
+
+    @override
+    async def leave(self) -> None:
+        if (task := self._task) is None or (member := self._member) is None:
+            return
+        self._task = None
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        connection: Connection | None = None
+        with contextlib.suppress(Exception):  # the database is away; the others will see that this process is gone
+            connection = await self._database.connect()
+            await connection.execute("DELETE FROM replicas WHERE owner = $1", member.owner)
+            await self._say(connection, member, Notice(is_queue=True))
+        await end(connection)
+
+    @override
+    def send(self, notice: Notice) -> None:
+        if self.others:
+            self._outbox.append(notice)
+            self._speaks.set()
+
+    @override
+    def publish(self, task_id: str, progress: Sequence[Progress]) -> None:
+        self._progress.update({(task_id, one.call): one for one in progress})
+        self._speaks.set()
+
+    @override
+    def forget(self, task_id: str) -> None:
+        for key in [key for key in self._progress if key[0] == task_id]:
+            del self._progress[key]
+        self._ended.add(task_id)
+        self._speaks.set()
+
+    @override
+    async def progress(self, task_id: str, after: int) -> Sequence[Progress]:
+        return await self._read(
+            "SELECT call, version, body FROM progress WHERE task = ? AND version > ? ORDER BY version",
+            (task_id, after),
+            lambda values: Progress(*values),
+        )
+
+    def text_of(self, notice: Notice) -> str | None:
+        """Return the text with which a transaction notifies the others; None if that is not needed."""
+        if self._member is None or not self.others or not notice:
+            return None
+        return encode(self._member.owner, notice)
+
+    # --- the connection ---
+
+    async def _run(self, member: Member) -> None:
+        failures = 0
+        while True:
+            connection: Connection | None = None
+            try:
+                connection = await self._database.connect()
+                await self._begin(connection, member)
+                failures = 0
+                await self._attend(connection, member)
+            except Exception as error:  # whatever it is, other processes are found by looking until it is over
+                if not failures:
+                    log.warning("no news of other processes: %s", without_secrets(str(error) or type(error).__name__))
+                failures += 1
+            finally:
+                self._heard.clear()
+                self._has_lock = False
+                await end(connection)
+            self._first.set()
+            await asyncio.sleep(PAUSES[min(failures, len(PAUSES)) - 1])
+
+    async def _begin(self, connection: Connection, member: Member) -> None:
+        """Listen, be seen, and find out whether notices arrive."""
+        for statement in _SESSION:
+            await connection.execute(statement)
+        await connection.add_listener(CHANNEL, self._receive)
+        await connection.execute(
+            "INSERT INTO replicas (owner, lock, labels, slots, begun)"
+            " VALUES ($1, $2, $3, $4, extract(epoch FROM clock_timestamp())) ON CONFLICT (owner) DO NOTHING",
+            *(member.owner, lock_number("replica", member.owner), " ".join(member.labels), member.slots),
+        )
+        await self._take_lock(connection, member)
+        await self._look(connection, member, time.monotonic())
+        await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, NOTHING))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(HEAR_SECONDS):
+                await self._heard.wait()
+        if not self._heard.is_set():
+            log.warning(
+                "the database's connection passes no notices on, as a connection pool may not (PgBouncer in transaction"
+                " mode): other processes are looked at more often, which is slower"
+            )
+        self._first.set()
+        self._on_notice(ALL)  # What was said before was not heard.
+
+    async def _attend(self, connection: Connection, member: Member) -> None:
+        """Look at the others, and send what there is to say, until the connection is lost."""
+        since = looked = time.monotonic()
+        published = 0.0
+        while not connection.is_closed():
+            pause = PROGRESS_SECONDS if self._progress else LOOK_SECONDS
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._speaks.wait()
+            self._speaks.clear()
+            now = time.monotonic()
+            if now - looked >= LOOK_SECONDS:
+                looked = now
+                await self._take_lock(connection, member)
+                await self._look(connection, member, since)
+            outbox, self._outbox = self._outbox, []
+            for notice in outbox:
+                await self._say(connection, member, notice)
+            if (self._progress or self._ended) and now - published >= PROGRESS_SECONDS:
+                published = now
+                await self._write_progress(connection, member)
+
+    async def _take_lock(self, connection: Connection, member: Member) -> None:
+        # An old connection of this process may still hold it, until the database has noticed that it is lost.
+        if not self._has_lock:
+            number = lock_number("replica", member.owner)
+            self._has_lock = await connection.fetchval("SELECT pg_try_advisory_lock($1)", number)
+
+    async def _look(self, connection: Connection, member: Member, since: float) -> None:
+        """Find out who else there is, and who has gone: whose lock is free at two looks in a row."""
+        rows = await connection.fetch(
+            "SELECT owner, pg_try_advisory_xact_lock_shared(lock) FROM replicas WHERE owner <> $1", member.owner
+        )
+        now = time.monotonic()
+        self._missing = {owner: self._missing.get(owner, now) for owner, is_free in rows if is_free}
+        gone: frozenset[str] = frozenset()
+        if now - since >= GRACE_SECONDS:
+            gone = frozenset(owner for owner, first in self._missing.items() if now > first)
+        if new := gone - self._gone:
+            log.info("processes that have ended: %s", ", ".join(owner.partition(":")[2] for owner in sorted(new)))
+        self._gone = gone
+        self.others = any(owner not in gone for owner, _ in rows)
+        if new:
+            self._on_notice(Notice(is_queue=True))
+        elif gone:
+            await connection.execute(_DELETE_GONE, list(gone))
+
+    async def _say(self, connection: Connection, member: Member, notice: Notice) -> None:
+        await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, notice))
+
+    async def _write_progress(self, connection: Connection, member: Member) -> None:
+        progress, self._progress = self._progress, {}
+        ended, self._ended = self._ended, set()
+        if progress:
+            tasks = [task_id for task_id, _ in progress]
+            values = list(progress.values())
+            bodies = [one.body for one in values]
+            await connection.execute(
+                _PUBLISH, tasks, [one.call for one in values], [one.version for one in values], bodies
+            )
+            await self._say(connection, member, Notice(progress=tuple(dict.fromkeys(tasks))))
+        if ended:
+            await connection.execute("DELETE FROM progress WHERE task = ANY($1::text[])", list(ended))
+
+    def _receive(self, connection: object, process: int, channel: str, payload: Any) -> None:
+        """Take a notice, on the event loop."""
+        del connection, process, channel
+        self._heard.set()
+        sender, notice = decode(str(payload))
+        if notice and (self._member is None or sender != self._member.owner):
+            self._on_notice(notice)
+
+
+def _ignore(notice: Notice) -> None:
+    del notice

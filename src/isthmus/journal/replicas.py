@@ -1,0 +1,105 @@
+"""Port to the other processes that work with the same journal: which of them have ended, and news from them.
+
+Correctness depends on none of it: a lease's epoch decides who may write, and what nobody was notified of is found by
+looking. Not here: what a process does with the news, see ``isthmus.engine``.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from typing_extensions import override
+
+from isthmus.journal.lease_owner import is_gone
+from isthmus.journal.notices import Notice
+from isthmus.record import record
+
+OnNotice: TypeAlias = Callable[[Notice], None]
+"""Function that takes news from other processes; called on the event loop, and must not fail."""
+
+
+@record
+class Member:
+    """A process that runs tasks: the ``owner`` of its leases, its labels, and how many tasks it runs at once."""
+
+    owner: str
+    labels: tuple[str, ...] = ()
+    slots: int | None = None
+
+
+@record
+class Progress:
+    """The newest progress of a tool call, or of a thought if ``call`` is empty. ``version`` grows with each change."""
+
+    call: str
+    version: int
+    body: str
+    """The event as JSON."""
+
+
+class Replicas(Protocol):
+    """The processes that work with one journal."""
+
+    @property
+    def hears(self) -> bool:
+        """Whether news of other processes arrive at once; otherwise they are found by looking often."""
+        ...
+
+    def is_gone(self, owner: str) -> bool:
+        """Return whether this owner of leases has ended, as far as is known here."""
+        ...
+
+    def join(self, member: Member, on_notice: OnNotice) -> Awaitable[None]:
+        """Be seen by the others from now on, and hear their news. Return after the first attempt to reach them."""
+        ...
+
+    def leave(self) -> Awaitable[None]:
+        """Be seen no more."""
+        ...
+
+    def send(self, notice: Notice) -> None:
+        """Send news to the others."""
+        ...
+
+    def publish(self, task_id: str, progress: Sequence[Progress]) -> None:
+        """Let the others read the newest progress of a task, which replaces that of the same calls."""
+        ...
+
+    def forget(self, task_id: str) -> None:
+        """Remove the progress of a task, which has ended or come to rest."""
+        ...
+
+    def progress(self, task_id: str, after: int) -> Awaitable[Sequence[Progress]]:
+        """Return the progress of a task that is newer than the version ``after``; raises JournalError."""
+        ...
+
+
+class LocalReplicas(Replicas):
+    """The processes of this machine, of which nothing is heard."""
+
+    @property
+    @override
+    def hears(self) -> bool:
+        return False
+
+    @override
+    def is_gone(self, owner: str) -> bool:
+        return is_gone(owner)
+
+    @override
+    async def join(self, member: Member, on_notice: OnNotice) -> None: ...
+
+    @override
+    async def leave(self) -> None: ...
+
+    @override
+    def send(self, notice: Notice) -> None: ...
+
+    @override
+    def publish(self, task_id: str, progress: Sequence[Progress]) -> None: ...
+
+    @override
+    def forget(self, task_id: str) -> None: ...
+
+    @override
+    async def progress(self, task_id: str, after: int) -> Sequence[Progress]:
+        return ()
