@@ -98,3 +98,31 @@ class WaitingAgent:
         finally:
             self.stopped.set()
         return StateChange(TaskState.COMPLETED)
+
+
+@dataclass
+class GatedAgent:
+    """An agent whose work on each prompt ends when that prompt is let go; it asks first for prompts with "ask".
+
+    ``started`` are the prompts at work or done, in order.
+    """
+
+    started: list[str] = field(default_factory=list[str])
+    gates: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+
+    def let_go(self, *prompts: str) -> None:
+        """Let the work on these prompts end."""
+        for prompt in prompts:
+            self._gate(prompt).set()
+
+    def _gate(self, prompt: str) -> asyncio.Event:
+        return self.gates.setdefault(prompt, asyncio.Event())
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        message = next(item for item in reversed(turn.session.messages) if item.role == "user")
+        prompt = "".join(part.text for part in message.parts if isinstance(part, Text))
+        self.started.append(prompt)
+        await self._gate(prompt).wait()
+        await turn.emit(reply(f"of {prompt}", Text(f"done: {prompt}")))
+        return StateChange(TaskState.INPUT_REQUIRED if "ask" in prompt else TaskState.COMPLETED)

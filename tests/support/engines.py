@@ -7,6 +7,7 @@ from pathlib import Path
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
@@ -22,10 +23,11 @@ async def engine_on(
     workspace: Path | None = None,
     lease_seconds: float = 20.0,
     busy_seconds: float = 5.0,
+    placement: Placement = EVERY_TASK,
 ) -> AsyncGenerator[Engine]:
     """Start an engine with its journal in ``path``, which is also its default workspace; close it at the end."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
-    options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds)
+    options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds, placement=placement)
     engine = Engine(agent, await journal_at(path / "journal.sqlite", busy_seconds=busy_seconds), options)
     await engine.start()
     try:

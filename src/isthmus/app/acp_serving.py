@@ -29,6 +29,7 @@ from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorPeer, EditorSurface
 from isthmus.engine.open_questions import QuestionOpened
+from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
 from isthmus.journal.opening import open_journal
@@ -188,9 +189,14 @@ def _require_none(value: JsonObject, names: Sequence[str]) -> None:
 
 @contextlib.asynccontextmanager
 async def hosted_engine(
-    setup: Setup, command: HostedCommand, rule: WorkspaceRule, *, is_server: bool = True
+    setup: Setup,
+    command: HostedCommand,
+    rule: WorkspaceRule,
+    *,
+    is_server: bool = True,
+    placement: Placement = EVERY_TASK,
 ) -> AsyncGenerator[Engine]:
-    """Run an engine whose agent is started by a command.
+    """Run an engine whose agent is started by a command. ``placement`` says which tasks run here.
 
     A server takes over the tasks of ended processes. Otherwise the client is the user's own, who may bring MCP servers.
 
@@ -206,7 +212,8 @@ async def hosted_engine(
     agent = AcpAgent(command.id, launch, passes_servers=not is_server, editor_context=context)
     journal = await open_journal(folder / "journal.sqlite", setup.journal, (f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
-    options = EngineOptions(rule, takes_over=is_server, maximum_size=setup.journal_maximum_size, check_settings=check)
+    maximum = setup.journal_maximum_size
+    options = EngineOptions(rule, takes_over=is_server, maximum_size=maximum, check_settings=check, placement=placement)
     engine = Engine(agent, journal, options)
     async with contextlib.AsyncExitStack() as stack:
         if editors is not None:

@@ -37,7 +37,8 @@ from isthmus.development_tool import AgentSettings
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorSurface, OnShown
-from isthmus.engine.runner import CheckSettings
+from isthmus.engine.options import CheckSettings
+from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.files.locations import cache_directory
@@ -116,6 +117,7 @@ async def local_agent(
     editor_timeouts: EditorTimeouts = EditorTimeouts(),
     editor_text: EditorText = no_editor,
     editor_directory: EditorDirectory | None = None,
+    placement: Placement = EVERY_TASK,
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
@@ -124,7 +126,7 @@ async def local_agent(
     shows, ``on_resources`` the agent's resources.
     ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
     settings files, whose paths clients of a server must not see. ``editor_directory`` finds the editors, if the setup
-    uses them, and is closed at the end; None makes one.
+    uses them, and is closed at the end; None makes one. ``placement`` says which tasks run here.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -223,6 +225,7 @@ async def local_agent(
             keep_files=AttachedFiles(files.outputs, model.media_rules).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
             brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
+            placement=placement,
         ),
     )
     surface: asyncio.Task[None] | None = None

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
+    from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.web.pages import WorkbenchPages
 
@@ -64,6 +65,13 @@ class ServeSettings:
     """Whether the workbench is served, too."""
     opens_page: bool = False
     """Whether the page is opened in the local user's browser."""
+    slots: int | None = None
+    """Maximum number of tasks that run at once; None for any number."""
+    labels: tuple[str, ...] = ()
+    labelled_folders: tuple[tuple[Path, str], ...] = ()
+    """Folders whose tasks only servers with a label run, each with the label."""
+    drain_seconds: float = 0.0
+    """Maximum time in seconds for running tasks to end after SIGTERM."""
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -81,6 +89,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
+    from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
@@ -94,6 +103,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     pages = await _pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
+    if roots:
+        roots += tuple(folder for folder, _ in settings.labelled_folders)
     users = _users(setup, roots)
     listener = bind(settings.host, settings.port)
     try:
@@ -103,12 +114,14 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         redaction = Redaction([token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         has_default = settings.workspace is not None or settings.agent is not None
-        rule = WorkspaceRule(default=setup.workspace if has_default else None, roots=roots)
+        placement = Placement(settings.slots, settings.labels, settings.labelled_folders)
+        default = setup.workspace if has_default else None
+        rule = WorkspaceRule(default=default, roots=roots, elsewhere=placement.elsewhere)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
-            _engine(setup, settings, rule, push_rule, view and view.begin, runs_commands=runs_commands) as engine,
+            _engine(setup, settings, rule, push_rule, view and view.begin, placement, runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
             _notifying(pages, engine),
         ):
@@ -145,7 +158,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                         pages.notifications.contact = pages.url
                     _show_page(pages, output, opens=settings.opens_page)
 
-            server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready)
+            drain = partial(engine.drain, settings.drain_seconds) if settings.drain_seconds else None
+            server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready, drain=drain)
             with _announced(server.url, token_path, setup, rule, settings.agent):
                 await server.run_until_stopped()
     finally:
@@ -279,14 +293,14 @@ def _engine(
     rule: "WorkspaceRule",
     push_rule: "PushRule",
     on_resources: "Callable[[AgentResources], None] | None",
-    *,
+    placement: "Placement",
     runs_commands: bool,
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
     if settings.agent is not None:
         from isthmus.app.acp_serving import hosted_engine
 
-        return hosted_engine(setup, settings.agent, rule)
+        return hosted_engine(setup, settings.agent, rule, placement=placement)
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
@@ -301,6 +315,7 @@ def _engine(
         settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
         names_settings_files=False,
         on_resources=on_resources,
+        placement=placement,
     )
 
 

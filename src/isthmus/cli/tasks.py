@@ -210,7 +210,8 @@ async def _delete(journal: "Journal", files: TaskFiles, task_ids: Sequence[str])
 
 async def _cancel(journal: "Journal", task_ids: Sequence[str]) -> None:
     from isthmus.client import TaskNotCancelable
-    from isthmus.engine.runner import EngineOptions, Runner
+    from isthmus.engine.options import EngineOptions
+    from isthmus.engine.runner import Runner
 
     runner = Runner(_NoAgent(), journal, EngineOptions(takes_over=False))
     try:

@@ -116,7 +116,7 @@ class EngineChildTasks(ChildTasks):
             await self._runner.cancel(child_task_id(parent_task_id, call_id))
 
     async def _fold(self, row: TaskRow) -> Session:
-        return await self._runner.fold(row, Session(row.context_id, user=row.user))
+        return await self._runner.sessions.fold(row, Session(row.context_id, user=row.user))
 
     async def _row(self, task_id: str) -> TaskRow:
         row = await self._journal.task(task_id)

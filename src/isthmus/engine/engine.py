@@ -13,7 +13,8 @@ from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQue
 from isthmus.development_tool import AgentSettings
 from isthmus.engine.child_tasks import EngineChildTasks
 from isthmus.engine.open_questions import OpenQuestions
-from isthmus.engine.runner import EngineOptions, Runner
+from isthmus.engine.options import EngineOptions
+from isthmus.engine.runner import Runner
 from isthmus.engine.task_run import Agent
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
@@ -48,7 +49,7 @@ class Engine(UserTasks):
     async def settings_of(self, task_id: str) -> AgentSettings | None:
         """Return the AgentSettings of a task's session; reads the whole session."""
         row = await self._runner.journal.task(task_id)
-        return None if row is None else (await self._runner.fold(row, Session(row.context_id))).settings
+        return None if row is None else (await self._runner.sessions.fold(row, Session(row.context_id))).settings
 
     async def start(self) -> None:
         """Take over the tasks of ended processes, and keep leases from now on."""
@@ -87,6 +88,10 @@ class Engine(UserTasks):
             if not await self._runner.retention.delete(ids):
                 raise TaskNotCancelable(f"tasks of session {context_id[:100]} do not stop: {', '.join(ids)}; try again")
         await self._journal.removal.erase()
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""
+        await self._runner.drain(seconds)
 
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""

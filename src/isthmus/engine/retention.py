@@ -5,6 +5,7 @@ work or wait, and ended tasks of their sessions, are never removed automatically
 that running tasks do not wait for it, and is continued after a crash.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -82,6 +83,16 @@ class Retention:
         while (size := await self._removal.free_pages()) and size != before:
             before = size
             await self._removal.give_back(PAGES)
+
+    async def run(self, seconds: float) -> None:
+        """Finish removals and hold the size, now and after each interval of ``seconds``, until this is cancelled."""
+        while True:
+            try:
+                await self.finish()
+                await self.hold_size()
+            except Exception:  # of any kind: without it the journal would grow on
+                log.exception("the size of the journal could not be checked or reduced")
+            await asyncio.sleep(seconds)
 
     async def hold_size(self) -> Sequence[str]:
         """Remove ended tasks, the oldest first, when the journal is too large, and return the removed ones."""

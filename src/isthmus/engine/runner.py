@@ -4,35 +4,38 @@ Not here: the rights of users, see :mod:`isthmus.engine.user_tasks`, and the age
 """
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import field
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
-from isthmus.client import NO_LIMITS, Delivery, LimitReached, TaskNotCancelable, TaskNotFound, UserLimits
-from isthmus.encoding.codec import JsonObject
+from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
+from isthmus.engine.cancellation import Cancellation
 from isthmus.engine.child_monitor import ChildMonitor
+from isthmus.engine.dispatcher import Dispatcher
 from isthmus.engine.feed import TaskFeed
+from isthmus.engine.lease_keeper import LeaseKeeper
 from isthmus.engine.open_questions import OpenQuestions
-from isthmus.engine.retention import MAXIMUM_SIZE, DeleteFiles, Retention
-from isthmus.engine.subscriptions import OTHERS_POLL_SECONDS, WorkNotifier, deliveries
+from isthmus.engine.options import EngineOptions
+from isthmus.engine.progress_publisher import ProgressPublisher
+from isthmus.engine.retention import Retention
+from isthmus.engine.sessions import Sessions
+from isthmus.engine.slots import Slots
+from isthmus.engine.subscriptions import Sources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
+from isthmus.engine.task_news import TaskNews
 from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
-from isthmus.engine.torn_text import torn_text
-from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, ConfirmationAccepted, MessagePart, StateChange, TaskState
+from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, StaleLease
-from isthmus.journal.lease_owner import is_gone, new_owner
-from isthmus.journal.task_rows import ClaimedTask, NewTask, TaskRow
-from isthmus.media import Media
-from isthmus.record import record
+from isthmus.journal.lease_owner import new_owner
+from isthmus.journal.notices import Notice
+from isthmus.journal.queue import QueueScope
+from isthmus.journal.replicas import Member
+from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 
 BREAKS = 3
 """Maximum number of times that a task whose write failed is resumed at once."""
@@ -40,49 +43,6 @@ BREAKS = 3
 TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
 log = logging.getLogger(__name__)
-
-CheckSettings: TypeAlias = Callable[[JsonObject, Path, bool], Awaitable[object]]
-"""Function that raises an InvalidRequest for AgentSettings in a folder that the agent does not take.
-
-The last argument is whether this client may bring MCP servers that are commands.
-"""
-
-
-async def _check_form(settings: JsonObject, folder: Path, brings_programs: bool) -> None:
-    check_agent_settings(settings)
-
-
-KeepFiles: TypeAlias = Callable[
-    [str, Sequence[MessagePart], Callable[[], Awaitable[str | None]]], Awaitable[tuple[Media, ...]]
-]
-
-
-@record
-class EngineOptions:
-    """Options of an engine.
-
-    Agents may work only in the folders that ``workspaces`` allows, and only tasks there are seen. ``model_name``
-    returns the agent's own model, which is shown with events. With ``takes_over`` the tasks that an ended process left
-    working are continued by themselves, and open questions are shown in editors; otherwise only the tasks that a client
-    asks for. When the journal takes more than ``maximum_size`` bytes, ended tasks are removed, the oldest first, and
-    their files by ``delete_files``. ``check_settings`` raises an InvalidRequest that names the key if the agent does
-    not accept these AgentSettings, as received, in a folder; then no task is created. ``keep_files`` stores the parts
-    of a message other than text as files of the task, for agents that read files; it may call the function it is given
-    for the name of the message's model, None for the agent's own. ``on_task_end`` is called with the id of each task
-    whose work has ended here, successfully or not. ``brings_programs``: the client of the engine itself may bring MCP
-    servers that are commands; clients of other views of it may not.
-    """
-
-    workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
-    model_name: Callable[[], str] = str
-    lease_seconds: float = 20.0
-    takes_over: bool = True
-    maximum_size: int | None = MAXIMUM_SIZE
-    delete_files: DeleteFiles | None = None
-    check_settings: CheckSettings = _check_form
-    brings_programs: bool = False
-    on_task_end: Callable[[str], None] | None = None
-    keep_files: KeepFiles | None = None
 
 
 class Runner:
@@ -93,7 +53,9 @@ class Runner:
         self.journal = journal
         self.options = options
         self.questions = OpenQuestions()
-        self.begins = WorkNotifier()
+        self.sessions = Sessions(journal)
+        self.news = TaskNews()
+        self.slots = Slots(options.placement.slots)
         self._owner = new_owner()
         self._segments: dict[str, TaskRun] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -104,10 +66,24 @@ class Runner:
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
+        take_idle = partial(self._take_idle, also_broken=True)
+        self._cancellation = Cancellation(journal, self._segments, self._running, take_idle)
+        self._leases = LeaseKeeper(journal, self._segments, self._running, options.lease_seconds)
+        self._progress = ProgressPublisher(journal.replicas, self._segments.get)
+        self._dispatcher = Dispatcher(
+            journal,
+            self._owner,
+            QueueScope(("", *options.placement.labels), tuple(options.workspaces.resolved_roots)),
+            self.slots,
+            options.lease_seconds,
+            begin=partial(self._start_segment, is_whole_session=False),
+            resume_child=self._resume_child,
+            renew=self._leases.renew_if_due,
+        )
         self._suspended: SuspendedCallMonitor | None = None
         if isinstance(agent, SuspendingAgent):
             agent.suspended.process = self._owner
-            take_up = partial(self.claim, events=())
+            take_up = partial(self._claim_here, events=())
             self._suspended = SuspendedCallMonitor(agent.suspended, journal, self._running.get, take_up)
 
     async def start(self) -> None:
@@ -116,16 +92,32 @@ class Runner:
             for row in await self._rows(*(state for state in TaskState if state.is_waiting)):
                 if not await self.children.look(row):
                     await self.go_on(row)
-        await self._sweep()
-        self._upkeep = [
+        placement = self.options.placement
+        member = Member(self._owner, placement.labels, placement.slots)
+        await self.journal.replicas.join(member, self._take_notice)
+        if self.options.takes_over:
+            self._dispatcher.sweep()
+            await self._dispatcher.take()
+            self._upkeep.append(asyncio.create_task(self._dispatcher.run(), name="isthmus-dispatcher"))
+        self._upkeep += [
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
-            asyncio.create_task(self._look_after_size(), name="isthmus-journal-size"),
+            asyncio.create_task(self.retention.run(self.options.lease_seconds / 4), name="isthmus-journal-size"),
         ]
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no more work here, and wait at most ``seconds`` for the work under way to end or come to rest.
+
+        New tasks and answers are still accepted: they wait in the queue for another process.
+        """
+        self._dispatcher.is_draining = True
+        if running := [*self._running.values()]:
+            await asyncio.wait(running, timeout=seconds)
 
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         upkeep, self._upkeep = self._upkeep, []
         await self.children.stop()
+        await self._progress.stop()
         if self._suspended is not None:
             await self._suspended.stop()
         leases = [segment.lease for segment in self._segments.values()]
@@ -162,8 +154,11 @@ class Runner:
         limits: UserLimits = NO_LIMITS,
         *,
         is_whole_session: bool = False,
-    ) -> ClaimedTask:
-        """Create a task and run it. ``is_whole_session``: its session is new. Raises LimitReached."""
+    ) -> ClaimedTask | QueuedTask:
+        """Create a task and run it, or let it wait for a slot. ``is_whole_session``: its session is new.
+
+        Raises LimitReached.
+        """
         if self.retention.is_full:
             await self.retention.hold_size()  # Tasks that have ended meanwhile make room.
         if self.retention.is_full:
@@ -172,75 +167,79 @@ class Runner:
                 " to remove: new tasks are not accepted, existing ones can continue. End some and delete them"
                 " (isthmus tasks delete), or raise isthmus.journal.maxSize in the settings."
             )
+        task = replace(task, label=self.options.placement.label_of(task.workspace))
+        if not task.parent and not self._dispatcher.may_begin(task.label):
+            queued = await self.journal.queue.add(task, events, limits)
+            self._dispatcher.queued()
+            return queued
         write = self.journal.create(task, events, self._owner, self.options.lease_seconds, limits)
-        return await self._run_taken(write, is_whole_session=is_whole_session)
+        return await self._run_taken(task.task_id, write, task.parent, is_whole_session=is_whole_session)
 
     async def claim(
         self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+    ) -> ClaimedTask | QueuedTask | None:
+        """Claim a task at rest and run it, or let it wait for a slot; None if another claim came first.
+
+        Raises LimitReached.
+        """
+        is_held_here = self._suspended is not None and self._suspended.holds(row.task_id)
+        if row.parent or is_held_here or self._dispatcher.may_begin(row.label):
+            return await self._claim_here(row, events, limits)
+        if (queued := await self.journal.queue.resume(row, events, limits)) is not None:
+            self._note_answers(row, events)
+            self._dispatcher.queued()
+        return queued
+
+    async def _claim_here(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
     ) -> ClaimedTask | None:
-        """Claim a task at rest and run it; None if another claim came first. Raises LimitReached."""
+        """Claim a task at rest and run it here, whether or not a slot is free."""
         write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
-        taken = await self._run_taken(write)
-        if taken is not None:
-            answers = [event for event in events if isinstance(event, ConfirmationAccepted)]
-            for answer in answers:
-                self.questions.closed(row.task_id, answer.confirmation.tool_call_id, answer.answered_by)
-            if not answers:
-                self.questions.closed(row.task_id)
+        if (taken := await self._run_taken(row.task_id, write, row.parent)) is not None:
+            self._note_answers(row, events)
         return taken
+
+    def _note_answers(self, row: TaskRow, events: Sequence[AgentEvent]) -> None:
+        """Close the questions that these events of a claim have answered, or all."""
+        answers = [event for event in events if isinstance(event, ConfirmationAccepted)]
+        for answer in answers:
+            self.questions.closed(row.task_id, answer.confirmation.tool_call_id, answer.answered_by)
+        if not answers:
+            self.questions.closed(row.task_id)
 
     async def cancel(self, task_id: str) -> None:
         """Cancel a task wherever it runs, with those of its subagents. Return once that is recorded.
 
         Raises TaskNotCancelable and TaskNotFound.
         """
-        await self._cancel_one(task_id)
+        await self._cancellation.cancel(task_id)
         await self.children.cancel_children(task_id)
 
-    async def _cancel_one(self, task_id: str) -> None:
-        is_asked = False
-        while True:
-            row = await self.journal.task(task_id)
-            if row is None and is_asked:
-                return  # it was cancelled, and then deleted because the journal is full
-            if row is None:
-                raise TaskNotFound(f"there is no task {task_id[:100]}")
-            if row.state is TaskState.CANCELED and is_asked:
-                return
-            is_asked = True
-            if row.state.is_terminal:
-                raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
-            if (running := self._running.get(task_id)) is not None:
-                self._segments[task_id].cancel()
-                await asyncio.wait([running])
-            elif await self._take_idle(row, also_broken=True) is not None:
-                # The segment has not begun yet; cancelling keeps it from starting.
-                self._segments[task_id].cancel()
-            else:
-                # Another process runs it and reads the inbox when its segment ends or its lease is renewed.
-                stop = StateChange(TaskState.CANCELED)
-                with contextlib.suppress(StaleLease):
-                    if stop not in await self.journal.waiting(task_id, StateChange):
-                        await self.journal.post(row, [stop])
-                await asyncio.sleep(OTHERS_POLL_SECONDS)
-
     async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> ClaimedTask | None:
-        """Claim a task that waits, whose process has ended or that broke off here, and run it."""
+        """Claim a task that waits, whose process has ended or that broke off here, and run it, also without a slot."""
         if row.state.is_waiting:
-            return await self.claim(row, [])
-        is_broken = row.owner == self._owner and row.task_id in self._broken
-        if (
-            (is_broken and also_broken)
-            or row.owner is None
-            or row.lease_until < self.journal.now()
-            or is_gone(row.owner)
-        ):
-            return await self._run_taken(self.journal.take_over(row, self._owner, self.options.lease_seconds))
+            return await self._claim_here(row, [])
+        if row.owner is None or (also_broken and self._is_broken(row)) or self._is_abandoned(row):
+            write = self.journal.take_over(row, self._owner, self.options.lease_seconds)
+            return await self._run_taken(row.task_id, write, row.parent)
         return None
 
-    async def _run_taken(self, write: Awaitable[TakenT], *, is_whole_session: bool = False) -> TakenT:
+    def _is_broken(self, row: TaskRow) -> bool:
+        return row.owner == self._owner and row.task_id in self._broken
+
+    def _is_abandoned(self, row: TaskRow) -> bool:
+        return row.owner is not None and (
+            row.lease_until < self.journal.now() or self.journal.replicas.is_gone(row.owner)
+        )
+
+    async def _run_taken(
+        self, task_id: str, write: Awaitable[TakenT], parent: str, *, is_whole_session: bool = False
+    ) -> TakenT:
         """Run the task that a write claims, even if the caller is cancelled before the write ends."""
+        if not parent:
+            self.slots.hold(task_id)
         future = asyncio.ensure_future(write)
+        future.add_done_callback(partial(self._free_unless_taken, task_id))
         try:
             taken = await future  # a write is not undone when this is cancelled
         except asyncio.CancelledError:
@@ -249,6 +248,15 @@ class Runner:
         if taken is not None:
             self._start_segment(taken, is_whole_session=is_whole_session)
         return taken
+
+    def _free_unless_taken(self, task_id: str, future: "asyncio.Future[Any]") -> None:
+        has_failed = future.cancelled() or future.exception() is not None or future.result() is None
+        if has_failed and task_id not in self._segments:
+            self._free(task_id)
+
+    def _free(self, task_id: str) -> None:
+        self.slots.release(task_id)
+        self._dispatcher.freed()
 
     def _run_unasked(self, is_whole_session: bool, future: "asyncio.Future[Any]") -> None:
         if not future.cancelled() and future.exception() is None and future.result() is not None and self._upkeep:
@@ -266,11 +274,17 @@ class Runner:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id, delivery.at)
         # A task to which a user's events were added was at rest: no text of it is torn.
-        fold = None if is_whole_session else partial(self.fold if taken.deliveries else self._resume_session, row)
+        fold = (
+            None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
+        )
         segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row))
         self._broken.pop(row.task_id, None)
+        # Messages may have come while it waited for a slot, or for its former process.
+        segment.has_inbox = not taken.deliveries
         self._segments[row.task_id] = segment
-        self.begins.begun(row.task_id)
+        if not row.parent:
+            self.slots.hold(row.task_id)
+        self.news.notify(row.task_id)
         self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
         self.children.changed(row)
 
@@ -307,59 +321,31 @@ class Runner:
     def _forget(self, task_id: str) -> None:
         self._segments.pop(task_id, None)
         self._running.pop(task_id, None)
-
-    async def fold(self, row: TaskRow, session: Session) -> Session:
-        """Return the conversation as this task continues it: the messages of the other tasks come first."""
-        kept = await self.journal.session(row.context_id, row.user)
-        for of_task, delivery in sorted(kept, key=lambda item: item[0] == row.task_id):
-            session.apply(delivery.event, of_task, delivery.at)
-        return session
-
-    async def _resume_session(self, row: TaskRow, session: Session) -> Session:
-        session = await self.fold(row, session)
-        session.torn_text = await torn_text(self.journal, row.task_id, row.seq)
-        return session
-
-    async def model_of(self, context_id: str, user: str, settings: JsonObject | None) -> str | None:
-        """Return the model of a message with these settings, None for the agent's own. Reads the whole session."""
-        session = Session(context_id)
-        for task_id, delivery in await self.journal.session(context_id, user):
-            session.apply(delivery.event, task_id, delivery.at)
-        named = (settings or {}).get("model", session.model)
-        return named if isinstance(named, str) and named.strip() else None
+        self._free(task_id)
 
     async def _look_after_leases(self) -> None:
-        seconds = self.options.lease_seconds
         while True:
-            await asyncio.sleep(seconds / 4)
+            await asyncio.sleep(self.options.lease_seconds / 4)
             try:
-                lost = await self.journal.renew([item.lease for item in self._segments.values()], seconds)
-                for lease in lost:
-                    if (running := self._running.get(lease.task_id)) is not None:
-                        running.cancel()
-                for task_id in await self.journal.cancelled([item.lease for item in self._segments.values()]):
-                    if (segment := self._segments.get(task_id)) is not None:
-                        segment.cancel()
+                await self._leases.renew()
+                await self._leases.cancel_asked()
                 if self._suspended is not None:
                     await self._suspended.look()
-                await self._sweep()
+                for task_id in list(self._broken):
+                    await self._resume_broken(task_id)
+                self._dispatcher.sweep()
             except Exception:  # of any kind: without renewal the leases of all tasks are lost
                 log.exception("leases could not be renewed or checked")
 
-    async def _look_after_size(self) -> None:
-        while True:
-            try:
-                await self.retention.finish()
-                await self.retention.hold_size()
-            except Exception:  # tried again, as above
-                log.exception("the size of the journal could not be checked or reduced")
-            await asyncio.sleep(self.options.lease_seconds / 4)
+    async def _resume_broken(self, task_id: str) -> None:
+        if (row := await self.journal.task(task_id)) is None or not self._is_broken(row):
+            self._broken.pop(task_id, None)
+        elif self._breaks[task_id] <= BREAKS:
+            await self.go_on(row, also_broken=True)
 
-    async def _sweep(self) -> None:
-        if self.options.takes_over:
-            for row in await self._rows(TaskState.SUBMITTED, TaskState.WORKING):
-                if not row.parent or not await self.children.look(row):
-                    await self.go_on(row, also_broken=self._breaks[row.task_id] <= BREAKS)
+    async def _resume_child(self, row: TaskRow) -> None:
+        if not await self.children.look(row):
+            await self.go_on(row)
 
     async def go_on(self, row: TaskRow, *, also_broken: bool = False) -> None:
         """Resume a task whose process has ended, also one whose question was lost; show open questions in editors."""
@@ -371,8 +357,28 @@ class Runner:
             return
         if row.state.is_terminal or row.task_id in self._segments:
             return
-        if await self._take_idle(row, also_broken=also_broken) is not None:
+        if row.is_queued or not (row.parent or self._is_broken(row) or self._dispatcher.may_begin(row.label)):
+            self._dispatcher.sweep()  # It starts when a slot is free.
+        elif await self._take_idle(row, also_broken=also_broken) is not None:
             log.info("task %s continues after its process ended or could not record it", row.task_id)
+
+    def _take_notice(self, notice: Notice) -> None:
+        """Take news from other processes."""
+        for task_id in notice.events:
+            self.news.notify(task_id)
+        for task_id in notice.progress:
+            self.news.notify(task_id, has_progress=True)
+        for task_id in notice.followed:
+            self._progress.follow(task_id)
+        left = [*self._segments] if notice.is_all else [key for key in notice.inboxes if key in self._segments]
+        for task_id in left:
+            self.posted(task_id)
+        if left:
+            self._leases.look_for_cancellations()
+        if notice.is_all:
+            self.news.notify_all()
+        if notice.is_all or notice.is_queue:
+            self._dispatcher.sweep()
 
     async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
         rows = await self.journal.tasks(10_000, states)
@@ -387,8 +393,8 @@ class Runner:
 
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
         """Yield the deliveries of a task after event ``after``, up to ``end_from`` or, with ``to_end``, its end."""
-        begins = self.begins if to_end else None
-        return deliveries(self.journal, self._feed_of, self._break_reason, task_id, after, end_from, begins)
+        sources = Sources(self.journal, self.news, self._feed_of, self._break_reason)
+        return deliveries(sources, task_id, after, end_from, to_end=to_end)
 
     def _feed_of(self, task_id: str) -> TaskFeed | None:
         segment = self._segments.get(task_id)

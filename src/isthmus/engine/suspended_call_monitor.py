@@ -38,6 +38,10 @@ class SuspendedCallMonitor:
         self._work: set[asyncio.Task[None]] = set()
         suspended.on_due = self._due
 
+    def holds(self, task_id: str) -> bool:
+        """Return whether a call of the task is suspended in this process."""
+        return self._suspended.holds(task_id)
+
     async def is_lost(self, row: TaskRow) -> bool:
         """Return whether an answer to a waiting task would reach no process, because the one that asked has ended.
 

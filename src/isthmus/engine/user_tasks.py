@@ -346,7 +346,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         # The inbox first: an answer leaves it when it becomes an event.
         answers = await self._journal.waiting(row.task_id, ConfirmationAccepted)
         answered = {event.confirmation.tool_call_id for event in answers}
-        session = await self._runner.fold(row, Session(row.context_id))
+        session = await self._runner.sessions.fold(row, Session(row.context_id))
         return [call for call in session.waiting if call.tool_call_id not in answered]
 
     # --- repeated messages and files ---
@@ -362,7 +362,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         check_sizes(message.parts)
         parts, media = message.parts, ()
         if parts and (keep := self._runner.options.keep_files) is not None:
-            model = partial(self._runner.model_of, context_id, self._user, settings)
+            model = partial(self._runner.sessions.model_of, context_id, self._user, settings)
             parts, media = (), await keep(task_id, parts, model)
         message_id = message.message_id or str(uuid.uuid4())
         return Prompt(message_id, message.text, settings, parts, media, message.metadata, message.is_steering)

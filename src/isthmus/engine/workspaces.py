@@ -13,10 +13,14 @@ KEY = "workspace_path"
 
 @record
 class WorkspaceRule:
-    """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none."""
+    """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none.
+
+    Those in and below ``elsewhere`` need not be on this machine.
+    """
 
     default: Path | None = None
     roots: tuple[Path, ...] = ()
+    elsewhere: tuple[Path, ...] = ()
 
     @property
     def resolved_roots(self) -> Sequence[str]:
@@ -67,7 +71,8 @@ class WorkspaceRule:
         if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
             allowed = ", ".join(str(root) for root in self.roots)
             raise InvalidRequest(f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below")
-        if not os.path.isdir(path):  # noqa: PTH112 - as above
+        is_elsewhere = any(Path(path).is_relative_to(folder) for folder in self.elsewhere)
+        if not is_elsewhere and not os.path.isdir(path):  # noqa: PTH112 - as above
             raise InvalidRequest(f"{KEY} {named} is not a folder on this machine; name one that exists")
         if known is not None and path != known:
             raise InvalidRequest(f"{KEY} {named} differs from this session's workspace {known}; start a new session")

@@ -66,8 +66,9 @@ class PostgresQueue(SqlQueue):
                 " ORDER BY key LIMIT ? FOR UPDATE SKIP LOCKED),"
                 " next AS (SELECT key, tag FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
                 " ORDER BY tag, key LIMIT ?),"
-                " started AS (UPDATE queue SET started = (SELECT max(tag) FROM next)"
-                " WHERE started < (SELECT max(tag) FROM next))"
+                # The lowest of the tags: the others of this step are not before a task that comes next.
+                " started AS (UPDATE queue SET started = (SELECT min(tag) FROM next WHERE tag > 0)"
+                " WHERE started < (SELECT min(tag) FROM next WHERE tag > 0))"
                 " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0 FROM next"
                 f" WHERE tasks.key = next.key RETURNING next.tag, tasks.key, {_TAKEN}"
             )

@@ -71,12 +71,14 @@ class SqliteQueue(SqlQueue):
 
         def work(connection: sqlite3.Connection) -> Sequence[ClaimedTask]:
             found = connection.execute(query, given).fetchall()
-            for key, tag, _ in found:
+            # The lowest of the tags: the others of this step are not before a task that comes next.
+            if tags := [tag for _, tag, _ in found if tag]:
+                connection.execute("UPDATE queue SET started = max(started, ?)", (min(tags),))
+            for key, _, _ in found:
                 connection.execute(
                     "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
-                connection.execute("UPDATE queue SET started = max(started, ?)", (tag,))
             rows = [row_of(connection, task_id) for _, _, task_id in found]
             return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, ()) for row in rows]
 

@@ -11,7 +11,7 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from types import FrameType
 
@@ -115,7 +115,8 @@ def _no_password() -> str:
 class A2AServer(HttpServer):
     """Server of one application on one bound socket until a signal or :meth:`stop`, which end its streams at once.
 
-    With a ``certificate`` it speaks only TLS. ``on_ready`` is called once it serves and handles signals.
+    With a ``certificate`` it speaks only TLS. ``on_ready`` is called once it serves and handles signals. SIGTERM waits
+    for ``drain``, if given, before it stops the server, which serves meanwhile; another signal stops it at once.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class A2AServer(HttpServer):
         limits: ServerLimits = LIMITS,
         certificate: Certificate | None = None,
         on_ready: Callable[[], None] | None = None,
+        drain: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         application.port = int(listener.getsockname()[1])
         self.url = url_of(listener, is_encrypted=certificate is not None)
@@ -140,6 +142,8 @@ class A2AServer(HttpServer):
         )
         self._agents = application
         self._on_ready = on_ready
+        self._drain = drain
+        self._draining: asyncio.Task[None] | None = None
         self._certificate = certificate
         self._stamp = () if certificate is None else certificate.stamp()
         self.config.load()  # the certificate may be renewed as soon as the server is ready
@@ -186,6 +190,16 @@ class A2AServer(HttpServer):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop; a second signal does not wait for connections."""
-        del sig, frame
+        del frame
+        if sig == signal.SIGTERM and self._drain is not None and self._draining is None and not self.should_exit:
+            log.info("no more work is begun; waiting for running tasks")
+            self._draining = asyncio.create_task(self._drain_and_stop(self._drain), name="isthmus-drain")
+            return
         self.force_exit = self.should_exit
         self.stop()
+
+    async def _drain_and_stop(self, drain: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await drain()
+        finally:
+            self.stop()

@@ -1,0 +1,119 @@
+"""Takes the tasks that wait for a process, as this one has free slots, and those that other processes have left behind.
+
+A task that meets a free slot starts at once, without the queue. Not here: the order in which tasks leave the queue, see
+:mod:`isthmus.journal.queue`.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from isthmus.engine.slots import Slots
+from isthmus.journal.base import Journal
+from isthmus.journal.queue import QueueScope
+from isthmus.journal.task_rows import ClaimedTask, TaskRow
+
+CHILDREN = 100
+"""Maximum number of abandoned tasks of subagents that are looked at in one step."""
+LOOK_SECONDS = 1.0
+"""Interval in seconds at which a process with free slots looks into a queue of which it hears no news."""
+
+log = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """The part of one process in handing out tasks.
+
+    ``begin`` runs a task that was taken; ``resume_child`` looks after an abandoned task of a subagent. ``renew`` renews
+    this process's leases if that is due, so that it never takes its own tasks. Leases last ``lease_seconds``.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        owner: str,
+        scope: QueueScope,
+        slots: Slots,
+        lease_seconds: float,
+        *,
+        begin: Callable[[ClaimedTask], None],
+        resume_child: Callable[[TaskRow], Awaitable[None]],
+        renew: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.is_draining = False
+        self._journal = journal
+        self._owner = owner
+        self._scope = scope
+        self._slots = slots
+        self._lease_seconds = lease_seconds
+        self._begin = begin
+        self._resume_child = resume_child
+        self._renew = renew
+        self._news = asyncio.Event()
+        self._asked = 0
+        self._answered = 0
+        """Number of times that tasks may have come into the queue, and how many of them a look has answered."""
+        self._sweeps = False
+
+    def may_begin(self, label: str) -> bool:
+        """Return whether a task with this label may start here at once, without overtaking those that wait."""
+        if self.is_draining or label not in self._scope.labels:
+            return False
+        return self._slots.limit is None or (self._slots.free > 0 and self._asked == self._answered)
+
+    def queued(self) -> None:
+        """Note that a task has come into the queue."""
+        self._asked += 1
+        self._news.set()
+
+    def freed(self) -> None:
+        """Note that a slot is free."""
+        if self._asked != self._answered:
+            self._news.set()
+
+    def sweep(self) -> None:
+        """Look for tasks that other processes have left behind, too."""
+        self._sweeps = True
+        self.queued()
+
+    async def run(self) -> None:
+        """Take tasks until this is cancelled."""
+        while True:
+            is_blind = self._slots.limit is not None and not self._journal.replicas.hears
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS if is_blind else None):
+                    await self._news.wait()
+            self._news.clear()
+            if is_blind:
+                self._asked += 1
+            try:
+                await self.take()
+            except Exception:  # of any kind: without it no task that waits would start
+                log.exception("tasks that wait could not be taken; trying again")
+                await asyncio.sleep(LOOK_SECONDS)
+                self._news.set()
+
+    async def take(self) -> None:
+        """Take as many tasks as there are free slots."""
+        sweeps, self._sweeps = self._sweeps, False
+        gone = await self._gone() if sweeps else ()
+        while not self.is_draining and (count := self._slots.free) > 0:
+            asked = self._asked
+            await self._renew()
+            with self._slots.reserved(count):
+                taken = await self._journal.queue.take(self._owner, self._lease_seconds, count, self._scope, gone)
+                for one in taken:
+                    self._begin(one)
+            if len(taken) < count:
+                self._answered = asked
+                if asked == self._asked:
+                    break
+        if sweeps:
+            for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone):
+                await self._resume_child(row)
+
+    async def _gone(self) -> Sequence[str]:
+        """Return the owners of tasks whose process has ended."""
+        owners = await self._journal.queue.owners()
+        return [owner for owner in owners if owner != self._owner and self._journal.replicas.is_gone(owner)]

@@ -1,0 +1,68 @@
+"""Keeps the leases of the tasks that run in a process, and ends the runs whose lease is lost or that are cancelled."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+
+from isthmus.engine.task_run import TaskRun
+from isthmus.journal.base import Journal, JournalError
+
+log = logging.getLogger(__name__)
+
+
+class LeaseKeeper:
+    """The leases of ``runs``, each of which is done by the asyncio task with the same id in ``running``."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        runs: Mapping[str, TaskRun],
+        running: Mapping[str, "asyncio.Task[None]"],
+        lease_seconds: float,
+    ) -> None:
+        self._journal = journal
+        self._runs = runs
+        self._running = running
+        self._lease_seconds = lease_seconds
+        self._renewed = time.monotonic()
+        self._looking: asyncio.Task[None] | None = None
+        self._looks_again = False
+
+    async def renew(self) -> None:
+        """Extend all leases; stop the runs whose lease is lost."""
+        renewed = time.monotonic()
+        leases = [run.lease for run in self._runs.values()]
+        lost = await self._journal.renew(leases, self._lease_seconds) if leases else ()
+        self._renewed = renewed
+        for lease in lost:
+            if (running := self._running.get(lease.task_id)) is not None and self._runs[lease.task_id].lease == lease:
+                running.cancel()
+
+    async def renew_if_due(self) -> None:
+        """Extend all leases if that was long ago: the process may have been stopped for a while."""
+        if time.monotonic() - self._renewed > self._lease_seconds / 2:
+            await self.renew()
+
+    async def cancel_asked(self) -> None:
+        """Cancel the tasks for which another process has left a cancellation."""
+        leases = [run.lease for run in self._runs.values()]
+        for task_id in await self._journal.cancelled(leases) if leases else ():
+            if (run := self._runs.get(task_id)) is not None:
+                run.cancel()
+
+    def look_for_cancellations(self) -> None:
+        """Do the same in the background, now."""
+        self._looks_again = True
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look(), name="isthmus-cancellations")
+
+    async def _look(self) -> None:
+        try:
+            while self._looks_again:
+                self._looks_again = False
+                await self.cancel_asked()
+        except JournalError as error:
+            log.warning("cancellations could not be read; trying again when the leases are renewed: %s", error)
+        finally:
+            self._looking = None

@@ -1,0 +1,35 @@
+"""The place of tasks among several processes: how many this one runs at once, and the folders that only some have."""
+
+from pathlib import Path
+
+from isthmus.record import record
+
+
+@record
+class Placement:
+    """The part of this process in running tasks: at most ``slots`` at once, or any number for None.
+
+    ``folders`` are the folders whose tasks only processes with a label run, each with the label; the deepest one that
+    holds a workspace counts. ``labels`` are those of this process, which runs the tasks of all other folders, too.
+    """
+
+    slots: int | None = None
+    labels: tuple[str, ...] = ()
+    folders: tuple[tuple[Path, str], ...] = ()
+
+    def label_of(self, workspace: str) -> str:
+        """Return the label of the tasks in a workspace; empty if any process runs them."""
+        if not self.folders:
+            return ""
+        path = Path(workspace)
+        holding = [(len(folder.parts), label) for folder, label in self.folders if path.is_relative_to(folder)]
+        return max(holding, default=(0, ""))[1]
+
+    @property
+    def elsewhere(self) -> tuple[Path, ...]:
+        """The folders whose tasks other processes run, so that they need not exist here."""
+        return tuple(folder for folder, label in self.folders if label not in self.labels)
+
+
+EVERY_TASK = Placement()
+"""Placement of a process that runs any number of tasks, in any folder."""
