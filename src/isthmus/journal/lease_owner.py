@@ -14,9 +14,11 @@ def new_owner() -> str:
 
 def is_gone(owner: str) -> bool:
     """Return whether the owner was a process of this machine that has ended; False if that is unknown."""
-    _, host, pid, start = owner.split(":", 3)
-    if host != _host():
-        return False
+    match owner.split(":"):
+        case [_, host, pid, start] if host == _host() and pid.isdecimal():
+            pass
+        case _:
+            return False
     try:
         return _start(int(pid)) != start
     except ProcessLookupError:

@@ -89,13 +89,18 @@ class PostgresReplicas(Replicas):
             async with asyncio.timeout(HEAR_SECONDS):
                 await self._first.wait()
 
+    async def vanish(self) -> None:
+        """Be seen no more, without a word: the others find out, as if this process had been killed."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
     @override
     async def leave(self) -> None:
-        if (task := self._task) is None or (member := self._member) is None:
+        if self._task is None or (member := self._member) is None:
             return
-        self._task = None
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await self.vanish()
         connection: Connection | None = None
         with contextlib.suppress(Exception):  # the database is away; the others will see that this process is gone
             connection = await self._database.connect()

@@ -27,3 +27,8 @@ def test_another_process_with_the_number_of_an_ended_one_is_not_it() -> None:
 
 def test_of_another_machine_nothing_is_known() -> None:
     assert not is_gone("0:another-machine:999999999:1")
+
+
+def test_a_name_of_another_form_is_not_gone() -> None:
+    host = new_owner().split(":")[1]
+    assert not any(map(is_gone, ("", "someone", f"x:{host}:y:1", f"x:{host}:1:1:1")))

@@ -1,0 +1,222 @@
+"""Engines that work with one database: news arrive at once, work goes where there is room, and the dead are noticed.
+
+No engine here would notice anything by itself in time: leases last ten minutes.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from isthmus.agent.turn import AgentTurn
+from isthmus.client import Delivery, PromptMessage, Turn
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.engine import Engine, EngineOptions, subscriptions
+from isthmus.engine.placement import EVERY_TASK, Placement
+from isthmus.engine.task_run import Agent
+from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.internal_events import ThoughtProgress
+from isthmus.journal import postgres_replicas
+from isthmus.journal.postgres import PostgresJournal
+from isthmus.journal.replicas import Member
+from support.agents import EchoAgent, GatedAgent, WaitingAgent
+from support.postgres import Postgres, postgres, run_sql
+from support.turns import all_of
+from support.waiting import eventually_async
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+LEASE = 600.0
+CUT_LISTENERS = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+    " WHERE locktype = 'advisory' AND granted AND datname = current_database()"
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres() as found:
+        yield found
+
+
+@pytest.fixture
+def url(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(subscriptions, "WAITING_POLL_SECONDS", 600.0)
+    monkeypatch.setattr(postgres_replicas, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(postgres_replicas, "LOOK_SECONDS", 0.1)
+    return server.database()
+
+
+@contextlib.asynccontextmanager
+async def replica(url: str, folder: Path, agent: Agent, placement: Placement = EVERY_TASK) -> AsyncGenerator[Engine]:
+    journal = await PostgresJournal.open(url)
+    options = EngineOptions(WorkspaceRule(default=folder), lease_seconds=LEASE, placement=placement)
+    engine = Engine(agent, journal, options)
+    await engine.start()
+    try:
+        yield engine
+    finally:
+        await engine.aclose()
+
+
+async def until_met(*engines: Engine) -> None:
+    """Wait until each engine knows that it is not alone."""
+    for engine in engines:
+        assert isinstance(engine.journal, PostgresJournal)
+        replicas = engine.journal.replicas
+        assert isinstance(replicas, postgres_replicas.PostgresReplicas)
+        await eventually_async(lambda replicas=replicas: replicas.others and replicas.hears)
+
+
+async def kill(engine: Engine) -> None:
+    """Let an engine vanish from the database without a word, as when its process is killed."""
+    replicas = engine.journal.replicas
+    assert isinstance(replicas, postgres_replicas.PostgresReplicas)
+    await replicas.vanish()
+
+
+async def until_seen(deliveries: AsyncIterator[Delivery], kind: type[AgentEvent]) -> AgentEvent:
+    async with asyncio.timeout(20):
+        async for delivery in deliveries:
+            if isinstance(delivery.event, kind):
+                return delivery.event
+    raise AssertionError(f"no {kind.__name__}")
+
+
+async def state_of(engine: Engine, turn: Turn) -> TaskState:
+    return (await engine.get(turn.task_id)).state
+
+
+async def test_events_reach_followers_of_another_engine_at_once(url: str, tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        followed = asyncio.create_task(all_of(await second.follow(turn.task_id, 0)))
+        await agent.started.wait()
+        agent.release.set()
+        seen = await followed
+        assert [item.seq for item in seen] == list(range(1, len(seen) + 1))
+        assert seen[-1].event == StateChange(TaskState.COMPLETED)
+
+
+async def test_a_task_is_cancelled_at_another_engine_at_once(url: str, tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        assert (await second.cancel(turn.task_id)).state is TaskState.CANCELED
+        assert agent.stopped.is_set()
+
+
+async def test_a_message_to_another_engines_task_is_read_in_its_turn(url: str, tmp_path: Path) -> None:
+    agent = GatedAgent()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("one"))
+        await eventually_async(lambda: agent.started == ["one"])
+        added = await second.prompt(PromptMessage("two", task_id=turn.task_id))
+        agent.let_go("one", "two")
+        await all_of(added)
+        assert agent.started == ["one", "two"]
+
+
+async def test_progress_of_calls_and_thoughts_reaches_followers_elsewhere(url: str, tmp_path: Path) -> None:
+    call = ToolCall("call", ToolCallStatus.EXECUTING, "shell", {}, live_content="half done")
+
+    class Working(WaitingAgent):
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            await turn.emit(StateChange(TaskState.WORKING))
+            await turn.emit(ThoughtProgress("Hmm"))
+            await turn.emit(ToolCallUpdate(call))
+            return await super().advance(turn)
+
+    agent = Working()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        followed = (await second.follow(turn.task_id, 0)).deliveries
+        found = await until_seen(followed, ToolCallUpdate)
+        assert isinstance(found, ToolCallUpdate)
+        assert (found.tool_call, found.is_ephemeral) == (call, True)
+        agent.release.set()
+        await all_of(await second.follow(turn.task_id, 0))
+        await eventually_async(lambda: run_sql(url, "SELECT count(*) = 0 FROM progress"))
+
+
+async def test_a_task_that_finds_no_slot_starts_where_one_is_free(url: str, tmp_path: Path) -> None:
+    busy, idle = WaitingAgent(), EchoAgent()
+    one = Placement(slots=1)
+    async with replica(url, tmp_path, busy, one) as first, replica(url, tmp_path, idle, one) as second:
+        await until_met(first, second)
+        await first.prompt(PromptMessage("long"))
+        await busy.started.wait()
+        turn = await first.prompt(PromptMessage("short"))
+        await all_of(turn)
+        assert await state_of(first, turn) is TaskState.COMPLETED
+
+
+async def test_tasks_of_an_engine_that_vanished_go_on_at_another(url: str, tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, EchoAgent()) as second, replica(url, tmp_path, agent) as first:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        await kill(first)
+        await all_of(await second.follow(turn.task_id, 0))
+        assert await state_of(second, turn) is TaskState.COMPLETED
+        row = await second.journal.task(turn.task_id)
+        assert row is not None
+        assert row.epoch == 2
+        # The first one lives after all, and has noticed by now or is refused when it writes.
+        agent.release.set()
+        await eventually_async(agent.stopped.is_set)
+        assert (await second.journal.task(turn.task_id)) == row
+
+
+async def test_an_engine_that_is_closed_hands_its_tasks_over_at_once(url: str, tmp_path: Path) -> None:
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, EchoAgent()) as second:
+        async with replica(url, tmp_path, agent) as first:
+            await until_met(first, second)
+            turn = await first.prompt(PromptMessage("hi"))
+            await agent.started.wait()
+        await all_of(await second.follow(turn.task_id, 0))
+        assert await state_of(second, turn) is TaskState.COMPLETED
+        await eventually_async(lambda: run_sql(url, "SELECT count(*) = 1 FROM replicas"))
+
+
+async def test_a_connection_that_is_cut_and_made_again_is_not_an_end(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_replicas, "GRACE_SECONDS", 2.0)
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        assert await run_sql(url, CUT_LISTENERS) == 2
+        await until_met(first, second)
+        agent.release.set()
+        await all_of(turn)
+        row = await second.journal.task(turn.task_id)
+        assert row is not None
+        assert (row.state, row.epoch) == (TaskState.COMPLETED, 1)
+
+
+async def test_an_engine_that_vanished_is_forgotten_when_its_tasks_have_gone_on(url: str, tmp_path: Path) -> None:
+    async with replica(url, tmp_path, EchoAgent()) as second:
+        journal = await PostgresJournal.open(url)
+        await journal.replicas.join(Member("a process that ends", ("gpu",), 3), lambda _: None)
+        assert await run_sql(url, "SELECT labels || slots FROM replicas WHERE slots = 3") == "gpu3"
+        await until_met(second)
+        assert isinstance(journal.replicas, postgres_replicas.PostgresReplicas)
+        await journal.replicas.vanish()
+        await eventually_async(lambda: second.journal.replicas.is_gone("a process that ends"))
+        await eventually_async(lambda: run_sql(url, "SELECT count(*) = 1 FROM replicas"))
+        await journal.aclose()
