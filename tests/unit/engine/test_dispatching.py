@@ -1,7 +1,9 @@
 """Tasks that wait for a slot: they start in turn, take answers and messages, and outlive the process."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from isthmus.client import PromptMessage, Turn
 from isthmus.engine import Engine
 from isthmus.engine.placement import Placement
 from isthmus.events import StateChange, TaskState
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.task_rows import ClaimedTask, NewTask
 from support.agents import GatedAgent
 from support.engines import engine_on, events
 from support.turns import all_of
@@ -44,15 +46,25 @@ async def test_a_task_without_a_slot_waits_until_one_is_free(tmp_path: Path) -> 
         assert agent.started == ["one", "two"]
 
 
-async def test_waiting_tasks_are_not_overtaken_when_a_slot_becomes_free(tmp_path: Path) -> None:
-    agent = GatedAgent()
+async def test_waiting_tasks_are_not_overtaken_when_a_slot_becomes_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, looks = GatedAgent(), asyncio.Event()
     async with engine_on(tmp_path, agent, placement=ONE) as engine:
+        take = engine.journal.queue.take
+
+        async def take_late(*arguments: Any) -> Sequence[ClaimedTask]:
+            await looks.wait()
+            return await take(*arguments)
+
+        monkeypatch.setattr(engine.journal.queue, "take", take_late)
         first = await prompt(engine, "one")
         await prompt(engine, "two")
         agent.let_go("one", "two", "three")
         await all_of(first)
-        # The slot is free, and the queue has not been looked at yet.
-        await all_of(await prompt(engine, "three"))
+        third = await prompt(engine, "three")  # the slot is free, and the queue has not been looked at yet
+        looks.set()
+        await all_of(third)
         assert agent.started == ["one", "two", "three"]
 
 
