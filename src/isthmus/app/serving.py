@@ -6,11 +6,13 @@ import logging
 import os
 import re
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.serving_users import issuer_users, security_schemes
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
+    from isthmus.a2a.oidc.users import IssuerUsers
     from isthmus.a2a.options import Identity
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.targets import PushRule
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.serving_users import SignIn
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
@@ -64,6 +68,8 @@ class ServeSettings:
     """Whether the workbench is served, too."""
     opens_page: bool = False
     """Whether the page is opened in the local user's browser."""
+    sign_in: "SignIn | None" = None
+    """Issuer whose users are let in, too."""
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -108,8 +114,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
+            issuer_users(settings.sign_in, roots) as issued,
             _engine(setup, settings, rule, push_rule, view and view.begin, runs_commands=runs_commands) as engine,
-            pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
+            pushing(engine, sender, wires, is_served=partial(_is_served, users, issued)) as push,
             _notifying(pages, engine),
         ):
             if pages is not None:
@@ -122,7 +129,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 strict_extension=settings.strict_extension,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
-                identity=_identity(setup, settings.agent),
+                identity=replace(_identity(setup, settings.agent), security_schemes=security_schemes(issued)),
             )
             app = application(
                 engine,
@@ -133,6 +140,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
                 pages=pages,
+                issued=issued,
             )
 
             def say_ready() -> None:
@@ -323,8 +331,10 @@ def input_modes(provider: str) -> tuple[str, ...]:
     return (*TEXT_MODES, *(sorted(found.media.kinds) if found is not None else ()))
 
 
-def _is_served(users: "UsersFile | None", name: str) -> bool:
-    return not name or (users is not None and users.table().has_user(name, time.time()))
+def _is_served(users: "UsersFile | None", issued: "IssuerUsers | None", name: str) -> bool:
+    if not name or (issued is not None and issued.has(name)):
+        return True
+    return users is not None and users.table().has_user(name, time.time())
 
 
 def _push_rule(allowed: tuple[str, ...]) -> "PushRule":

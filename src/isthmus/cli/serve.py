@@ -16,6 +16,7 @@ from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
+from isthmus.cli.serve_users import sign_in, users_options
 
 if TYPE_CHECKING:
     from isthmus.app.acp_serving import HostedCommand
@@ -102,6 +103,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="A further environment variable that this agent gets. Repeatable.",
 )
 @click.option("--trust-agent", is_flag=True, help="Run the command of --agent without asking, now and later.")
+@users_options
 @journal_option
 @agent_options
 @click.pass_context
@@ -149,6 +151,7 @@ def command(context: click.Context, **options: Any) -> None:
         log_level=options["log_level"],
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
         has_page=options["ui"],
+        sign_in=sign_in(options),
     )
     setup = replace(decide(given, may_ask=True), journal=options["journal"])
     if settings.agent is not None:

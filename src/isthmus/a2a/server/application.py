@@ -25,6 +25,7 @@ from isthmus.a2a.server.auth import (
     NOBODY,
     OWNER_HERE,
     Authenticate,
+    IssuedTokens,
     Principal,
     Refusal,
     RequestGate,
@@ -43,6 +44,7 @@ from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
+from isthmus.listeners.gate import bearer_token
 
 HEALTH = "/healthz"
 
@@ -83,6 +85,7 @@ def application(
     authenticate: Authenticate | None = None,
     owner_here: AgentClient | None = None,
     pages: Pages | None = None,
+    issued: IssuedTokens | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -90,10 +93,10 @@ def application(
     users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
-    ``pages`` are served beside A2A.
+    ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
     """
     principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
-    return Application(principals, options, users, authenticate, pages)
+    return Application(principals, options, users, authenticate, pages, issued)
 
 
 class Application:
@@ -106,8 +109,10 @@ class Application:
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
         pages: Pages | None = None,
+        issued: IssuedTokens | None = None,
     ) -> None:
         self._principals = principals
+        self._issued = issued
         self._pages = pages
         self._options = options
         self._users = users
@@ -125,6 +130,11 @@ class Application:
         """Number of open answers that wait for a task."""
         return self._principals.open_streams
 
+    @property
+    def served_principals(self) -> int:
+        """Number of principals that are kept in memory."""
+        return len(self._principals)
+
     def close_streams(self) -> None:
         """End every stream properly because the server stops; the tasks continue."""
         self._principals.close()
@@ -133,8 +143,8 @@ class Application:
 
     def close_invalid_streams(self) -> None:
         """End the streams of users whose token is no longer valid; to be called about once a second."""
-        if self._users is not None:
-            users, now = self._users(), time.time()
+        if self._users is not None or self._issued is not None:
+            users, now = self._users() if self._users is not None else NOBODY, time.time()
             self._principals.keep(users, now)
             if self._pages is not None:
                 self._pages.keep(users, now)
@@ -194,7 +204,7 @@ class Application:
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
         if refused is None and self._pages is not None and self._pages.serves(path, request.method):
-            return await self._pages.respond(request, partial(self._identify, request), self._body)
+            return await self._pages.respond(request, partial(self._identify_for_pages, request), self._body)
         principal: Principal | Refusal | None = None
         if refused is None and not public:
             principal = await self._identify(request)
@@ -218,10 +228,22 @@ class Application:
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
         if self._authenticate is None:
             users = self._users() if self._users is not None else NOBODY
-            return self._gate.identify(request.headers.get("authorization"), users, time.time())
+            authorization = request.headers.get("authorization")
+            found = self._gate.identify(authorization, users, time.time())
+            if self._issued is None or authorization is None or isinstance(found, Principal):
+                return found
+            token = bearer_token(authorization)
+            return await self._issued.identify(token) if token is not None and self._issued.takes(token) else found
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
         name = await self._authenticate(head)
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
+
+    async def _identify_for_pages(self, request: HttpRequest) -> Principal | Refusal:
+        found = await self._identify(request)
+        if isinstance(found, Principal) and found.expires is not None:
+            # A browser is paired for months, which its user's account elsewhere may not last.
+            return Refusal(403, "the workbench needs a token of this server; ask its owner for one", {})
+        return found
 
     async def _is_owner_here(self, principal: Principal, request: HttpRequest, body: bytes) -> bool:
         """Return whether the owner of the token is known to be the user of a program on this machine."""

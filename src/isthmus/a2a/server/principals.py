@@ -75,6 +75,9 @@ class Principals:
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False
 
+    def __len__(self) -> int:
+        return len(self._served)
+
     def of(self, principal: Principal) -> ServedPrincipal:
         """Return a principal as it is served."""
         found = self._served.get(principal)
@@ -106,6 +109,9 @@ class Principals:
     def keep(self, users: UserTable, now: float) -> None:
         """Drop principals whose token was revoked, has expired or now has other limits, and end their streams."""
         for principal, served in list(self._served.items()):
+            if principal.expires is not None:
+                self._keep_issued(principal, served, now)
+                continue
             entry = users.entries.get(principal.token_id)
             is_same = (
                 entry is not None
@@ -115,6 +121,17 @@ class Principals:
             if principal.token_id and not is_same:
                 served.endpoint.streams.close("this stream ends: its token is no longer valid, or has other limits now")
                 del self._served[principal]
+
+    def _keep_issued(self, principal: Principal, served: ServedPrincipal, now: float) -> None:
+        """Drop the principal of a token that was issued elsewhere if it has expired, or has no request open.
+
+        Each of these tokens is a principal of its own, and there is no end of them.
+        """
+        if principal.expires is not None and principal.expires <= now:
+            served.endpoint.streams.close("this stream ends: its token has expired; connect again with a new one")
+        elif served.requests.count:
+            return
+        del self._served[principal]
 
     def _made(self, principal: Principal) -> ServedPrincipal:
         options = self._options
