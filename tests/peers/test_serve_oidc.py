@@ -1,5 +1,6 @@
 """``isthmus serve --oidc-issuer`` as a program: our own client with JWTs of a real issuer, and what the log has."""
 
+import json
 import time
 from pathlib import Path
 
@@ -22,6 +23,7 @@ async def test_a_user_of_an_issuer_works_with_the_server_until_the_token_expires
     issuer = oidc_issuer()
     with issuer.server:
         options = ("--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-user-claim", "preferred_username")
+        options += ("--audit-log", str(tmp_path / "audit.jsonl"))
         async with serve_program(tmp_path, workspace, *options, loaded=loaded_isthmus) as served:
             async with plain_client() as http:
                 card = (await http.get(served.url + ".well-known/agent-card.json")).json()
@@ -41,6 +43,14 @@ async def test_a_user_of_an_issuer_works_with_the_server_until_the_token_expires
                 with pytest.raises(Exception, match=reason):
                     async with remote_agent(served.url, refused) as agent:
                         await agent.tasks()
+    audit = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text(encoding="ascii").splitlines()]
+    sent = next(line for line in audit if line["method"] == "message/stream")
+    assert (sent["user"], sent["auth"]) == (f"{issuer.url}#preferred_username=alice", "jwt")
+    assert (sent["task"], sent["outcome"], sent["remote"]) == (turn.task_id, "ok", "127.0.0.1")
+    reasons = [line["reason"] for line in audit if line["outcome"] == "refused"]
+    assert "the token has expired" in reasons
+    assert not any(part in str(audit) for secret in (token, expired, forged) for part in secret.split(".") if part)
+    assert "hello" not in str(audit)
     log = (tmp_path / "serve.log").read_text(encoding="utf-8")
     assert f"{issuer.url}#preferred_username=alice message/stream" in log
     for secret in (token, expired, forged):

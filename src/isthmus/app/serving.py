@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
-from isthmus.app.serving_users import issuer_users, security_schemes
+from isthmus.app.serving_users import served_users
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
-    from isthmus.a2a.oidc.users import IssuerUsers
     from isthmus.a2a.options import Identity
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.targets import PushRule
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
-    from isthmus.app.serving_users import SignIn
+    from isthmus.app.serving_users import ServedUsers, SignIn
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule
@@ -70,6 +69,7 @@ class ServeSettings:
     """Whether the page is opened in the local user's browser."""
     sign_in: "SignIn | None" = None
     """Issuer whose users are let in, too."""
+    audit_log: Path | None = None
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -114,9 +114,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
-            issuer_users(settings.sign_in, roots) as issued,
+            served_users(settings.sign_in, settings.audit_log, roots) as access,
             _engine(setup, settings, rule, push_rule, view and view.begin, runs_commands=runs_commands) as engine,
-            pushing(engine, sender, wires, is_served=partial(_is_served, users, issued)) as push,
+            pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
             _notifying(pages, engine),
         ):
             if pages is not None:
@@ -129,7 +129,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 strict_extension=settings.strict_extension,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
-                identity=replace(_identity(setup, settings.agent), security_schemes=security_schemes(issued)),
+                identity=replace(_identity(setup, settings.agent), security_schemes=access.security_schemes),
             )
             app = application(
                 engine,
@@ -140,7 +140,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
                 pages=pages,
-                issued=issued,
+                issued=access.issued,
+                audit=access.audit,
             )
 
             def say_ready() -> None:
@@ -331,10 +332,8 @@ def input_modes(provider: str) -> tuple[str, ...]:
     return (*TEXT_MODES, *(sorted(found.media.kinds) if found is not None else ()))
 
 
-def _is_served(users: "UsersFile | None", issued: "IssuerUsers | None", name: str) -> bool:
-    if not name or (issued is not None and issued.has(name)):
-        return True
-    return users is not None and users.table().has_user(name, time.time())
+def _is_served(users: "UsersFile | None", access: "ServedUsers", name: str) -> bool:
+    return not name or access.are_issued(name) or (users is not None and users.table().has_user(name, time.time()))
 
 
 def _push_rule(allowed: tuple[str, ...]) -> "PushRule":

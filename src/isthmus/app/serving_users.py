@@ -1,7 +1,7 @@
-"""Users of ``serve`` beside those with tokens of the server: those of an OpenID Connect issuer, and what is logged."""
+"""Users whom ``serve`` lets in beside those with tokens of its own, and the log of what all of them do."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.a2a.oidc.users import IssuerUsers
+    from isthmus.a2a.server.application import Audit
 
 MISSING = "--oidc-issuer needs the package PyJWT with cryptography, which is not installed: pip install 'isthmus[oidc]'"
 
@@ -25,13 +26,61 @@ class SignIn:
     tier_claim: str | None = None
 
 
+@record
+class ServedUsers:
+    """The users of an issuer, and the writer of the audit log, as long as ``serve`` runs; None without one."""
+
+    issued: "IssuerUsers | None"
+    audit: "Audit | None"
+
+    @property
+    def security_schemes(self) -> Mapping[str, JsonObject] | None:
+        """Security schemes of the card; None: a bearer token of the server."""
+        if self.issued is None:
+            return None
+        return {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "oidc": {"type": "openIdConnect", "openIdConnectUrl": self.issued.discovery_url},
+        }
+
+    def are_issued(self, name: str) -> bool:
+        """Return whether this is the name of a user of the issuer."""
+        return self.issued is not None and self.issued.has(name)
+
+
 @contextlib.asynccontextmanager
-async def issuer_users(sign_in: SignIn | None, roots: Sequence[Path]) -> AsyncGenerator["IssuerUsers | None"]:
-    """Let the users of an issuer in as long as the context lasts; ``roots`` are the folders in which users may work.
+async def served_users(
+    sign_in: SignIn | None, audit_log: Path | None, roots: Sequence[Path]
+) -> AsyncGenerator[ServedUsers]:
+    """Let users in as long as the context lasts; ``roots`` are the folders in which they may work.
 
     Raises:
-        BadInputError: there are no such folders, the URL is not an issuer's, or a package is missing.
+        BadInputError: the options cannot be used together, or here.
     """
+    with _audit(audit_log) as audit:
+        async with _issuer_users(sign_in, roots) as issued:
+            yield ServedUsers(issued, audit)
+
+
+@contextlib.contextmanager
+def _audit(path: Path | None) -> Generator["Audit | None"]:
+    if path is None:
+        yield None
+        return
+    from isthmus.a2a.server.audit_file import AuditError, AuditFile
+
+    try:
+        file = AuditFile(path)
+    except AuditError as error:
+        raise BadInputError(f"--audit-log {error}") from error
+    try:
+        yield file.record
+    finally:
+        file.close()
+
+
+@contextlib.asynccontextmanager
+async def _issuer_users(sign_in: SignIn | None, roots: Sequence[Path]) -> AsyncGenerator["IssuerUsers | None"]:
     if sign_in is None:
         yield None
         return
@@ -53,13 +102,3 @@ async def issuer_users(sign_in: SignIn | None, roots: Sequence[Path]) -> AsyncGe
         yield IssuerUsers(issuer, sign_in.audience, ClaimNames(sign_in.user_claim, sign_in.tier_claim))
     finally:
         await issuer.aclose()
-
-
-def security_schemes(issued: "IssuerUsers | None") -> Mapping[str, JsonObject] | None:
-    """Return the security schemes of the card; None: a bearer token of the server."""
-    if issued is None:
-        return None
-    return {
-        "bearer": {"type": "http", "scheme": "bearer"},
-        "oidc": {"type": "openIdConnect", "openIdConnectUrl": issued.discovery_url},
-    }

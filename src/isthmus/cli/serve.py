@@ -152,6 +152,7 @@ def command(context: click.Context, **options: Any) -> None:
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
         has_page=options["ui"],
         sign_in=sign_in(options),
+        audit_log=options["audit_log"],
     )
     setup = replace(decide(given, may_ask=True), journal=options["journal"])
     if settings.agent is not None:

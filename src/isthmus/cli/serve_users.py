@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -29,6 +30,12 @@ _OPTIONS = (
         help="The claim that names the user: sub, email, preferred_username or another.",
     ),
     click.option("--oidc-tier-claim", metavar="NAME", help="The claim that names the user's tier, if there is one."),
+    click.option(
+        "--audit-log",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Append a line of JSON for each request: who did what, and how it ended.",
+    ),
 )
 
 

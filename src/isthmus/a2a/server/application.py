@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
-from isthmus.a2a.server.access_log import begin_note
+from isthmus.a2a.server.access_log import RequestNote, begin_note, note_of
 from isthmus.a2a.server.auth import (
     LOCAL_USER,
     NOBODY,
@@ -48,6 +48,8 @@ from isthmus.listeners.gate import bearer_token
 
 HEALTH = "/healthz"
 
+Audit: TypeAlias = Callable[[RequestNote], None]
+"""Function that takes what is known of a request once it has had its effect; must not fail."""
 Identify: TypeAlias = Callable[[], Awaitable[Principal | Refusal]]
 """Function that returns the sender of a request."""
 BodyOf: TypeAlias = Callable[[HttpRequest, int], Awaitable[bytes | Refusal]]
@@ -86,6 +88,7 @@ def application(
     owner_here: AgentClient | None = None,
     pages: Pages | None = None,
     issued: IssuedTokens | None = None,
+    audit: Audit | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -94,9 +97,10 @@ def application(
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
     ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
+    ``audit`` writes a request to the audit log.
     """
     principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
-    return Application(principals, options, users, authenticate, pages, issued)
+    return Application(principals, options, users, authenticate, pages, issued, audit)
 
 
 class Application:
@@ -110,8 +114,10 @@ class Application:
         authenticate: Authenticate | None = None,
         pages: Pages | None = None,
         issued: IssuedTokens | None = None,
+        audit: Audit | None = None,
     ) -> None:
         self._principals = principals
+        self._audit = audit
         self._issued = issued
         self._pages = pages
         self._options = options
@@ -160,16 +166,16 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _serve(self, request: HttpRequest, scope: Scope, receive: Receive, send: Send) -> None:
-        note = begin_note(scope)
+        note = begin_note(scope, self._audit)
         try:
             found = await self._enter(request)
             if isinstance(found, Response):
                 note.status = found.status_code
                 if found.status_code in (200, 304):
                     note.level = logging.DEBUG  # the card and the health, which machines request all the time
+                note.record()
                 await found(scope, receive, send)
                 return
-            note.user = found.principal.name
             found.requests.count += 1
             try:
                 body = await self._body(request, found.body_limit)
@@ -180,12 +186,14 @@ class Application:
                         found = self._principals.of(OWNER_HERE)
                     response = await found.endpoint.answer(request, body, found.caller)
                 note.status = response.status_code
+                note.record()
                 await response(scope, receive, send)
             finally:
                 found.requests.count -= 1
         except ClientDisconnect:
             note.status = 499
         finally:
+            note.record()
             note.write()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -226,6 +234,14 @@ class Application:
         return served if refused is None else self._refused(refused, request)
 
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
+        found, note = await self._authenticated(request), note_of(request.scope)
+        if isinstance(found, Refusal):
+            note.reason = found.message
+        else:
+            note.user, note.auth, note.token_id = found.name, found.authentication, found.token_id
+        return found
+
+    async def _authenticated(self, request: HttpRequest) -> Principal | Refusal:
         if self._authenticate is None:
             users = self._users() if self._users is not None else NOBODY
             authorization = request.headers.get("authorization")
@@ -285,6 +301,7 @@ class Application:
 
     def _refused(self, refused: Refusal, request: HttpRequest) -> Response:
         """Return a refusal as the A2A version of its path writes it, or for other paths as ``{"error": ...}``."""
+        note_of(request.scope).reason = refused.message
         path = raw_path(request.scope)
         if request.method not in self._methods_of(request.scope["path"]) and allowed_methods(path):
             return refusal(binding_of(path), refused.status, refused.message, refused.headers)

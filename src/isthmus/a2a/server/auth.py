@@ -65,6 +65,15 @@ class Principal:
     is_here: bool = False
     expires: float | None = None
 
+    @property
+    def authentication(self) -> str:
+        """Kind of the proof: ``jwt``, ``token`` (of the table of users), ``owner``, or ``program`` for any other."""
+        if self.expires is not None:
+            return "jwt"
+        if self.token_id:
+            return "token"
+        return "program" if self.name else "owner"
+
 
 class IssuedTokens(Protocol):
     """Bearer tokens that were issued elsewhere, beside those of the server itself."""
