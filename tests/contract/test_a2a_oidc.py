@@ -116,7 +116,8 @@ async def test_a_stream_ends_when_its_token_has_expired(workspace: Path, monkeyp
             rest = [item async for item in items]
         assert "its token has expired" in rest[-1].answer["error"]["message"]
         renewed = await served.client("alice")
-        assert (await renewed.result("tasks/get", {"id": first.result["id"]}))["status"]["state"] == "working"
+        task = await renewed.result("tasks/get", {"id": first.result["id"]})
+        assert task["status"]["state"] in ("submitted", "working")
         agent.release.set()
 
 

@@ -1,7 +1,7 @@
 """A server with several users on a real socket, whose tokens a test makes and revokes while it runs."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +11,13 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.journal.base import Journal
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.agent_behind import behind
 from support.journals import journal_at
@@ -48,7 +50,13 @@ class Users:
 
 
 @asynccontextmanager
-async def users_of(folder: Path, agent: Agent, caps: Caps | None = None, **more: Any) -> AsyncGenerator[Users]:
+async def users_of(
+    folder: Path,
+    agent: Agent,
+    caps: Caps | None = None,
+    count_tokens: Callable[[Journal], TokenUse] | None = None,
+    **more: Any,
+) -> AsyncGenerator[Users]:
     """Serve several users; they and their sessions work only in ``folder``. ``more`` goes to the application."""
     rule = WorkspaceRule(folder, (folder,))
     engine = Engine(behind(agent), await journal_at(folder / "journal.sqlite"), EngineOptions(rule))
@@ -60,6 +68,8 @@ async def users_of(folder: Path, agent: Agent, caps: Caps | None = None, **more:
         push = await stack.enter_async_context(
             pushing(engine, sender, Wires(), is_served=lambda name: found[0].has(name))
         )
+        if count_tokens is not None:
+            more["token_use"] = count_tokens(engine.journal)
         served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push, **more)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))
         yield found[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
-from isthmus.app.serving_users import served_users
+from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
@@ -54,7 +54,7 @@ class ServeSettings:
     workspace: Path | None
     allowed_workspaces: tuple[Path, ...]
     allowed_pushes: tuple[str, ...]
-    user_caps: tuple[int, int, int, int]
+    user_caps: tuple[int | None, ...]
     allow_client_mcp: bool
     max_approval_mode: str
     user_tier: str | None
@@ -142,6 +142,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 pages=pages,
                 issued=access.issued,
                 audit=access.audit,
+                token_use=token_use(engine, settings.agent, settings.user_caps),
             )
 
             def say_ready() -> None:

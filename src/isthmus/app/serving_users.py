@@ -12,6 +12,9 @@ from isthmus.record import record
 if TYPE_CHECKING:
     from isthmus.a2a.oidc.users import IssuerUsers
     from isthmus.a2a.server.application import Audit
+    from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.token_use import JournalTokens
+    from isthmus.engine import Engine
 
 MISSING = "--oidc-issuer needs the package PyJWT with cryptography, which is not installed: pip install 'isthmus[oidc]'"
 
@@ -60,6 +63,24 @@ async def served_users(
     with _audit(audit_log) as audit:
         async with _issuer_users(sign_in, roots) as issued:
             yield ServedUsers(issued, audit)
+
+
+def token_use(
+    engine: "Engine", agent: "HostedCommand | None", user_caps: Sequence[int | None]
+) -> "JournalTokens | None":
+    """Return the count of model tokens; None for an agent of others, which does not tell them.
+
+    Raises:
+        BadInputError: the options limit the tokens of such an agent.
+    """
+    from isthmus.a2a.server.users import Caps
+    from isthmus.app.token_use import JournalTokens
+
+    if agent is None:
+        return JournalTokens(engine.journal)
+    if Caps(*user_caps).max_tokens_a_day is not None:
+        raise BadInputError("--user-max-tokens-a-day: the tokens that the agent of --agent uses are not known")
+    return None
 
 
 @contextlib.contextmanager

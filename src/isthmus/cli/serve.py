@@ -142,6 +142,8 @@ def command(context: click.Context, **options: Any) -> None:
             options["user_max_running"],
             options["user_max_open"],
             options["user_max_request"],
+            options["user_max_requests_a_minute"],
+            options["user_max_tokens_a_day"],
         ),
         allow_client_mcp=options["allow_client_mcp"],
         max_approval_mode=options["max_approval_mode"],

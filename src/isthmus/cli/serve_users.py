@@ -31,6 +31,18 @@ _OPTIONS = (
     ),
     click.option("--oidc-tier-claim", metavar="NAME", help="The claim that names the user's tier, if there is one."),
     click.option(
+        "--user-max-requests-a-minute",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Requests per user and minute. Default: no limit.",
+    ),
+    click.option(
+        "--user-max-tokens-a-day",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Model tokens (input and output) per user and day (UTC). Default: no limit.",
+    ),
+    click.option(
         "--audit-log",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",

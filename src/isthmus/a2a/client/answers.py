@@ -113,6 +113,10 @@ def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> Non
                 f"{url} redirects to {place} (HTTP {status}), and redirects are not followed; if that is the right"
                 " server, use its URL"
             )
+        case 429:
+            again = response.headers.get("retry-after", "")
+            later = f"in {again} s" if again.isdecimal() and len(again) < 8 else "later"
+            raise RemoteError(f"{url} takes no more requests of yours for now (429): try again {later}")
         case 413:
             raise InvalidRequest(f"{url} refuses the request as too large (413)")
         case status if status >= 500:

@@ -92,6 +92,7 @@ class CoderAgentRoutes:
             return _error(404, f"Command not found: {command}")
         path, more = found
         message = CommandMessage(path, " ".join([*more, *words]).strip(), scope)
+        await caller.check_quota()
         execution = await caller.agent.execute(message)
         if execution.turn is None or execution.status is CommandExecutionStatus.FAILED_TO_START:
             return _error(400, execution.message or f"{command} did not start")

@@ -121,7 +121,7 @@ class Answering:
 
     async def _send(self, message: SendMessage) -> JsonDict:
         await self._check_push(message)
-        turn = (await send_noted(self.caller.agent, message, note_of(self.http.scope))).turn
+        turn = (await send_noted(self.caller, message, note_of(self.http.scope))).turn
         await self._set_push(message, turn)
         if message.blocking:
             answer = await self._drain(turn)
@@ -133,7 +133,7 @@ class Answering:
 
     async def _send_stream(self, message: SendMessage) -> Response:
         await self._check_push(message)
-        opened = await send_noted(self.caller.agent, message, note_of(self.http.scope))
+        opened = await send_noted(self.caller, message, note_of(self.http.scope))
         turn = opened.turn
         await self._set_push(message, turn)
         first = [self._task_frame(turn)] if turn.is_new else []
@@ -201,6 +201,7 @@ class Answering:
         return [self._task_frame(replace(turn, snapshot=snapshot))], turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
+        await self.caller.check_quota()
         execution = await self.caller.agent.execute(operation.command)
         answer = _execution(execution)
         if execution.turn is None or not operation.stream:

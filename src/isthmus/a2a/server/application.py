@@ -37,6 +37,7 @@ from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
+from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
@@ -89,6 +90,7 @@ def application(
     pages: Pages | None = None,
     issued: IssuedTokens | None = None,
     audit: Audit | None = None,
+    token_use: TokenUse | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -97,9 +99,12 @@ def application(
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
     ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
-    ``audit`` writes a request to the audit log.
+    ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
+    not limited.
     """
-    principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
+    principals = Principals(
+        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
+    )
     return Application(principals, options, users, authenticate, pages, issued, audit)
 
 
@@ -230,7 +235,7 @@ class Application:
             card = card_of_request(request, self._options, has_push=self._principals.has_push)
             return card_response(card, headers, self._started)
         served = self._principals.of(principal)
-        refused = served.refuse_more()
+        refused = served.refuse_rate(time.monotonic()) or served.refuse_more()
         return served if refused is None else self._refused(refused, request)
 
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
@@ -259,6 +264,8 @@ class Application:
         if isinstance(found, Principal) and found.expires is not None:
             # A browser is paired for months, which its user's account elsewhere may not last.
             return Refusal(403, "the workbench needs a token of this server; ask its owner for one", {})
+        if isinstance(found, Principal):
+            return self._principals.of(found).refuse_rate(time.monotonic()) or found
         return found
 
     async def _is_owner_here(self, principal: Principal, request: HttpRequest, body: bytes) -> bool:
