@@ -1,5 +1,6 @@
 """The audit log of a server on a real socket: requests of users, answers to confirmations, and refusals."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from isthmus.engine.task_run import Agent
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import Users, users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -99,12 +101,13 @@ async def test_a_message_is_in_the_log_when_it_is_accepted_and_not_when_its_answ
     agent = WaitingAgent()
     async with audited(workspace, tmp_path, agent) as served:
         alice = await served.users.client("alice")
-        async with alice.opened("message/stream", prompt("go", workspace)) as items:
-            first = await anext(items)
-            assert [line["task"] for line in served.lines()] == [first.result["id"]]
-            agent.release.set()
-            assert [item async for item in items]
-        assert len(served.lines()) == 1
+        sending = asyncio.create_task(alice.result("message/send", prompt("go", workspace)))
+        await asyncio.wait_for(agent.started.wait(), 30)
+        (line,) = await eventually_async(served.lines, what="the message is in the log")
+        assert line["outcome"] == "ok"
+        agent.release.set()
+        task = await sending
+        assert served.lines() == [{**line, "task": task["id"]}]
 
 
 async def test_refusals_are_in_the_log_with_their_reason(workspace: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Users of an OpenID Connect issuer at a server that has users with tokens, too, over real sockets."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -113,7 +114,8 @@ async def test_a_stream_ends_when_its_token_has_expired(workspace: Path, monkeyp
             with monkeypatch.context() as patch:
                 patch.setattr(time, "time", lambda: later)
                 alice.application.close_invalid_streams()
-            rest = [item async for item in items]
+            async with asyncio.timeout(10):
+                rest = [item async for item in items]
         assert "its token has expired" in rest[-1].answer["error"]["message"]
         renewed = await served.client("alice")
         task = await renewed.result("tasks/get", {"id": first.result["id"]})

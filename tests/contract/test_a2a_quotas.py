@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.server.users import Caps
 from isthmus.app.token_use import JournalTokens
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent
+from support.remote_agents import remote_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -63,5 +65,8 @@ async def test_requests_beyond_a_rate_are_refused_until_there_is_room(workspace:
             assert refused.json()["error"].startswith("alice has sent 3 requests in a minute")
         assert (await alice.http.get(f"{alice.url}v1/tasks")).status_code == 429
         assert await bob.result("isthmus/tasks", {}) == {"tasks": []}
+        with pytest.raises(RemoteError, match=r"takes no more requests of yours for now \(429\): try again in \d+ s"):
+            async with remote_agent(alice.url, alice.http.headers["authorization"].removeprefix("Bearer ")) as agent:
+                await agent.tasks()
         for _ in range(10):
             assert await users.local.result("isthmus/tasks", {}) == {"tasks": []}

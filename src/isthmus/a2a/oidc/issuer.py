@@ -175,8 +175,8 @@ class Issuer:
             log.exception("asking the issuer %s for its keys failed because of a bug", self.url)
             self._failure = "a bug"
             return
-        if self._failure is not None:
-            log.info("the issuer %s was asked for its keys again", self.url)
+        if self._failure is not None or not self._keys:
+            log.info("the keys of the issuer %s were read: %d", self.url, len(keys))
         self._keys, self._failure, self._read_at = keys, None, self._clock()
 
     async def _keys_url(self) -> str:

@@ -58,7 +58,7 @@ def read_head(token: str, issuer: str) -> TokenHead:
     algorithm, kid = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise TokenRefused(f"the token is not signed by one of these algorithms: {', '.join(sorted(ALGORITHMS))}")
-    if "crit" in header or not isinstance(kid, str | None) or (kid is not None and len(kid) > MAXIMUM_KID):
+    if not isinstance(kid, str | None) or (kid is not None and len(kid) > MAXIMUM_KID):
         raise TokenRefused(_MALFORMED)
     if claims.get("iss") != issuer:
         raise TokenRefused("the token is of another issuer than this server accepts")
