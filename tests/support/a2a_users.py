@@ -1,20 +1,23 @@
 """A server with several users on a real socket, whose tokens a test makes and revokes while it runs."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.journal.base import Journal
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.agent_behind import behind
 from support.journals import journal_at
@@ -37,14 +40,24 @@ class Users:
     async def client(self, name: str, caps: Caps | None = None, expires: float | None = None) -> RawClient:
         """Return a client with a new token of this user."""
         self.table, _, token = self.table.added(name, 0, expires, caps)
+        return await self.client_with(token)
+
+    async def client_with(self, token: str) -> RawClient:
+        """Return a client that sends this token."""
         headers = {"Authorization": f"Bearer {token}"}
         http = await self.stack.enter_async_context(plain_client(headers=headers))
         return replace(self.local, http=http)
 
 
 @asynccontextmanager
-async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> AsyncGenerator[Users]:
-    """Serve several users; they and their sessions work only in ``folder``."""
+async def users_of(
+    folder: Path,
+    agent: Agent,
+    caps: Caps | None = None,
+    count_tokens: Callable[[Journal], TokenUse] | None = None,
+    **more: Any,
+) -> AsyncGenerator[Users]:
+    """Serve several users; they and their sessions work only in ``folder``. ``more`` goes to the application."""
     rule = WorkspaceRule(folder, (folder,))
     engine = Engine(behind(agent), await journal_at(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
@@ -55,6 +68,8 @@ async def users_of(folder: Path, agent: Agent, caps: Caps | None = None) -> Asyn
         push = await stack.enter_async_context(
             pushing(engine, sender, Wires(), is_served=lambda name: found[0].has(name))
         )
-        served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push)
+        if count_tokens is not None:
+            more["token_use"] = count_tokens(engine.journal)
+        served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push, **more)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))
         yield found[0]

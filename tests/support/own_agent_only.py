@@ -64,6 +64,10 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
             "test_a2a_v1_clauses::test_ids_of_tasks_are_new_and_contexts_are_made_kept_or_found",
             "test_a2a_v1_clauses::test_parts_and_artifacts_have_what_they_must_and_enums_their_names",
         ),
+        "the tokens that an ACP agent uses are not known": (
+            "test_a2a_quotas::test_a_new_token_does_not_give_a_user_new_model_tokens",
+            "test_a2a_quotas::test_a_user_without_tokens_left_is_told_so_and_loses_nothing",
+        ),
         "ACP has no questions in text: an agent asks about a call, whose data has names of its own": (
             "test_a2a_hosted::test_a_plain_client_of_1_0_answers_in_words",
             "test_a2a_v1_clauses::test_names_are_in_camel_case_and_times_in_utc",

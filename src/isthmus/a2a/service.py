@@ -33,10 +33,15 @@ ANSWERED_BY = "A2A client"
 
 @record
 class SendResult:
-    """The turn that a message started, and the ids of the tool calls that the message answered."""
+    """The turn that a message started, and the answers that the message had."""
 
     turn: Turn
-    answered: frozenset[str] = frozenset()
+    answers: tuple[ToolCallConfirmation, ...] = ()
+
+    @property
+    def answered(self) -> frozenset[str]:
+        """Ids of the tool calls that the message answered."""
+        return frozenset(answer.tool_call_id for answer in self.answers)
 
 
 async def send(agent: AgentClient, message: SendMessage) -> SendResult:
@@ -68,11 +73,10 @@ async def _answer(
         context_id=message.context_id,
         message_id=message.message_id,
     )
-    answered = frozenset(confirmation.tool_call_id for confirmation in confirmations)
     if pending:
         # The encoder needs the questions that were asked.
         turn = replace(turn, snapshot=replace(turn.snapshot, pending=tuple(pending)))
-    return SendResult(turn, answered)
+    return SendResult(turn, tuple(confirmations))
 
 
 async def _plain_answer(agent: AgentClient, task_id: str, text: str) -> ToolCallConfirmation | None:

@@ -40,6 +40,14 @@ class Call:
     """Whether the first message of a session that uses the extension must name a folder."""
 
 
+class Quota(Protocol):
+    """A limit on the work that one user may begin."""
+
+    async def check(self) -> None:
+        """Raise LimitReached if the user may begin no more work for now."""
+        ...
+
+
 @record
 class Caller:
     """The user behind a request: the agent as this user sees it, and the user's push notifications.
@@ -51,6 +59,12 @@ class Caller:
     push: PushService | None = None
     user_tier: str | None = None
     name: str = ""
+    quota: Quota | None = None
+
+    async def check_quota(self) -> None:
+        """Raise LimitReached if the user may begin no more work for now."""
+        if self.quota is not None:
+            await self.quota.check()
 
 
 @record

@@ -31,6 +31,7 @@ _SECRETS = re.compile(
     (?P<kept>
         \b(?:bearer|basic|digest)\s+
       | \bisthmus_[0-9a-f]{8}_
+      | (?<![\w-])(?=eyJ[\w-]+\.[\w-]+\.)
       | (?:authorization|x-a2a-notification-token|x-goog-api-key|x-api-key|(?:proxy-)?authorization|set-cookie|cookie)
         ["']?\s*[:=,]\s*["']?(?:(?:bearer|basic|digest)\s+)?
       | [?&](?:key|api_key|token|access_token|secret|signature)=

@@ -6,11 +6,13 @@ import logging
 import os
 import re
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.serving_users import ServedUsers, SignIn
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
@@ -52,7 +55,7 @@ class ServeSettings:
     workspace: Path | None
     allowed_workspaces: tuple[Path, ...]
     allowed_pushes: tuple[str, ...]
-    user_caps: tuple[int, int, int, int]
+    user_caps: tuple[int | None, ...]
     allow_client_mcp: bool
     max_approval_mode: str
     user_tier: str | None
@@ -65,11 +68,11 @@ class ServeSettings:
     """Whether the workbench is served, too."""
     opens_page: bool = False
     """Whether the page is opened in the local user's browser."""
-    slots: int | None = None
-    """Maximum number of tasks that run at once; None for any number."""
-    labels: tuple[str, ...] = ()
-    labelled_folders: tuple[tuple[Path, str], ...] = ()
-    """Folders whose tasks only servers with a label run, each with the label."""
+    sign_in: "SignIn | None" = None
+    """Issuer whose users are let in, too."""
+    audit_log: Path | None = None
+    placement: "Placement | None" = None
+    """Tasks that run here; None for all."""
     drain_seconds: float = 0.0
     """Maximum time in seconds for running tasks to end after SIGTERM."""
 
@@ -89,7 +92,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
-    from isthmus.engine.placement import Placement
+    from isthmus.engine.placement import EVERY_TASK
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
@@ -102,9 +105,10 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     sender = PushSender(push_rule)
     pages = await _pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
+    placement = settings.placement or EVERY_TASK
     roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
     if roots:
-        roots += tuple(folder for folder, _ in settings.labelled_folders)
+        roots += tuple(folder for folder, _ in placement.folders)
     users = _users(setup, roots)
     listener = bind(settings.host, settings.port)
     try:
@@ -114,15 +118,15 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         redaction = Redaction([token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         has_default = settings.workspace is not None or settings.agent is not None
-        placement = Placement(settings.slots, settings.labels, settings.labelled_folders)
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default=default, roots=roots, elsewhere=placement.elsewhere)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
+            served_users(settings.sign_in, settings.audit_log, roots) as access,
             _engine(setup, settings, rule, push_rule, view and view.begin, placement, runs_commands) as engine,
-            pushing(engine, sender, wires, is_served=partial(_is_served, users)) as push,
+            pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
             _notifying(pages, engine),
         ):
             if pages is not None:
@@ -135,7 +139,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 strict_extension=settings.strict_extension,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
-                identity=_identity(setup, settings.agent),
+                identity=replace(_identity(setup, settings.agent), security_schemes=access.security_schemes),
             )
             app = application(
                 engine,
@@ -146,6 +150,9 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
                 pages=pages,
+                issued=access.issued,
+                audit=access.audit,
+                token_use=token_use(engine, settings.agent, settings.user_caps),
             )
 
             def say_ready() -> None:
@@ -338,8 +345,8 @@ def input_modes(provider: str) -> tuple[str, ...]:
     return (*TEXT_MODES, *(sorted(found.media.kinds) if found is not None else ()))
 
 
-def _is_served(users: "UsersFile | None", name: str) -> bool:
-    return not name or (users is not None and users.table().has_user(name, time.time()))
+def _is_served(users: "UsersFile | None", access: "ServedUsers", name: str) -> bool:
+    return not name or access.are_issued(name) or (users is not None and users.table().has_user(name, time.time()))
 
 
 def _push_rule(allowed: tuple[str, ...]) -> "PushRule":

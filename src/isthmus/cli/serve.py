@@ -14,16 +14,16 @@ from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
+from isthmus.cli.serve_replicas import placement, replica_options
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
+from isthmus.cli.serve_users import sign_in, users_options
 
 if TYPE_CHECKING:
     from isthmus.app.acp_serving import HostedCommand
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-"""Form of a label."""
 
 
 @click.group(
@@ -104,29 +104,8 @@ LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
     help="A further environment variable that this agent gets. Repeatable.",
 )
 @click.option("--trust-agent", is_flag=True, help="Run the command of --agent without asking, now and later.")
-@click.option(
-    "--slots",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Tasks at work at once; the others wait in a queue, in which users take turns. Default: any number.",
-)
-@click.option(
-    "--label", "labels", multiple=True, metavar="NAME", help="Run the tasks of --workspace-label NAME=..., too."
-)
-@click.option(
-    "--workspace-label",
-    "labelled",
-    multiple=True,
-    metavar="NAME=DIR",
-    help="Sessions in DIR and below run only on servers with --label NAME. Repeatable.",
-)
-@click.option(
-    "--drain-seconds",
-    type=click.FloatRange(0, 86_400),
-    default=0.0,
-    metavar="SECONDS",
-    help="On SIGTERM begin no more work, and wait so long for running tasks before others go on with them. Default: 0.",
-)
+@users_options
+@replica_options
 @journal_option
 @agent_options
 @click.pass_context
@@ -165,6 +144,8 @@ def command(context: click.Context, **options: Any) -> None:
             options["user_max_running"],
             options["user_max_open"],
             options["user_max_request"],
+            options["user_max_requests_a_minute"],
+            options["user_max_tokens_a_day"],
         ),
         allow_client_mcp=options["allow_client_mcp"],
         max_approval_mode=options["max_approval_mode"],
@@ -174,9 +155,9 @@ def command(context: click.Context, **options: Any) -> None:
         log_level=options["log_level"],
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),
         has_page=options["ui"],
-        slots=options["slots"],
-        labels=_labels(options["labels"]),
-        labelled_folders=_labelled_folders(options["labelled"]),
+        sign_in=sign_in(options),
+        audit_log=options["audit_log"],
+        placement=placement(options),
         drain_seconds=options["drain_seconds"],
     )
     setup = replace(decide(given, may_ask=True), journal=options["journal"])
@@ -212,25 +193,6 @@ def _certificate(file: Path | None, key: Path | None) -> tuple[Path, Path] | Non
     if (file is None) != (key is None):
         raise BadInputError("--tls-cert and --tls-key belong together; give both files")
     return (file, key) if file is not None and key is not None else None
-
-
-def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    for label in labels:
-        if re.fullmatch(LABEL, label) is None:
-            raise BadInputError(f"--label {label!r}: expected up to 63 letters, digits, '.', '_' and '-', such as gpu")
-    return labels
-
-
-def _labelled_folders(given: tuple[str, ...]) -> tuple[tuple[Path, str], ...]:
-    found: list[tuple[Path, str]] = []
-    for item in given:
-        label, equals, folder = item.partition("=")
-        if not equals or re.fullmatch(LABEL, label) is None or not Path(folder).is_absolute():
-            raise BadInputError(
-                f"--workspace-label {item!r}: expected NAME=DIR with the absolute path of a folder, such as gpu=/srv/x"
-            )
-        found.append((Path(folder).resolve(), label))
-    return tuple(found)
 
 
 def _folders(folders: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -60,6 +60,8 @@ _data_dir = click.option(
     "--max-open", type=click.IntRange(min=1), metavar="N", help="Maximum number of open requests and streams."
 )
 @click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="Maximum size of one request.")
+@click.option("--max-requests-a-minute", type=click.IntRange(min=1), metavar="N", help="Requests in a minute.")
+@click.option("--max-tokens-a-day", type=click.IntRange(min=1), metavar="N", help="Model tokens in a day (UTC).")
 @click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, sent to clients as user_tier.")
 @click.option(
     "--out",
@@ -75,6 +77,8 @@ def add(
     max_running: int | None,
     max_open: int | None,
     max_request: int | None,
+    max_requests_a_minute: int | None,
+    max_tokens_a_day: int | None,
     tier: str | None,
     out: Path | None,
     data_dir: Path | None,
@@ -91,7 +95,7 @@ def add(
 
     now = time.time()
     until = expiry(expires, now)
-    caps = Caps(max_tasks, max_running, max_open, max_request)
+    caps = Caps(max_tasks, max_running, max_open, max_request, max_requests_a_minute, max_tokens_a_day)
     users = _file(data_dir)
 
     def change(table: "UserTable") -> "tuple[UserTable, tuple[TokenEntry, str]]":
@@ -151,6 +155,8 @@ def list_tokens(data_dir: Path | None) -> None:
             ("running", caps.max_running),
             ("open", caps.max_open),
             ("request bytes", caps.max_request),
+            ("requests a minute", caps.max_requests_a_minute),
+            ("tokens a day", caps.max_tokens_a_day),
             ("tier", entry.tier),
             ("device", visible_line(entry.device) or None),
         )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal, RequestGate
+from isthmus.a2a.server.quota import RequestRate
 from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.app.setup import BadInputError
@@ -170,3 +171,19 @@ def test_an_expiry_is_a_time_from_now_or_a_day(text: str, seconds: float) -> Non
 def test_an_expiry_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="--expires"):
         expiry(text, NOW)
+
+
+def test_a_rate_lets_a_minutes_requests_come_at_once_and_then_evenly() -> None:
+    rate = RequestRate()
+    assert [rate.take(3, 100.0) for _ in range(3)] == [0, 0, 0]
+    assert rate.take(3, 100.0) == 20
+    assert rate.take(3, 110.0) == 10
+    assert rate.take(3, 120.0) == 0
+    assert rate.take(3, 120.0) == 20
+    assert [rate.take(3, 10_000.0) for _ in range(4)] == [0, 0, 0, 20]
+
+
+def test_limits_of_a_token_come_before_those_of_the_server() -> None:
+    server = Caps(1, 2, 3, 4000, 5, 6)
+    assert Caps().over(server) == server
+    assert Caps(max_open=9, max_tokens_a_day=7).over(server) == Caps(1, 2, 9, 4000, 5, 7)

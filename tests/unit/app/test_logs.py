@@ -39,6 +39,7 @@ def begin() -> Iterator[Begin]:
         "https://host/?x=1&access_token=s3cr3t-value",
         "https://user:s3cr3t-value@host/",
         "token isthmus_0123abcd_s3cr3t-value of alice",
+        "the text eyJhbGciOiJub25lIn0.eyJzdWIiOiJzM2NyM3QtdmFsdWUifQ.s3cr3t-value is a JWT",
         "b'bearer s3cr3t-value'",
         "known-value-s3cr3t-value",
     ],

@@ -1,6 +1,7 @@
 """Reads the responses of an A2A server: results from their envelopes, and errors with advice. Sans-I/O."""
 
 import json
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
@@ -14,6 +15,7 @@ from isthmus.client import InvalidRequest, TaskError, TaskNotCancelable, TaskNot
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from isthmus.text.visible import visible_line
 
 MAX_EVENT_BYTES = 64_000_000
 """Maximum size of a stream item in bytes; it may hold a tool call with the content of a file."""
@@ -38,6 +40,7 @@ _TASK_ERRORS: Mapping[int, type[TaskError]] = {
     PUSH_NOT_SUPPORTED: InvalidRequest,
 }
 
+_DESCRIPTION = re.compile(r'error_description="([^"\\]{1,200})"')
 _REASONS: Mapping[str, int] = {ERRORS[code].v1_reason: code for code in (*_TASK_ERRORS, METHOD_NOT_FOUND)}
 _STATUSES: Mapping[int, int] = {400: INVALID_PARAMS, 404: TASK_NOT_FOUND, 501: METHOD_NOT_FOUND}
 
@@ -99,7 +102,9 @@ def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> Non
         case 200 | 201 | 204:
             return
         case 401 if has_token:
-            raise RemoteError(f"{url} refuses the token (401): check the token file or {TOKEN_VARIABLE}")
+            found = _DESCRIPTION.search(response.headers.get("www-authenticate", ""))
+            reason = f": {visible_line(found[1])}" if found is not None else ""
+            raise RemoteError(f"{url} refuses the token (401){reason}; check the token file or {TOKEN_VARIABLE}")
         case 401:
             raise RemoteError(f"{url} needs a token (401): give its token file, or set {TOKEN_VARIABLE}")
         case status if 300 <= status < 400:
@@ -108,6 +113,10 @@ def check_status(response: httpx2.Response, url: str, *, has_token: bool) -> Non
                 f"{url} redirects to {place} (HTTP {status}), and redirects are not followed; if that is the right"
                 " server, use its URL"
             )
+        case 429:
+            again = response.headers.get("retry-after", "")
+            later = f"in {again} s" if again.isdecimal() and len(again) < 8 else "later"
+            raise RemoteError(f"{url} takes no more requests of yours for now (429): try again {later}")
         case 413:
             raise InvalidRequest(f"{url} refuses the request as too large (413)")
         case status if status >= 500:

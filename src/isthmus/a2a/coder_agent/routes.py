@@ -23,6 +23,7 @@ from isthmus.a2a.coder_agent.vocabulary import TASK_PATH
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.protocol.parameters import optional_id, optional_mapping
+from isthmus.a2a.server.access_log import RequestNote, note_of
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close
@@ -55,7 +56,7 @@ class CoderAgentRoutes:
             if path == "/listCommands":
                 return await self._list(http, caller)
             if path == "/executeCommand":
-                return await self._execute(_object(body), caller)
+                return await self._execute(_object(body), caller, note_of(http.scope))
             if path == "/tasks":
                 return self._reserve(_object(body), caller)
             if found is None:
@@ -71,7 +72,7 @@ class CoderAgentRoutes:
         tree = await caller.agent.commands(CommandScope(settings=settings))
         return json_response(encode({"commands": [encode_command(command) for command in tree]}))
 
-    async def _execute(self, asked: Mapping[str, Any], caller: Caller) -> Response:
+    async def _execute(self, asked: Mapping[str, Any], caller: Caller, note: RequestNote) -> Response:
         command, args = asked.get("command"), cast("object", asked.get("args") or [])
         if not isinstance(command, str):
             return _error(400, 'Invalid "command" field.')
@@ -91,9 +92,11 @@ class CoderAgentRoutes:
             return _error(404, f"Command not found: {command}")
         path, more = found
         message = CommandMessage(path, " ".join([*more, *words]).strip(), scope)
+        await caller.check_quota()
         execution = await caller.agent.execute(message)
         if execution.turn is None or execution.status is CommandExecutionStatus.FAILED_TO_START:
             return _error(400, execution.message or f"{command} did not start")
+        note.task_id = execution.turn.task_id
         if path[0] in STREAMED:
             return EventStream(self._events(execution.turn), self._streams, keep_alive=KEEP_ALIVE_SECONDS)
         return await self._whole(command, execution.turn)

@@ -6,9 +6,12 @@ body or headers. :mod:`isthmus.app.logs` formats it.
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.types import Scope
+
+from isthmus.record import record
 
 KEY = "isthmus.note"
 """Key of the note in the ASGI scope of its request."""
@@ -18,9 +21,22 @@ SHOWN_ID = 100
 log = logging.getLogger("isthmus.access")
 
 
+@record
+class AnswerNote:
+    """An answer to a confirmation: the ids of the call and of the chosen option, and the name of the tool."""
+
+    call_id: str
+    tool: str
+    option: str
+
+
 @dataclass(slots=True)
 class RequestNote:
-    """Content of a request's log line, filled in while the request is answered. ``error`` is a JSON-RPC code."""
+    """Content of a request's log line, filled in while the request is answered. ``error`` is a JSON-RPC code.
+
+    Of the other fields the audit log has more (:mod:`isthmus.a2a.server.audit`): ``auth`` says how the user was
+    authenticated, ``token_id`` is the id of the token, ``reason`` says why the request was refused.
+    """
 
     method: str
     user: str = ""
@@ -28,7 +44,24 @@ class RequestNote:
     status: int = 0
     error: int | None = None
     level: int = logging.INFO
+    auth: str = ""
+    token_id: str = ""
+    remote: str = ""
+    reason: str = ""
+    answers: tuple[AnswerNote, ...] = ()
+    audit: "Callable[[RequestNote], None] | None" = None
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_audited(self) -> bool:
+        """Whether there is an audit log in which this request is not yet."""
+        return self.audit is not None
+
+    def record(self) -> None:
+        """Write the line of the audit log, if there is one and it does not have this request yet."""
+        audit, self.audit = self.audit, None
+        if audit is not None:
+            audit(self)
 
     def write(self) -> None:
         """Write the line."""
@@ -57,9 +90,11 @@ class RequestNote:
         )
 
 
-def begin_note(scope: Scope) -> RequestNote:
+def begin_note(scope: Scope, audit: Callable[[RequestNote], None] | None = None) -> RequestNote:
     """Begin the note of a request. Its method is the HTTP method and path until the method of A2A is known."""
-    note = scope[KEY] = RequestNote(f"{scope['method']} {scope['path'][:80]!r}")
+    note = scope[KEY] = RequestNote(f"{scope['method']} {scope['path'][:80]!r}", audit=audit)
+    client = scope.get("client")
+    note.remote = str(client[0]) if client is not None else ""
     return note
 
 

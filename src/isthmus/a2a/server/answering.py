@@ -37,8 +37,9 @@ from isthmus.a2a.protocol.operations import (
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
+from isthmus.a2a.server.sending import send_noted
 from isthmus.a2a.server.sse import EventStream, OpenStreams
-from isthmus.a2a.service import close, follow, page_of_tasks, send
+from isthmus.a2a.service import close, follow, page_of_tasks
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
 from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
@@ -120,8 +121,7 @@ class Answering:
 
     async def _send(self, message: SendMessage) -> JsonDict:
         await self._check_push(message)
-        turn = (await send(self.caller.agent, message)).turn
-        note_of(self.http.scope).task_id = turn.task_id
+        turn = (await send_noted(self.caller, message, note_of(self.http.scope))).turn
         await self._set_push(message, turn)
         if message.blocking:
             answer = await self._drain(turn)
@@ -133,7 +133,7 @@ class Answering:
 
     async def _send_stream(self, message: SendMessage) -> Response:
         await self._check_push(message)
-        opened = await send(self.caller.agent, message)
+        opened = await send_noted(self.caller, message, note_of(self.http.scope))
         turn = opened.turn
         await self._set_push(message, turn)
         first = [self._task_frame(turn)] if turn.is_new else []
@@ -201,6 +201,7 @@ class Answering:
         return [self._task_frame(replace(turn, snapshot=snapshot))], turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
+        await self.caller.check_quota()
         execution = await self.caller.agent.execute(operation.command)
         answer = _execution(execution)
         if execution.turn is None or not operation.stream:

@@ -19,12 +19,13 @@ from starlette.types import Receive, Scope, Send
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
-from isthmus.a2a.server.access_log import begin_note
+from isthmus.a2a.server.access_log import RequestNote, begin_note, note_of
 from isthmus.a2a.server.auth import (
     LOCAL_USER,
     NOBODY,
     OWNER_HERE,
     Authenticate,
+    IssuedTokens,
     Principal,
     Refusal,
     RequestGate,
@@ -36,6 +37,7 @@ from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
+from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
@@ -43,9 +45,12 @@ from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
+from isthmus.listeners.gate import bearer_token
 
 HEALTH = "/healthz"
 
+Audit: TypeAlias = Callable[[RequestNote], None]
+"""Function that takes what is known of a request once it has had its effect; must not fail."""
 Identify: TypeAlias = Callable[[], Awaitable[Principal | Refusal]]
 """Function that returns the sender of a request."""
 BodyOf: TypeAlias = Callable[[HttpRequest, int], Awaitable[bytes | Refusal]]
@@ -83,6 +88,9 @@ def application(
     authenticate: Authenticate | None = None,
     owner_here: AgentClient | None = None,
     pages: Pages | None = None,
+    issued: IssuedTokens | None = None,
+    audit: Audit | None = None,
+    token_use: TokenUse | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -90,10 +98,14 @@ def application(
     users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
-    ``pages`` are served beside A2A.
+    ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
+    ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
+    not limited.
     """
-    principals = Principals(agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here)
-    return Application(principals, options, users, authenticate, pages)
+    principals = Principals(
+        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
+    )
+    return Application(principals, options, users, authenticate, pages, issued, audit)
 
 
 class Application:
@@ -106,8 +118,12 @@ class Application:
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
         pages: Pages | None = None,
+        issued: IssuedTokens | None = None,
+        audit: Audit | None = None,
     ) -> None:
         self._principals = principals
+        self._audit = audit
+        self._issued = issued
         self._pages = pages
         self._options = options
         self._users = users
@@ -125,6 +141,11 @@ class Application:
         """Number of open answers that wait for a task."""
         return self._principals.open_streams
 
+    @property
+    def served_principals(self) -> int:
+        """Number of principals that are kept in memory."""
+        return len(self._principals)
+
     def close_streams(self) -> None:
         """End every stream properly because the server stops; the tasks continue."""
         self._principals.close()
@@ -133,8 +154,8 @@ class Application:
 
     def close_invalid_streams(self) -> None:
         """End the streams of users whose token is no longer valid; to be called about once a second."""
-        if self._users is not None:
-            users, now = self._users(), time.time()
+        if self._users is not None or self._issued is not None:
+            users, now = self._users() if self._users is not None else NOBODY, time.time()
             self._principals.keep(users, now)
             if self._pages is not None:
                 self._pages.keep(users, now)
@@ -150,16 +171,16 @@ class Application:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _serve(self, request: HttpRequest, scope: Scope, receive: Receive, send: Send) -> None:
-        note = begin_note(scope)
+        note = begin_note(scope, self._audit)
         try:
             found = await self._enter(request)
             if isinstance(found, Response):
                 note.status = found.status_code
                 if found.status_code in (200, 304):
                     note.level = logging.DEBUG  # the card and the health, which machines request all the time
+                note.record()
                 await found(scope, receive, send)
                 return
-            note.user = found.principal.name
             found.requests.count += 1
             try:
                 body = await self._body(request, found.body_limit)
@@ -170,12 +191,14 @@ class Application:
                         found = self._principals.of(OWNER_HERE)
                     response = await found.endpoint.answer(request, body, found.caller)
                 note.status = response.status_code
+                note.record()
                 await response(scope, receive, send)
             finally:
                 found.requests.count -= 1
         except ClientDisconnect:
             note.status = 499
         finally:
+            note.record()
             note.write()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -194,7 +217,7 @@ class Application:
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
         if refused is None and self._pages is not None and self._pages.serves(path, request.method):
-            return await self._pages.respond(request, partial(self._identify, request), self._body)
+            return await self._pages.respond(request, partial(self._identify_for_pages, request), self._body)
         principal: Principal | Refusal | None = None
         if refused is None and not public:
             principal = await self._identify(request)
@@ -212,16 +235,38 @@ class Application:
             card = card_of_request(request, self._options, has_push=self._principals.has_push)
             return card_response(card, headers, self._started)
         served = self._principals.of(principal)
-        refused = served.refuse_more()
+        refused = served.refuse_rate(time.monotonic()) or served.refuse_more()
         return served if refused is None else self._refused(refused, request)
 
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
+        found, note = await self._authenticated(request), note_of(request.scope)
+        if isinstance(found, Refusal):
+            note.reason = found.message
+        else:
+            note.user, note.auth, note.token_id = found.name, found.authentication, found.token_id
+        return found
+
+    async def _authenticated(self, request: HttpRequest) -> Principal | Refusal:
         if self._authenticate is None:
             users = self._users() if self._users is not None else NOBODY
-            return self._gate.identify(request.headers.get("authorization"), users, time.time())
+            authorization = request.headers.get("authorization")
+            found = self._gate.identify(authorization, users, time.time())
+            if self._issued is None or authorization is None or isinstance(found, Principal):
+                return found
+            token = bearer_token(authorization)
+            return await self._issued.identify(token) if token is not None and self._issued.takes(token) else found
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
         name = await self._authenticate(head)
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
+
+    async def _identify_for_pages(self, request: HttpRequest) -> Principal | Refusal:
+        found = await self._identify(request)
+        if isinstance(found, Principal) and found.expires is not None:
+            # A browser is paired for months, which its user's account elsewhere may not last.
+            return Refusal(403, "the workbench needs a token of this server; ask its owner for one", {})
+        if isinstance(found, Principal):
+            return self._principals.of(found).refuse_rate(time.monotonic()) or found
+        return found
 
     async def _is_owner_here(self, principal: Principal, request: HttpRequest, body: bytes) -> bool:
         """Return whether the owner of the token is known to be the user of a program on this machine."""
@@ -263,6 +308,7 @@ class Application:
 
     def _refused(self, refused: Refusal, request: HttpRequest) -> Response:
         """Return a refusal as the A2A version of its path writes it, or for other paths as ``{"error": ...}``."""
+        note_of(request.scope).reason = refused.message
         path = raw_path(request.scope)
         if request.method not in self._methods_of(request.scope["path"]) and allowed_methods(path):
             return refusal(binding_of(path), refused.status, refused.message, refused.headers)

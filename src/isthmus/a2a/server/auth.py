@@ -1,7 +1,7 @@
 """Authenticates requests by bearer token, Host and Origin before a body is read. Sans-I/O.
 
 The token is either the owner's (:mod:`isthmus.a2a.token_file`), which makes its sender the local user, or one from the
-table of users (:mod:`isthmus.a2a.server.users`).
+table of users (:mod:`isthmus.a2a.server.users`), or it was issued elsewhere (:mod:`isthmus.a2a.oidc`).
 """
 
 import ipaddress
@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
@@ -54,7 +54,8 @@ class Principal:
     """The sender of a request: a user, or the local user, who has no name and no caps; a device has a ``token_id``.
 
     A user whom the program around the server has authenticated does not have a ``token_id`` either. ``tier`` is the
-    ``user_tier`` of the token, if it has one. ``is_here``: see :data:`OWNER_HERE`.
+    ``user_tier`` of the token, if it has one. ``is_here``: see :data:`OWNER_HERE`. ``expires`` is the Unix time until
+    which a token that was issued elsewhere is valid; None for all others.
     """
 
     name: str = ""
@@ -62,6 +63,28 @@ class Principal:
     caps: Caps = NO_CAPS
     tier: str | None = None
     is_here: bool = False
+    expires: float | None = None
+
+    @property
+    def authentication(self) -> str:
+        """Kind of the proof: ``jwt``, ``token`` (of the table of users), ``owner``, or ``program`` for any other."""
+        if self.expires is not None:
+            return "jwt"
+        if self.token_id:
+            return "token"
+        return "program" if self.name else "owner"
+
+
+class IssuedTokens(Protocol):
+    """Bearer tokens that were issued elsewhere, beside those of the server itself."""
+
+    def takes(self, token: str) -> bool:
+        """Return whether a token has their form."""
+        ...
+
+    async def identify(self, token: str) -> "Principal | Refusal":
+        """Return the principal of a token of this form, with the time at which it expires, or why it is refused."""
+        ...
 
 
 LOCAL_USER = Principal()

@@ -64,6 +64,7 @@ class A2AEndpoint:
             framing = JsonRpcFraming(id_of(value), only_streams=only_streams)
             request = decode_request(value)
         except RpcError as error:
+            note_of(http.scope).error = error.code
             return framing.failure(self._wires.of_version(version_of(http)).error(error), {})
         if request.method in V1_METHODS:
             framing = JsonRpcFraming(id_of(value))  # in 1.0 a request for a stream fails with JSON
@@ -79,6 +80,7 @@ class A2AEndpoint:
             check_content_type(http.headers.get("content-type") if body else None)
             request = binding.request(http.method, path, http.query_params.multi_items(), body)
         except RpcError as error:
+            note_of(http.scope).error = error.code
             return framing.failure(speaker.error(error), {})
         version = version_of(http)
         is_stated = version is None or (binding is REST_V03 and is_version(version, binding.version))

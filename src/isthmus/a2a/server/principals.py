@@ -3,14 +3,16 @@
 Requests are authenticated in :mod:`isthmus.a2a.server.auth`.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.auth import OWNER_HERE, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
+from isthmus.a2a.server.quota import RequestRate, TokenQuota, TokenUse
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
 from isthmus.a2a.wires import Wires
@@ -24,9 +26,10 @@ PushFor: TypeAlias = Callable[[AgentClient], PushService]
 
 @dataclass(slots=True)
 class OpenRequests:
-    """Number of open requests of one user, with any of the user's tokens."""
+    """Number of open requests of one user, with any of the user's tokens, and the rate at which they come."""
 
     count: int = 0
+    rate: RequestRate = field(default_factory=RequestRate)
 
 
 @dataclass(slots=True)
@@ -39,6 +42,21 @@ class ServedPrincipal:
     body_limit: int
     max_open: int | None
     requests: OpenRequests
+    max_requests_a_minute: int | None = None
+
+    def refuse_rate(self, now: float) -> Refusal | None:
+        """Count a request at monotonic time ``now``; refuse it if the user had the maximum in the last minute."""
+        if self.max_requests_a_minute is None:
+            return None
+        seconds = self.requests.rate.take(self.max_requests_a_minute, now)
+        if not seconds:
+            return None
+        return Refusal(
+            429,
+            f"{self.principal.name} has sent {self.max_requests_a_minute} requests in a minute, which is the maximum;"
+            " send this one again later",
+            {"Retry-After": str(math.ceil(seconds))},
+        )
 
     def refuse_more(self) -> Refusal | None:
         """Refuse a request if the user already has the maximum number of open requests."""
@@ -64,7 +82,9 @@ class Principals:
         push: PushFor | None = None,
         wires: Wires | None = None,
         owner_here: AgentClient | None = None,
+        token_use: TokenUse | None = None,
     ) -> None:
+        self._token_use = token_use
         self._agent = agent
         self._owner_here = owner_here
         self._options = options
@@ -74,6 +94,9 @@ class Principals:
         self._served: dict[Principal, ServedPrincipal] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False
+
+    def __len__(self) -> int:
+        return len(self._served)
 
     def of(self, principal: Principal) -> ServedPrincipal:
         """Return a principal as it is served."""
@@ -106,6 +129,9 @@ class Principals:
     def keep(self, users: UserTable, now: float) -> None:
         """Drop principals whose token was revoked, has expired or now has other limits, and end their streams."""
         for principal, served in list(self._served.items()):
+            if principal.expires is not None:
+                self._keep_issued(principal, served, now)
+                continue
             entry = users.entries.get(principal.token_id)
             is_same = (
                 entry is not None
@@ -115,6 +141,17 @@ class Principals:
             if principal.token_id and not is_same:
                 served.endpoint.streams.close("this stream ends: its token is no longer valid, or has other limits now")
                 del self._served[principal]
+
+    def _keep_issued(self, principal: Principal, served: ServedPrincipal, now: float) -> None:
+        """Drop the principal of a token that was issued elsewhere if it has expired, or has no request open.
+
+        Each of these tokens is a principal of its own, and there is no end of them.
+        """
+        if principal.expires is not None and principal.expires <= now:
+            served.endpoint.streams.close("this stream ends: its token has expired; connect again with a new one")
+        elif served.requests.count:
+            return
+        del self._served[principal]
 
     def _made(self, principal: Principal) -> ServedPrincipal:
         options = self._options
@@ -129,6 +166,10 @@ class Principals:
         if self.closing:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None
-        caller = Caller(agent, push, principal.tier or options.user_tier, principal.name)
+        quota = None
+        if caps.max_tokens_a_day is not None and self._token_use is not None:
+            quota = TokenQuota(principal.name, caps.max_tokens_a_day, self._token_use)
+        caller = Caller(agent, push, principal.tier or options.user_tier, principal.name, quota)
         requests = self._requests.setdefault(principal.name, OpenRequests())
-        return ServedPrincipal(principal, caller, endpoint, body_limit, caps.max_open, requests)
+        rate = caps.max_requests_a_minute
+        return ServedPrincipal(principal, caller, endpoint, body_limit, caps.max_open, requests, rate)

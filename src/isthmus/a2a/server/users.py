@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from isthmus.client import UserLimits
@@ -36,27 +36,28 @@ class Caps:
     """Limits of one user; None leaves a limit to the server. ``max_request`` is in bytes.
 
     ``max_tasks`` and ``max_running`` are as in :class:`~isthmus.client.UserLimits`; ``max_open`` limits open requests,
-    where a stream counts until it ends.
+    where a stream counts until it ends. ``max_tokens_a_day`` limits the model tokens of a day by UTC.
     """
 
     max_tasks: int | None = None
     max_running: int | None = None
     max_open: int | None = None
     max_request: int | None = None
+    max_requests_a_minute: int | None = None
+    max_tokens_a_day: int | None = None
 
     def over(self, default: "Caps") -> "Caps":
         """Return these limits, completed by those of ``default``."""
-        return Caps(
-            default.max_tasks if self.max_tasks is None else self.max_tasks,
-            default.max_running if self.max_running is None else self.max_running,
-            default.max_open if self.max_open is None else self.max_open,
-            default.max_request if self.max_request is None else self.max_request,
-        )
+        own = {name: value for name in _CAPS if (value := getattr(self, name)) is not None}
+        return replace(default, **own)
 
     @property
     def limits(self) -> UserLimits:
         """Limits that the engine enforces."""
         return UserLimits(self.max_tasks, self.max_running)
+
+
+_CAPS = tuple(each.name for each in fields(Caps))
 
 
 @record

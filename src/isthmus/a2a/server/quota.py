@@ -1,0 +1,73 @@
+"""Limits of a user in time: requests in a minute, and model tokens in a day. Sans-I/O.
+
+The tokens are counted behind the port :class:`TokenUse`. A quota is looked at when a message comes: a task that works
+goes on, and a message that is refused has changed nothing.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from typing_extensions import override
+
+from isthmus.a2a.wire import Quota
+from isthmus.client import LimitReached
+from isthmus.record import record
+
+MINUTE = 60.0
+DAY = 86_400
+
+
+class TokenUse(Protocol):
+    """Model tokens that users have used, input and output, since the day began by UTC."""
+
+    async def today(self, user: str) -> "UsedToday":
+        """Return the tokens of a user, those of all tasks and subagents. Raises JournalError."""
+        ...
+
+
+@record
+class UsedToday:
+    """Number of tokens on the day that began at ``begun``, in Unix seconds."""
+
+    tokens: int
+    begun: int
+
+
+@record
+class TokenQuota(Quota):
+    """Maximum number of model tokens of one user in a day."""
+
+    user: str
+    maximum: int
+    use: TokenUse
+
+    @override
+    async def check(self) -> None:
+        used = await self.use.today(self.user)
+        if used.tokens >= self.maximum:
+            again = datetime.fromtimestamp(used.begun + DAY, UTC).isoformat(timespec="minutes")
+            raise LimitReached(
+                f"{self.user} has used {used.tokens:,} model tokens today, and {self.maximum:,} are the maximum of a"
+                f" day; nothing was changed: tasks at work go on, others wait, and messages are taken from {again} on"
+            )
+
+
+@dataclass(slots=True)
+class RequestRate:
+    """Requests of one user: so many in a minute, which may come at once, and then evenly."""
+
+    _left: float = 0.0
+    _at: float | None = None
+
+    def take(self, a_minute: int, now: float) -> float:
+        """Count a request at monotonic time ``now`` and return 0, or return the seconds to wait and count nothing."""
+        if self._at is None:
+            self._left = float(a_minute)
+        else:
+            self._left = min(float(a_minute), self._left + (now - self._at) * a_minute / MINUTE)
+        self._at = now
+        if self._left >= 1:
+            self._left -= 1
+            return 0.0
+        return (1 - self._left) * MINUTE / a_minute

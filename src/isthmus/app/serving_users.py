@@ -1,0 +1,125 @@
+"""Users whom ``serve`` lets in beside those with tokens of its own, and the log of what all of them do."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.app.setup import BadInputError
+from isthmus.encoding.codec import JsonObject
+from isthmus.record import record
+
+if TYPE_CHECKING:
+    from isthmus.a2a.oidc.users import IssuerUsers
+    from isthmus.a2a.server.application import Audit
+    from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.token_use import JournalTokens
+    from isthmus.engine import Engine
+
+MISSING = "--oidc-issuer needs the package PyJWT with cryptography, which is not installed: pip install 'isthmus[oidc]'"
+
+
+@record
+class SignIn:
+    """An issuer whose JWTs for ``audience`` name users by the claim ``user_claim``, and perhaps a tier by another."""
+
+    issuer: str
+    audience: str
+    user_claim: str = "sub"
+    tier_claim: str | None = None
+
+
+@record
+class ServedUsers:
+    """The users of an issuer, and the writer of the audit log, as long as ``serve`` runs; None without one."""
+
+    issued: "IssuerUsers | None"
+    audit: "Audit | None"
+
+    @property
+    def security_schemes(self) -> Mapping[str, JsonObject] | None:
+        """Security schemes of the card; None: a bearer token of the server."""
+        if self.issued is None:
+            return None
+        return {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "oidc": {"type": "openIdConnect", "openIdConnectUrl": self.issued.discovery_url},
+        }
+
+    def are_issued(self, name: str) -> bool:
+        """Return whether this is the name of a user of the issuer."""
+        return self.issued is not None and self.issued.has(name)
+
+
+@contextlib.asynccontextmanager
+async def served_users(
+    sign_in: SignIn | None, audit_log: Path | None, roots: Sequence[Path]
+) -> AsyncGenerator[ServedUsers]:
+    """Let users in as long as the context lasts; ``roots`` are the folders in which they may work.
+
+    Raises:
+        BadInputError: the options cannot be used together, or here.
+    """
+    with _audit(audit_log) as audit:
+        async with _issuer_users(sign_in, roots) as issued:
+            yield ServedUsers(issued, audit)
+
+
+def token_use(
+    engine: "Engine", agent: "HostedCommand | None", user_caps: Sequence[int | None]
+) -> "JournalTokens | None":
+    """Return the count of model tokens; None for an agent of others, which does not tell them.
+
+    Raises:
+        BadInputError: the options limit the tokens of such an agent.
+    """
+    from isthmus.a2a.server.users import Caps
+    from isthmus.app.token_use import JournalTokens
+
+    if agent is None:
+        return JournalTokens(engine.journal)
+    if Caps(*user_caps).max_tokens_a_day is not None:
+        raise BadInputError("--user-max-tokens-a-day: the tokens that the agent of --agent uses are not known")
+    return None
+
+
+@contextlib.contextmanager
+def _audit(path: Path | None) -> Generator["Audit | None"]:
+    if path is None:
+        yield None
+        return
+    from isthmus.a2a.server.audit_file import AuditError, AuditFile
+
+    try:
+        file = AuditFile(path)
+    except AuditError as error:
+        raise BadInputError(f"--audit-log {error}") from error
+    try:
+        yield file.record
+    finally:
+        file.close()
+
+
+@contextlib.asynccontextmanager
+async def _issuer_users(sign_in: SignIn | None, roots: Sequence[Path]) -> AsyncGenerator["IssuerUsers | None"]:
+    if sign_in is None:
+        yield None
+        return
+    if not roots:
+        raise BadInputError("--oidc-issuer needs folders in which users may work: give --workspace DIR")
+    try:
+        from isthmus.a2a.oidc.claims import ClaimNames
+        from isthmus.a2a.oidc.issuer import Issuer
+        from isthmus.a2a.oidc.keys import IssuerError
+        from isthmus.a2a.oidc.users import IssuerUsers
+    except ModuleNotFoundError as error:
+        raise BadInputError(MISSING) from error
+    try:
+        issuer = Issuer(sign_in.issuer)
+    except IssuerError as error:
+        raise BadInputError(f"--oidc-issuer {error}") from error
+    issuer.ask()  # a mistake in the options is in the log before the first user comes
+    try:
+        yield IssuerUsers(issuer, sign_in.audience, ClaimNames(sign_in.user_claim, sign_in.tier_claim))
+    finally:
+        await issuer.aclose()

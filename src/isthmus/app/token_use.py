@@ -1,0 +1,100 @@
+"""Counts the model tokens that each user of a server has used today, from the events in the journal.
+
+Nothing is stored for it: after a restart, and in another server of the same journal, the events are counted again. What
+was counted once is not read again, only the events since. A removed task counts until the server is restarted.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from typing_extensions import override
+
+from isthmus.a2a.server.quota import DAY, TokenUse, UsedToday
+from isthmus.events import AgentEvent
+from isthmus.internal_events import Compacted, ModelReply, ModelUsed
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import TaskRow
+
+FIRST_TASKS = 50
+"""Number of tasks that are looked at first, last changed first; more follow while all of them changed today."""
+MAXIMUM_TASKS = 100_000
+PAGE = 500
+"""Number of events that are read at a time."""
+OVERLAP = 60.0
+"""Difference in seconds between the clocks of servers that write to one journal."""
+
+
+@dataclass(slots=True)
+class _UserDay:
+    begun: int = 0
+    tokens: int = 0
+    looked: float = 0.0
+    read: dict[str, int] = field(default_factory=dict[str, int])
+    """Numbers of the last events that were read, by task."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class JournalTokens(TokenUse):
+    """Tokens in the events of a journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._days: dict[str, _UserDay] = {}
+
+    @override
+    async def today(self, user: str) -> UsedToday:
+        day = self._days.setdefault(user, _UserDay())
+        async with day.lock:
+            now = self._journal.now()
+            begun = int(now) // DAY * DAY
+            if day.begun != begun:
+                day.begun, day.tokens, day.looked = begun, 0, float(begun)
+                day.read.clear()
+            for row in await self._changed(user, max(float(begun), day.looked - OVERLAP)):
+                await self._count(day, row)
+            day.looked = now
+            return UsedToday(day.tokens, begun)
+
+    async def _changed(self, user: str, since: float) -> list[TaskRow]:
+        """Return the tasks of a user, those of subagents too, that changed since a Unix time."""
+        limit = FIRST_TASKS
+        while True:
+            rows = await self._journal.tasks(limit, user=user)
+            if len(rows) < limit or rows[-1].updated_at < since or limit >= MAXIMUM_TASKS:
+                return [row for row in rows if row.updated_at >= since]
+            limit *= 10
+
+    async def _count(self, day: _UserDay, row: TaskRow) -> None:
+        after = day.read.get(row.task_id)
+        if after is None:
+            after = 0 if row.created_at >= day.begun else await self._last_before(row, day.begun)
+        while after < row.seq:
+            events = await self._journal.events(row.task_id, after, PAGE)
+            if not events:
+                break  # the task is being removed
+            for delivery in events:
+                after = delivery.seq or after
+                if delivery.at >= day.begun:
+                    day.tokens += tokens_of(delivery.event)
+            day.read[row.task_id] = after
+
+    async def _last_before(self, row: TaskRow, begun: float) -> int:
+        """Return the number of the last event of a task before a Unix time, without reading the ones before it."""
+        low, high = 0, row.seq
+        while low < high:
+            middle = (low + high) // 2
+            events = await self._journal.events(row.task_id, middle, 1)
+            if events and events[0].at < begun:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def tokens_of(event: AgentEvent) -> int:
+    """Return the input and output tokens that an event reports, as /stats counts them."""
+    match event:
+        case ModelReply() | ModelUsed() | Compacted():
+            return event.input_tokens + event.output_tokens
+        case _:
+            return 0

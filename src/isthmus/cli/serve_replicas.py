@@ -1,0 +1,79 @@
+"""The options of ``isthmus serve`` about its part among several servers."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from isthmus.app.setup import BadInputError
+
+if TYPE_CHECKING:
+    from isthmus.engine.placement import Placement
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+_OPTIONS = (
+    click.option(
+        "--slots",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Tasks at work at once; the others wait in a queue, in which users take turns. Default: any number.",
+    ),
+    click.option(
+        "--label", "labels", multiple=True, metavar="NAME", help="Run the tasks of --workspace-label NAME=..., too."
+    ),
+    click.option(
+        "--workspace-label",
+        "labelled",
+        multiple=True,
+        metavar="NAME=DIR",
+        help="Sessions in DIR and below run only on servers with --label NAME. Repeatable.",
+    ),
+    click.option(
+        "--drain-seconds",
+        type=click.FloatRange(0, 86_400),
+        default=0.0,
+        metavar="SECONDS",
+        help="On SIGTERM begin no more work, and give running tasks so long before others go on with them. Default: 0.",
+    ),
+)
+
+
+def replica_options(function: F) -> F:
+    """Add the options to a command."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def placement(options: dict[str, Any]) -> "Placement":
+    """Return the part of the server in running tasks, as the options have it.
+
+    Raises:
+        BadInputError: a label or a folder is invalid.
+    """
+    from isthmus.engine.placement import Placement
+
+    return Placement(options["slots"], _labels(options["labels"]), _labelled_folders(options["labelled"]))
+
+
+def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    for label in labels:
+        if re.fullmatch(_LABEL, label) is None:
+            raise BadInputError(f"--label {label!r}: expected up to 63 letters, digits, '.', '_' and '-', such as gpu")
+    return labels
+
+
+def _labelled_folders(given: tuple[str, ...]) -> tuple[tuple[Path, str], ...]:
+    found: list[tuple[Path, str]] = []
+    for item in given:
+        label, equals, folder = item.partition("=")
+        if not equals or re.fullmatch(_LABEL, label) is None or not Path(folder).is_absolute():
+            raise BadInputError(
+                f"--workspace-label {item!r}: expected NAME=DIR with the absolute path of a folder, such as gpu=/srv/x"
+            )
+        found.append((Path(folder).resolve(), label))
+    return tuple(found)

@@ -1,0 +1,101 @@
+"""Model tokens that users have used today, counted from the events of a journal, on each kind of journal."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from isthmus.a2a.server.quota import DAY, UsedToday
+from isthmus.app.token_use import FIRST_TASKS, PAGE, JournalTokens
+from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
+from isthmus.internal_events import Compacted, ModelReply, ModelUsed
+from isthmus.journal.base import ClaimedTask, Journal, NewTask
+from support.journals import JournalPlace
+
+pytestmark = pytest.mark.anyio
+
+LEASE = 20.0
+MIDNIGHT = 20_000 * DAY
+
+
+class Clock:
+    """The journal's clock, which the test moves."""
+
+    def __init__(self) -> None:
+        self.now = MIDNIGHT + 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def journal(journal_place: JournalPlace, clock: Clock) -> AsyncIterator[Journal]:
+    opened = await journal_place.open(clock)
+    yield opened
+    await opened.aclose()
+
+
+def used(tokens: int) -> AgentEvent:
+    return ModelReply("m", "model", {}, input_tokens=tokens - 1, output_tokens=1, cached_tokens=5, thought_tokens=1)
+
+
+async def new_task(journal: Journal, task_id: str, *events: AgentEvent, user: str = "alice") -> ClaimedTask:
+    task = NewTask(task_id, f"c-{task_id}", "/work", "Fix it", user)
+    return await journal.create(task, [Prompt(f"m-{task_id}", "Fix it"), *events], "owner", LEASE)
+
+
+async def add(journal: Journal, taken: ClaimedTask, events: Sequence[AgentEvent]) -> None:
+    await journal.append(taken.lease, events)
+
+
+async def test_all_tokens_of_a_user_and_of_nobody_else_are_counted(journal: Journal) -> None:
+    tokens = JournalTokens(journal)
+    assert await tokens.today("alice") == UsedToday(0, MIDNIGHT)
+    await new_task(journal, "t1", used(10), ModelUsed("model", 20, 3), Compacted("s", 1, 900, 90, 40, 5))
+    await new_task(journal, "t2", used(100), user="bob")
+    await new_task(journal, "t3", used(1000), user="")
+    child = NewTask("t4", "t4", "/work", "A part", "alice", parent="t1")
+    await journal.create(child, [Prompt("m", "x"), used(5)], "owner", LEASE)
+    assert (await tokens.today("alice")).tokens == 10 + 23 + 45 + 5
+    assert (await tokens.today("bob")).tokens == 100
+    assert (await tokens.today("carol")).tokens == 0
+
+
+async def test_what_was_counted_is_not_counted_again_and_what_came_since_is(journal: Journal, clock: Clock) -> None:
+    tokens = JournalTokens(journal)
+    task = await new_task(journal, "t1", used(10))
+    assert (await tokens.today("alice")).tokens == 10
+    clock.now += 3600
+    await add(journal, task, [used(3), TextContent("m", "x"), used(4)])
+    assert (await tokens.today("alice")).tokens == 17
+    assert (await tokens.today("alice")).tokens == 17
+    await journal.finish(task.lease, [used(1), StateChange(TaskState.COMPLETED)], [])
+    assert (await tokens.today("alice")).tokens == 18
+    assert (await JournalTokens(journal).today("alice")).tokens == 18
+
+
+async def test_the_day_ends_at_midnight_by_utc(journal: Journal, clock: Clock) -> None:
+    tokens = JournalTokens(journal)
+    old = await new_task(journal, "t1", used(10), *[TextContent("m", str(number)) for number in range(20)])
+    await new_task(journal, "t2", used(10))
+    assert (await tokens.today("alice")).tokens == 20
+    clock.now = MIDNIGHT + DAY - 1.0
+    await add(journal, old, [used(7)])
+    clock.now = MIDNIGHT + DAY + 0.0
+    await add(journal, old, [used(3), used(1)])
+    for each in (tokens, JournalTokens(journal)):
+        assert await each.today("alice") == UsedToday(4, MIDNIGHT + DAY)
+    clock.now += DAY
+    assert await tokens.today("alice") == UsedToday(0, MIDNIGHT + 2 * DAY)
+
+
+async def test_many_tasks_and_long_ones_are_counted_to_their_end(journal: Journal) -> None:
+    for number in range(FIRST_TASKS + 10):
+        await new_task(journal, f"t{number}", used(1 + 1))
+    long = await new_task(journal, "long")
+    await add(journal, long, [used(2) if number % 2 else TextContent("m", "x") for number in range(PAGE * 2 + 1)])
+    assert (await JournalTokens(journal).today("alice")).tokens == (FIRST_TASKS + 10) * 2 + PAGE * 2
