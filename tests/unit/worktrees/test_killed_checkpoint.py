@@ -1,0 +1,94 @@
+"""A process that is killed between any two commands of git, or within one, leaves a session that goes on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.git_repositories import SharedRepository, git
+from support.programs import require
+
+pytestmark = pytest.mark.anyio
+
+GIT = """#!/bin/sh
+case " $* " in
+    *" $VICTIM "*)
+        [ "$MOMENT" = before ] || "$REAL" "$@"
+        kill -KILL $PPID
+        exit 1 ;;
+esac
+exec "$REAL" "$@"
+"""
+CHECKPOINT = """
+import asyncio, os, sys
+from pathlib import Path
+from isthmus.worktrees.repositories import Repositories
+from isthmus.worktrees.repository_url import parse_repository
+
+async def main():
+    repositories = Repositories(Path(sys.argv[1]), {"PATH": sys.argv[3], "HOME": os.environ["HOME"]})
+    worktree = await repositories.at(parse_repository(sys.argv[2]), "session-1")
+    await worktree.checkpoint()
+    print("not killed")
+
+asyncio.run(main())
+"""
+
+
+def killed(shared: SharedRepository, victim: str, moment: str) -> None:
+    """Take a checkpoint on machine one in a process that ends at a command of git."""
+    programs = shared.folder / f"{victim}-{moment}"
+    programs.mkdir()
+    # The variables of git are ours alone, so that the script gets its own as text.
+    script = GIT.replace("$VICTIM", victim).replace("$MOMENT", moment).replace("$REAL", str(require("git")))
+    (programs / "git").write_text(script, "utf-8")
+    (programs / "git").chmod(0o755)
+    path = f"{programs}:{shared.environment['PATH']}"
+    url = f"git+{shared.url().url}"
+    command = [sys.executable, "-c", CHECKPOINT, str(shared.folder / "one"), url, path]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (-9, b""), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("victim", "moment"),
+    [("update-index", "before"), ("commit-tree", "after"), ("push", "before"), ("push", "after")],
+)
+async def test_a_killed_checkpoint_leaves_a_session_that_goes_on(tmp_path: Path, victim: str, moment: str) -> None:
+    shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
+    first = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    (first.folder / "kept").write_text("kept", "utf-8")
+    await first.checkpoint()
+    (first.folder / "new").write_text("new", "utf-8")
+    killed(shared, victim, moment)
+    again = await shared.machine("one").open(shared.url(), "session-1")
+    assert not again.was_taken_over
+    await again.worktree.checkpoint()
+    other = (await shared.machine("two").open(shared.url(), "session-1")).worktree
+    assert sorted(path.name for path in other.folder.iterdir()) == [".git", "a", "kept", "new"]
+
+
+async def test_locks_that_killed_processes_left_are_removed(tmp_path: Path) -> None:
+    shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
+    first = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    (first.folder / "new").write_text("new", "utf-8")
+    await first.checkpoint()
+    mirror = first.mirror.path
+    for path in (
+        *(mirror / "refs/remotes/origin/main.lock", mirror / "packed-refs.lock", mirror / "config.lock"),
+        *(mirror / "refs/isthmus/sessions/session-1.lock", mirror / "refs/isthmus/pushed/session-1.lock"),
+        *(mirror / "refs/heads/isthmus/session-1.lock", mirror / "worktrees/session-1/index.lock"),
+        mirror.parent / "indexes/session-1.lock",
+    ):
+        path.touch()
+    (mirror.parent / "mirror.new").mkdir()
+    git(shared.user, "commit", "-q", "--allow-empty", "-m", "newer")
+    git(shared.user, "push", "-q", "origin", "main")
+    other = (await shared.machine("two").open(shared.url(), "session-1")).worktree
+    (other.folder / "new").write_text("newer", "utf-8")
+    await other.checkpoint()
+    again = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    assert (again.folder / "new").read_text("utf-8") == "newer"
+    (again.folder / "new").write_text("newest", "utf-8")
+    assert (await again.checkpoint()).is_new
