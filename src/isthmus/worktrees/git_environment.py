@@ -37,6 +37,7 @@ QUIET: Mapping[str, str] = {
     "push.recurseSubmodules": "no",
     "push.followTags": "false",
     "i18n.commitEncoding": "utf-8",
+    "worktree.useRelativePaths": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
 }
