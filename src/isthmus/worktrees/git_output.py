@@ -20,25 +20,10 @@ def is_version_at_least(said: str, wanted: tuple[int, int]) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= wanted
 
 
-@record
-class RemoteRefs:
-    """The refs of a remote repository by name. ``default`` is the full name of its default branch, if it has one."""
-
-    refs: dict[str, str]
-    default: str | None
-
-
-def read_remote_refs(listed: str) -> RemoteRefs:
-    """Read the output of ``git ls-remote --symref``."""
-    refs: dict[str, str] = {}
-    default: str | None = None
-    for line in listed.splitlines():
-        value, _, name = line.partition("\t")
-        if value.startswith("ref: ") and name == "HEAD":
-            default = value.removeprefix("ref: ")
-        elif is_object_id(value):
-            refs[name] = value
-    return RemoteRefs(refs, default)
+def read_remote_refs(listed: str) -> dict[str, str]:
+    """Read the objects of refs in the output of ``git ls-remote``, by ref."""
+    lines = (line.partition("\t") for line in listed.splitlines())
+    return {name: value for value, _, name in lines if is_object_id(value)}
 
 
 @record

@@ -28,6 +28,9 @@ ERROR_BYTES = 64 * 1024
 ERROR_LINES = 6
 """Maximum number of the last lines of git's messages that an error quotes."""
 
+_new_enough: set[str] = set()
+"""Programs whose version this process has asked for."""
+
 
 @record
 class Git:
@@ -55,10 +58,13 @@ class Git:
         if place is None:
             raise WorktreeError("git was not found in PATH, and worktrees need it: install git")
         git = cls(place.program, base_environment(environment, place.search_path), settings, environment)
+        if place.program in _new_enough:
+            return git
         said = await git.text("version", folder=folder)
         if not is_version_at_least(said, MINIMUM_VERSION):
             wanted = ".".join(map(str, MINIMUM_VERSION))
             raise WorktreeError(f"{place.program} is {said[:80]!r}, and worktrees need {wanted} or later: update git")
+        _new_enough.add(place.program)
         return git
 
     async def text(

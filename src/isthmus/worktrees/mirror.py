@@ -6,7 +6,7 @@ lock was left by a process that was killed, and is removed.
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from isthmus.files.locations import make_private_directory
@@ -16,7 +16,6 @@ from isthmus.worktrees.errors import GitFailedError, SessionMovedError, Worktree
 from isthmus.worktrees.git_output import (
     REF_FORMAT,
     KnownCommit,
-    RemoteRefs,
     is_object_id,
     read_commits,
     read_refusals,
@@ -28,6 +27,7 @@ from isthmus.worktrees.work_files import remove_folder
 
 _EXACT_FILES = "* -text -eol -ident -filter -working-tree-encoding -merge\n"
 """Attributes of all files, above those of the repository: bytes as they are stored, through no program."""
+_FETCHED_HEAD = "refs/isthmus/fetched/HEAD"
 _REFSPECS = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
 
@@ -53,22 +53,22 @@ class Mirror:
         """Run git on the mirror and return its output. Raises as :meth:`Git.text`."""
         return await (git or self.git).text(f"--git-dir={self.path}", *arguments, folder=self.folder)
 
-    async def remote_refs(self, *patterns: str) -> RemoteRefs:
-        """Return the refs of the remote repository that fit, and its default branch.
+    async def remote_refs(self, *names: str) -> dict[str, str]:
+        """Return the objects of these refs in the remote repository, as far as they are there.
 
         Raises:
             WorktreeError: the repository cannot be reached.
         """
         try:
-            listed = await self._remote("ls-remote", "--symref", "--", self.repository.url, "HEAD", *patterns)
+            listed = await self._remote("ls-remote", "--", self.repository.url, *names)
         except GitFailedError as error:
             raise self._unreachable(error) from error
         return read_remote_refs(listed)
 
     async def update(self, hidden: Sequence[str]) -> None:
-        """Fetch branches, tags and these hidden refs; a mirror that is missing or broken is made anew.
+        """Fetch branches, tags and those of the hidden refs that are there, as :func:`fetched_ref`.
 
-        The caller holds the lock.
+        A mirror that is missing or broken is made anew. The caller holds the lock.
 
         Raises:
             WorktreeError: the repository cannot be reached.
@@ -95,27 +95,29 @@ class Mirror:
         """Return the commits of those of the refs that are there, by ref."""
         return read_commits(await self.run("for-each-ref", f"--format={REF_FORMAT}", *refs))
 
-    async def set_ref(self, name: str, value: str) -> None:
-        """Set a ref of the mirror, also if a killed process left its lock. The caller holds the lock of the session."""
-        (self.path / f"{name}.lock").unlink(missing_ok=True)
-        await self.run("update-ref", name, value)
+    async def set_refs(self, values: Mapping[str, str | None], git: Git | None = None) -> None:
+        """Set refs of the mirror together, None removes one; also if a killed process left their locks.
 
-    async def commit_of(self, ref: str | None, default: str | None) -> str:
-        """Return the commit of a branch, tag or commit id; without one that of the default branch.
+        The caller holds the lock of the session.
+        """
+        for name in values:
+            (self.path / f"{name}.lock").unlink(missing_ok=True)
+        lines = (f"delete {name}\n" if value is None else f"update {name} {value}\n" for name, value in values.items())
+        await (git or self.git).text(
+            f"--git-dir={self.path}", "update-ref", "--stdin", folder=self.folder, given="".join(lines).encode()
+        )
+
+    async def begin_at(self) -> str:
+        """Return the commit of the branch, tag or commit id behind the URL; without one that of the default branch.
 
         Raises:
             WorktreeError: there is none.
         """
+        ref = self.repository.ref
         if ref is None:
-            name = (default or "").removeprefix("refs/heads/")
-            found = await self.ref(f"refs/remotes/origin/{name}^{{commit}}") if name else None
-            if found is None:
-                raise WorktreeError(
-                    f"the repository {self.shown} has no commits, or no default branch: push a first commit, or name a"
-                    " branch behind #"
-                )
-            return found
-        names = (f"refs/remotes/origin/{ref}", f"refs/tags/{ref}", *((ref,) if is_object_id(ref) else ()))
+            names: tuple[str, ...] = (_FETCHED_HEAD,)
+        else:
+            names = (f"refs/remotes/origin/{ref}", f"refs/tags/{ref}", *((ref,) if is_object_id(ref) else ()))
         for name in names:
             if (found := await self.ref(f"{name}^{{commit}}")) is not None:
                 return found
@@ -154,7 +156,10 @@ class Mirror:
         return await (git or self.git).text(*arguments, folder=self.folder, seconds=NETWORK_SECONDS, uses_network=True)
 
     async def _fetch(self, mirror: Path, hidden: Sequence[str]) -> None:
-        specs = [*_REFSPECS, *(f"+{name}:{fetched_ref(name)}" for name in hidden)]
+        # The pattern is no error where there is no such ref yet.
+        specs = [*_REFSPECS, *(f"+{name}*:{fetched_ref(name)}*" for name in hidden)]
+        if self.repository.ref is None:
+            specs.append(f"+HEAD:{_FETCHED_HEAD}")
         options = ("--prune", "--no-tags", "--no-write-fetch-head", "--quiet")
         await self._remote(f"--git-dir={mirror}", "fetch", *options, "--", self.repository.url, *specs)
 
@@ -194,6 +199,11 @@ class Mirror:
         made.rename(self.path)
 
     def _unreachable(self, error: GitFailedError) -> WorktreeError:
+        if "couldn't find remote ref HEAD" in error.output:
+            return WorktreeError(
+                f"the repository {self.shown} has no commits, or no default branch: push a first commit, or name a"
+                " branch behind #"
+            )
         return WorktreeError(
             f"the repository {self.shown} cannot be read: {error.output}. Check the URL, and that git can log in"
             " without asking (a credential helper, or a key of ssh)"

@@ -11,7 +11,7 @@ from isthmus.worktrees.errors import GitFailedError
 from isthmus.worktrees.git_environment import EXACT
 from isthmus.worktrees.git_program import NETWORK_SECONDS, Git
 from isthmus.worktrees.lock import held
-from isthmus.worktrees.mirror import Mirror, fetched_ref, repository_folder
+from isthmus.worktrees.mirror import Mirror, repository_folder
 from isthmus.worktrees.names import result_ref, session_ref
 from isthmus.worktrees.repository_url import RepositoryUrl
 from isthmus.worktrees.session_worktree import SessionWorktree
@@ -43,16 +43,8 @@ class Repositories:
         mirror = await self._mirror(repository)
         async with held(mirror.lock, NETWORK_SECONDS) as lock:
             mirror = replace(mirror, git=replace(mirror.git, lock=lock))
-            hidden = (session_ref(session), result_ref(session))
-            remote = await mirror.remote_refs(*hidden)
-            known = [name for name in hidden if name in remote.refs]
-            await mirror.update(known)
-            if (result := remote.refs.get(hidden[1])) is not None:
-                await mirror.set_ref(hidden[1], result)
-            last = await mirror.ref(fetched_ref(hidden[0])) if hidden[0] in known else None
-            worktree = SessionWorktree(mirror, session)
-            begin_at = await mirror.commit_of(repository.ref, remote.default) if last is None else None
-            taken = await worktree.begin(last, begin_at)
+            await mirror.update((session_ref(session), result_ref(session)))
+            taken = await SessionWorktree(mirror, session).begin()
         return OpenedWorktree(await self.at(repository, session), taken)
 
     async def at(self, repository: RepositoryUrl, session: str) -> SessionWorktree:

@@ -5,6 +5,7 @@ is what this machine left there.
 """
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from isthmus.worktrees.errors import GitFailedError, WorktreeError
 from isthmus.worktrees.git_output import CheckpointNote, KnownCommit, read_checkpoint_note
 from isthmus.worktrees.git_program import Git
 from isthmus.worktrees.lock import held
-from isthmus.worktrees.mirror import Mirror
+from isthmus.worktrees.mirror import Mirror, fetched_ref
 from isthmus.worktrees.names import BRANCHES, result_branch, result_ref, session_ref
 from isthmus.worktrees.patch import MAXIMUM_PATCH_BYTES, patch_between
 from isthmus.worktrees.work_files import WorkFiles, remove_folder
@@ -54,8 +55,11 @@ class _Known:
 
     base: KnownCommit | None
     last: KnownCommit | None
-    pushed: str | None
     result: KnownCommit | None
+    pushed: str | None
+    remote: str | None
+    """The last checkpoint that was fetched."""
+    remote_result: str | None
 
 
 @record
@@ -108,49 +112,48 @@ class SessionWorktree:
 
     # --- Begin -------------------------------------------------------------------------------------------------------
 
-    async def begin(self, remote: str | None, begin_at: str | None) -> bool:
+    async def begin(self) -> bool:
         """Make or bring up to date the worktree; return whether another machine's files took the place of its own.
 
-        The caller holds the mirror's lock, and has fetched ``remote``: the last checkpoint in the remote repository,
-        None if there is none. ``begin_at`` is the commit at which a new session begins.
+        The caller holds the mirror's lock, and has brought the mirror up to date. A new session begins at the commit
+        that the repository's URL names.
 
         Raises:
             WorktreeError: git failed.
         """
         async with self.hold() as git:
             known = await self._refs()
-            local, pushed = None if known.last is None else known.last.commit, known.pushed
+            remote, local, pushed = known.remote, None if known.last is None else known.last.commit, known.pushed
+            if known.remote_result is not None:
+                await self.mirror.set_refs({result_ref(self.session): known.remote_result})
             if remote is not None and remote not in (local, pushed):
-                await self._restore(git, remote)
+                note = await self._restore(git, remote, remote)
                 # So that a machine that had the session before can no longer push to it.
-                note = await self._note(git, remote)
                 taken = await self._commit_checkpoint(git, f"{remote}^{{tree}}", note, remote, "Go on elsewhere")
                 await self._push(git, taken, remote)
                 return True
             if remote is not None:
                 if remote != pushed:
-                    await self.mirror.set_ref(self._pushed, remote)
+                    await self.mirror.set_refs({self._pushed: remote})
             elif pushed is not None:
-                await self.mirror.run("update-ref", "-d", self._pushed)
+                await self.mirror.set_refs({self._pushed: None})
             if self._is_attached() and known.base is not None:
                 return False
             if local is not None:
-                await self._restore(git, local)
+                await self._restore(git, local, remote)
                 return False
-            if begin_at is None:
-                raise WorktreeError(f"the session {self.session} has no commit to begin at")
+            begin_at = await self.mirror.begin_at()
             await self._attach(git, begin_at)
             await self._checkout(git, begin_at, begin_at)
-            await self.mirror.set_ref(self._base, begin_at)
+            await self.mirror.set_refs({self._base: begin_at})
             return False
 
-    async def _restore(self, git: Git, commit: str) -> None:
+    async def _restore(self, git: Git, commit: str, pushed: str | None) -> CheckpointNote:
         note = await self._note(git, commit)
         await self._attach(git, note.head)
         await self._checkout(git, commit, note.head)
-        await self.mirror.set_ref(self._base, note.base)
-        await self.mirror.set_ref(self._ref, commit)
-        await self.mirror.set_ref(self._pushed, commit)
+        await self.mirror.set_refs({self._base: note.base, self._ref: commit, self._pushed: pushed})
+        return note
 
     def _is_attached(self) -> bool:
         try:
@@ -164,7 +167,7 @@ class SessionWorktree:
         if self._is_attached():
             (self._admin / "HEAD").write_text(f"ref: refs/heads/{self.branch}\n", "utf-8")
             (self._admin / "index.lock").unlink(missing_ok=True)
-            await self.mirror.set_ref(f"refs/heads/{self.branch}", head)
+            await self.mirror.set_refs({f"refs/heads/{self.branch}": head})
             return
         made = self.mirror.folder / "worktrees" / ".new" / self.session
         await asyncio.to_thread(remove_folder, made)
@@ -183,6 +186,9 @@ class SessionWorktree:
     async def _checkout(self, git: Git, commit: str, head: str) -> None:
         """Write the files of a commit, and let the worktree's own index be that of ``head``."""
         await self._files(git).put_back(commit)
+        if commit == head:
+            await asyncio.to_thread(shutil.copyfile, self._index, self._admin / "index")
+            return
         own = WorkFiles(git, self._admin, self.folder, self._admin / "index")
         await own.run("read-tree", "--reset", head)
         with suppress(GitFailedError):  # files differ from those of the commit
@@ -218,17 +224,20 @@ class SessionWorktree:
 
     async def _commit_checkpoint(self, git: Git, tree: str, note: CheckpointNote, before: str, about: str) -> str:
         commit = await self._files(git).commit(tree, (before, note.head), note.message(about))
-        await self.mirror.set_ref(self._ref, commit)
+        await self.mirror.set_refs({self._ref: commit})
         return commit
 
     async def _push(self, git: Git, commit: str, expected: str | None) -> None:
         await self.mirror.push({self._ref: commit}, {self._ref: expected}, git)
-        await self.mirror.set_ref(self._pushed, commit)
+        await self.mirror.set_refs({self._pushed: commit})
 
     async def _refs(self) -> _Known:
-        names = (self._base, self._ref, self._pushed, result_ref(self.session))
-        base, last, pushed, result = map((await self.mirror.commits(*names)).get, names)
-        return _Known(base, last, None if pushed is None else pushed.commit, result)
+        here = (self._base, self._ref, result_ref(self.session))
+        others = (self._pushed, fetched_ref(self._ref), fetched_ref(result_ref(self.session)))
+        found = await self.mirror.commits(*here, *others)
+        base, last, result = map(found.get, here)
+        pushed, remote, remote_result = (None if (one := found.get(name)) is None else one.commit for name in others)
+        return _Known(base, last, result, pushed, remote, remote_result)
 
     async def _begun(self) -> tuple[_Known, KnownCommit]:
         """Return the commits of the session, and the one at which it began."""
@@ -300,10 +309,10 @@ class SessionWorktree:
             branch = result_branch(self.session, title)
             if before is None or commit != before.commit:
                 names = (f"refs/heads/{branch}", result_ref(self.session))
-                there = (await self.mirror.remote_refs(*names)).refs
+                there = await self.mirror.remote_refs(*names)
                 expected = {name: before.commit if before and name in there else None for name in names}
                 await self.mirror.push(dict.fromkeys(names, commit), expected, git)
-                await self.mirror.set_ref(result_ref(self.session), commit)
+                await self.mirror.set_refs({result_ref(self.session): commit})
             patch = await patch_between(self.mirror, git, base.commit, commit, maximum)
             notices = [f"left out: {', '.join(kept.left_out)}"] if kept.left_out else []
             if patch is None:
@@ -329,7 +338,7 @@ class SessionWorktree:
         async with self.hold() as git:
             names = (self._ref, result_ref(self.session))
             if in_remote:
-                found = (await self.mirror.remote_refs(*names)).refs
+                found = await self.mirror.remote_refs(*names)
                 there: dict[str, str | None] = {name: found[name] for name in names if name in found}
                 if there:
                     await self.mirror.push(dict.fromkeys(there, ""), there, git)
@@ -340,7 +349,5 @@ class SessionWorktree:
                 raise WorktreeError(f"{self.folder} cannot be removed: {error.strerror}") from error
             own = (*names, self._pushed, self._base, f"refs/heads/{self.branch}")
             fetched = tuple(f"refs/isthmus/fetched/{kind}/{self.session}" for kind in ("sessions", "results"))
-            for name in (*own, *fetched):
-                (self.mirror.path / f"{name}.lock").unlink(missing_ok=True)
-                await self.mirror.run("update-ref", "-d", name)
+            await self.mirror.set_refs(dict.fromkeys((*own, *fetched)))
             self._index.unlink(missing_ok=True)

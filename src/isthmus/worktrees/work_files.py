@@ -1,5 +1,6 @@
 """The files of a worktree as a tree of git, and back. The worktree's own index and ``.git`` file are not used."""
 
+import asyncio
 import os
 import shutil
 import stat
@@ -71,6 +72,9 @@ class WorkFiles:
             await self.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=as_stdin(taken))
         return await self.run("write-tree"), _some(tuple(left_out))
 
+    def _has_files(self) -> bool:
+        return self.index.exists() or any(name != ".git" for name in os.listdir(self.folder))  # noqa: PTH208
+
     def _is_real(self, folder: str, known: dict[str, bool]) -> bool:
         """Return whether a folder and those above it are no links; ``known`` has those that were looked at."""
         if not folder:
@@ -91,7 +95,9 @@ class WorkFiles:
 
         Returns the files that are left as they are, as :meth:`take`.
         """
-        _, left_out = await self.take()
+        left_out: tuple[str, ...] = ()
+        if await asyncio.to_thread(self._has_files):
+            _, left_out = await self.take()
         await self.run("read-tree", "--reset", "-u", f"{commit}^{{tree}}")
         return left_out
 

@@ -15,11 +15,9 @@ from isthmus.worktrees.git_output import (
 ONE, TWO = "1" * 40, "2" * 40
 
 
-def test_refs_and_the_default_branch_of_a_remote_repository_are_read() -> None:
-    listed = f"ref: refs/heads/main\tHEAD\n{ONE}\tHEAD\n{TWO}\trefs/isthmus/sessions/a\nwarning: odd\n"
-    found = read_remote_refs(listed)
-    assert (found.default, found.refs) == ("refs/heads/main", {"HEAD": ONE, "refs/isthmus/sessions/a": TWO})
-    assert read_remote_refs("").default is None
+def test_refs_of_a_remote_repository_are_read() -> None:
+    listed = f"{ONE}\tHEAD\n{TWO}\trefs/isthmus/sessions/a\nwarning: odd\n"
+    assert read_remote_refs(listed) == {"HEAD": ONE, "refs/isthmus/sessions/a": TWO}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.worktrees.work_files import remove_folder
 from support.git_repositories import SharedRepository, git
 from support.programs import require
 
@@ -53,7 +54,7 @@ def killed(shared: SharedRepository, victim: str, moment: str) -> None:
 
 @pytest.mark.parametrize(
     ("victim", "moment"),
-    [("update-index", "before"), ("commit-tree", "after"), ("push", "before"), ("push", "after")],
+    [("update-index", "before"), ("update-ref", "after"), ("push", "after")],
 )
 async def test_a_killed_checkpoint_leaves_a_session_that_goes_on(tmp_path: Path, victim: str, moment: str) -> None:
     shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
@@ -67,6 +68,20 @@ async def test_a_killed_checkpoint_leaves_a_session_that_goes_on(tmp_path: Path,
     await again.worktree.checkpoint()
     other = (await shared.machine("two").open(shared.url(), "session-1")).worktree
     assert sorted(path.name for path in other.folder.iterdir()) == [".git", "a", "kept", "new"]
+
+
+async def test_a_checkpoint_that_was_not_pushed_is_kept_when_the_files_are_lost(tmp_path: Path) -> None:
+    shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
+    first = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    (first.folder / "new").write_text("new", "utf-8")
+    await first.checkpoint()
+    (first.folder / "new").write_text("newer", "utf-8")
+    killed(shared, "push", "before")
+    remove_folder(first.folder)
+    again = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    assert (again.folder / "new").read_text("utf-8") == "newer"
+    await again.checkpoint()
+    assert git(shared.bare, "show", "refs/isthmus/sessions/session-1:new") == "newer"
 
 
 async def test_locks_that_killed_processes_left_are_removed(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def work(folder: Path) -> None:
     (folder / "build.log").write_text("ignored", "utf-8")
 
 
-async def test_another_machine_goes_on_with_the_files_as_they_were(shared: SharedRepository) -> None:
+async def test_a_session_goes_to_another_machine_and_back_with_its_files(shared: SharedRepository) -> None:
     first = await opened(shared, "one")
     work(first.folder)
     assert (await first.checkpoint("Change everything")).is_new
@@ -69,22 +69,16 @@ async def test_another_machine_goes_on_with_the_files_as_they_were(shared: Share
     assert files_of(second.worktree.folder) == expected
     assert git(second.worktree.folder, "branch", "--show-current") == f"isthmus/{SESSION}"
     assert git(second.worktree.folder, "diff", "--name-status", "--diff-filter=D") == "D\tgone.txt"
-
-
-async def test_a_session_comes_back_to_a_machine_that_had_other_files(shared: SharedRepository) -> None:
-    first = await opened(shared, "one")
-    (first.folder / "own").write_text("one", "utf-8")
-    await first.checkpoint()
-    second = await opened(shared, "two")
-    (second.folder / "own").unlink()
-    (second.folder / "kept.txt").unlink()
-    (second.folder / "kept.txt").mkdir()
-    (second.folder / "kept.txt/inside").write_text("a folder now", "utf-8")
-    await second.checkpoint()
+    (second.worktree.folder / "link").unlink()
+    (second.worktree.folder / "kept.txt").unlink()
+    (second.worktree.folder / "kept.txt").mkdir()
+    (second.worktree.folder / "kept.txt/inside").write_text("a folder now", "utf-8")
+    await second.worktree.checkpoint()
+    (first.folder / "build.log").unlink()
     (first.folder / "later").write_text("never kept", "utf-8")
     again = await shared.machine("one").open(shared.url(), SESSION)
     assert again.was_taken_over
-    assert files_of(again.worktree.folder) == files_of(second.folder)
+    assert files_of(again.worktree.folder) == files_of(second.worktree.folder)
 
 
 async def test_a_machine_that_lost_the_session_cannot_overwrite_it(shared: SharedRepository) -> None:
@@ -103,16 +97,6 @@ async def test_a_machine_that_lost_the_session_cannot_overwrite_it(shared: Share
     assert not shared.refs("refs/heads/isthmus")
 
 
-async def test_the_same_machine_keeps_files_that_came_after_the_checkpoint(shared: SharedRepository) -> None:
-    first = await opened(shared, "one")
-    (first.folder / "a").write_text("1", "utf-8")
-    await first.checkpoint()
-    (first.folder / "b").write_text("2", "utf-8")
-    again = await shared.machine("one").open(shared.url(), SESSION)
-    assert not again.was_taken_over
-    assert (again.worktree.folder / "b").read_text("utf-8") == "2"
-
-
 async def test_without_changes_nothing_is_committed_or_pushed(shared: SharedRepository) -> None:
     first = await opened(shared, "one")
     assert not (await first.checkpoint()).is_new
@@ -126,6 +110,8 @@ async def test_without_changes_nothing_is_committed_or_pushed(shared: SharedRepo
     again = await first.checkpoint()
     assert (again.commit, again.is_new) == (kept.commit, False)
     (first.folder / "a").write_text("2", "utf-8")
+    assert not (await shared.machine("one").open(shared.url(), SESSION)).was_taken_over
+    assert (first.folder / "a").read_text("utf-8") == "2"
     with pytest.raises(WorktreeError, match="pre-receive hook declined"):
         await first.checkpoint()
 
@@ -259,23 +245,15 @@ async def test_sessions_begin_at_the_ref_and_run_side_by_side(shared: SharedRepo
     git(shared.user, "add", "-A")
     git(shared.user, "commit", "-qm", "feature")
     git(shared.user, "tag", "v1")
-    git(shared.user, "push", "-q", "--tags", "origin", "feature/a")
     commit = git(shared.user, "rev-parse", "HEAD")
     machine = shared.machine("one")
+    await machine.open(shared.url(), "before-that-was-pushed")
+    git(shared.user, "push", "-q", "--tags", "origin", "feature/a")
     names = {ref: f"session-{number}" for number, ref in enumerate(("feature/a", "v1", commit, None))}
     found = await asyncio.gather(*(machine.open(shared.url(ref), name) for ref, name in names.items()))
     assert [(one.worktree.folder / "feature").exists() for one in found] == [True, True, True, False]
     with pytest.raises(WorktreeError, match="has no branch, tag or commit nothing"):
         await machine.open(shared.url("nothing"), "session-x")
-
-
-async def test_new_commits_are_fetched_when_a_session_begins(shared: SharedRepository) -> None:
-    await opened(shared, "one")
-    (shared.user / "newer").write_text("", "utf-8")
-    git(shared.user, "add", "-A")
-    git(shared.user, "commit", "-qm", "newer")
-    git(shared.user, "push", "-q", "origin", "main")
-    assert ((await opened(shared, "one", "session-2")).folder / "newer").exists()
 
 
 @pytest.mark.parametrize("damage", ["objects", "HEAD"])
@@ -293,7 +271,7 @@ async def test_a_broken_mirror_is_made_anew(shared: SharedRepository, damage: st
     assert (await again.checkpoint()).is_new
 
 
-@pytest.mark.parametrize("how", ["file", "folder", "pipe"])
+@pytest.mark.parametrize("how", ["folder", "pipe"])
 async def test_a_worktree_whose_git_file_was_changed_is_mended(
     shared: SharedRepository, tmp_path: Path, how: str
 ) -> None:
@@ -303,8 +281,6 @@ async def test_a_worktree_whose_git_file_was_changed_is_mended(
     mark = first.folder / ".git"
     mark.unlink()
     match how:
-        case "file":
-            mark.write_text(f"gitdir: {shared.user}/.git\n", "utf-8")
         case "folder":
             mark.mkdir()
         case "pipe":
