@@ -27,7 +27,7 @@ def read_remote_refs(listed: str) -> dict[str, str]:
 
 
 @record
-class Refusal:
+class RefusedRef:
     """A ref that was not pushed. ``has_moved``: somebody else has pushed another commit there."""
 
     ref: str
@@ -35,15 +35,15 @@ class Refusal:
     has_moved: bool
 
 
-def read_refusals(printed: str) -> tuple[Refusal, ...]:
+def read_refusals(printed: str) -> tuple[RefusedRef, ...]:
     """Read the refused refs in the output of ``git push --porcelain``."""
-    found: list[Refusal] = []
+    found: list[RefusedRef] = []
     for line in printed.splitlines():
         flag, _, rest = line.partition("\t")
         if flag == "!" and "\t" in rest:
             names, _, reason = rest.partition("\t")
             has_moved = any(word in reason for word in _MOVED)
-            found.append(Refusal(names.rpartition(":")[2], reason, has_moved))
+            found.append(RefusedRef(names.rpartition(":")[2], reason, has_moved))
     return tuple(found)
 
 
@@ -95,7 +95,7 @@ HEAD = "Isthmus-Head"
 
 @record
 class CheckpointNote:
-    """What a checkpoint's message says: the commit in which the session began, and the last one that was made in it."""
+    """Note in the message of a checkpoint: the commit in which the session began, and the last one made in it."""
 
     base: str
     head: str

@@ -156,7 +156,7 @@ class Mirror:
         return await (git or self.git).text(*arguments, folder=self.folder, seconds=NETWORK_SECONDS, uses_network=True)
 
     async def _fetch(self, mirror: Path, hidden: Sequence[str]) -> None:
-        # The pattern is no error where there is no such ref yet.
+        # A pattern, so that a ref that is not there yet does not make the fetch fail.
         specs = [*_REFSPECS, *(f"+{name}*:{fetched_ref(name)}*" for name in hidden)]
         if self.repository.ref is None:
             specs.append(f"+HEAD:{_FETCHED_HEAD}")

@@ -28,7 +28,7 @@ LOCK_SECONDS = 600.0
 
 
 @record
-class Checkpoint:
+class WorktreeCheckpoint:
     """A kept state of the files. ``is_new`` is False if nothing had changed. ``left_out`` names files not in it."""
 
     commit: str
@@ -196,7 +196,7 @@ class SessionWorktree:
 
     # --- Checkpoints -------------------------------------------------------------------------------------------------
 
-    async def checkpoint(self, about: str = "") -> Checkpoint:
+    async def checkpoint(self, about: str = "") -> WorktreeCheckpoint:
         """Keep all files, except ignored ones, here and in the remote repository.
 
         Raises:
@@ -206,7 +206,7 @@ class SessionWorktree:
         async with self.hold() as git:
             return await self._checkpoint(git, about)
 
-    async def _checkpoint(self, git: Git, about: str) -> Checkpoint:
+    async def _checkpoint(self, git: Git, about: str) -> WorktreeCheckpoint:
         known, base = await self._begun()
         last = known.last
         head = await self._head(base.commit)
@@ -216,11 +216,11 @@ class SessionWorktree:
         noted = CheckpointNote(base.commit, base.commit) if last is None else read_checkpoint_note(last.message)
         is_new = tree != before.tree or noted is None or noted.head != head
         if not is_new and last is None:
-            return Checkpoint(base.commit, is_new=False, left_out=left_out)
+            return WorktreeCheckpoint(base.commit, is_new=False, left_out=left_out)
         commit = await self._commit_checkpoint(git, tree, note, before.commit, about) if is_new else before.commit
         if commit != known.pushed:
             await self._push(git, commit, known.pushed)
-        return Checkpoint(commit, is_new, left_out)
+        return WorktreeCheckpoint(commit, is_new, left_out)
 
     async def _commit_checkpoint(self, git: Git, tree: str, note: CheckpointNote, before: str, about: str) -> str:
         commit = await self._files(git).commit(tree, (before, note.head), note.message(about))

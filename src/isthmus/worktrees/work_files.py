@@ -76,7 +76,7 @@ class WorkFiles:
         return self.index.exists() or any(name != ".git" for name in os.listdir(self.folder))  # noqa: PTH208
 
     def _is_real(self, folder: str, known: dict[str, bool]) -> bool:
-        """Return whether a folder and those above it are no links; ``known`` has those that were looked at."""
+        """Return whether a folder and those above it are real, not links; ``known`` has the answers so far."""
         if not folder:
             return True
         if folder not in known:
