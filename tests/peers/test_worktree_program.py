@@ -139,7 +139,9 @@ def test_a_killed_session_leaves_a_worktree_that_goes_on(sessions: Sessions, ist
     with sessions.terminal("-y", "-w", "fix", "-i", "write it") as terminal:
         terminal.wait_for("Written.").wait_for(PROMPT_OF_YOLO)
         terminal.signal(signal.SIGKILL).wait_for_exit()
-    status, output, errors = isthmus_here(*sessions.options, "-y", "-w", "fix", "-c", "-p", "where")
+    (sessions.workspace.parent / "further").mkdir()
+    further = ("--include-directories", "../further,sub")
+    status, output, errors = isthmus_here(*sessions.options, "-y", "-w", "fix", "-c", *further, "-p", "where")
     assert status == 0, errors
     assert ".isthmus/worktrees/fix" in output
     assert "the work is on the branch isthmus/fix (1 commit" in errors

@@ -3,7 +3,7 @@
 import os
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -37,9 +37,18 @@ def run_in_worktree(options: GivenOptions, request: RunRequest, run: Callable[[G
             raise BadInputError(f"--worktree: {error}") from error
         _say(worktree.notices)
         try:
-            return run(replace(options, workspace=worktree.workspace), replace(request, worktree=name))
+            folders = tuple(_further_folders(options.include_directories, workspace, worktree.top))
+            inside = replace(options, workspace=worktree.workspace, include_directories=folders)
+            return run(inside, replace(request, worktree=name))
         finally:
             _finish(worktree, request)
+
+
+def _further_folders(given: Sequence[str], workspace: Path, top: Path) -> Iterator[str]:
+    """Return ``--include-directories`` for the worktree: those outside of the repository are where they were."""
+    for name in (part.strip() for option in given for part in option.split(",") if part.strip()):
+        place = (workspace / name).resolve()
+        yield name if place.is_relative_to(top) or name.startswith("~") else str(place)
 
 
 def _new_name(workspace: Path, request: RunRequest) -> str:

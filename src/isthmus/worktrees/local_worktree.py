@@ -39,11 +39,12 @@ LOCK_SECONDS = 900.0
 class LocalWorktree:
     """A worktree in use. ``main`` is the top of the repository's own worktree, ``common`` its folder of git's data.
 
-    ``workspace`` is the folder in the worktree that corresponds to the one in which the user began. ``notices`` are
-    lines for the user.
+    ``top`` is the top of the worktree in which the user began, which may be another one. ``workspace`` is the folder in
+    this worktree that corresponds to the one in which the user began. ``notices`` are lines for the user.
     """
 
     git: Git
+    top: Path
     main: Path
     common: Path
     name: str
@@ -136,7 +137,7 @@ async def begin_worktree(
         if is_new:
             notices += await _include(found, folder)
     place = await asyncio.to_thread(_inside, folder, workspace.relative_to(found.top))
-    return LocalWorktree(found.git, found.main, found.common, name, place, is_new, tuple(notices))
+    return LocalWorktree(found.git, found.top, found.main, found.common, name, place, is_new, tuple(notices))
 
 
 def _inside(folder: Path, relative: Path) -> Path:

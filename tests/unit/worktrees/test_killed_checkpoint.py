@@ -4,11 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from isthmus.worktrees.work_files import remove_folder
 from support.git_repositories import SharedRepository, git
 from support.programs import require
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +39,12 @@ asyncio.run(main())
 """
 
 
+def checkpoint_command(shared: SharedRepository, programs: Path) -> list[str]:
+    """Return the command that takes a checkpoint on machine one, with git from a folder of programs."""
+    path = f"{programs}:{shared.environment['PATH']}"
+    return [sys.executable, "-c", CHECKPOINT, str(shared.folder / "one"), f"git+{shared.url().url}", path]
+
+
 def killed(shared: SharedRepository, victim: str, moment: str) -> None:
     """Take a checkpoint on machine one in a process that ends at a command of git."""
     programs = shared.folder / f"{victim}-{moment}"
@@ -45,10 +53,7 @@ def killed(shared: SharedRepository, victim: str, moment: str) -> None:
     script = GIT.replace("$VICTIM", victim).replace("$MOMENT", moment).replace("$REAL", str(require("git")))
     (programs / "git").write_text(script, "utf-8")
     (programs / "git").chmod(0o755)
-    path = f"{programs}:{shared.environment['PATH']}"
-    url = f"git+{shared.url().url}"
-    command = [sys.executable, "-c", CHECKPOINT, str(shared.folder / "one"), url, path]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(checkpoint_command(shared, programs), capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (-9, b""), done.stderr
 
 
@@ -68,6 +73,24 @@ async def test_a_killed_checkpoint_leaves_a_session_that_goes_on(tmp_path: Path,
     await again.worktree.checkpoint()
     other = (await shared.machine("two").open(shared.url(), "session-1")).worktree
     assert sorted(path.name for path in other.folder.iterdir()) == [".git", "a", "kept", "new"]
+
+
+async def test_a_push_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
+    shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
+    first = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    (first.folder / "new").write_text("new", "utf-8")
+    pid = tmp_path / "pid"
+    (tmp_path / "programs").mkdir()
+    script = f'#!/bin/sh\ncase " $* " in *" push "*) echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 60 ;; esac\n'
+    (tmp_path / "programs/git").write_text(f'{script}exec {require("git")} "$@"\n', "utf-8")
+    (tmp_path / "programs/git").chmod(0o755)
+    with subprocess.Popen(checkpoint_command(shared, tmp_path / "programs")) as process:
+        await eventually_async(pid.exists)
+        process.kill()
+    await eventually_async(lambda: not psutil.pid_exists(int(pid.read_text("utf-8"))))
+    again = await shared.machine("one").open(shared.url(), "session-1")
+    await again.worktree.checkpoint()
+    assert git(shared.bare, "show", "refs/isthmus/sessions/session-1:new") == "new"
 
 
 async def test_a_checkpoint_that_was_not_pushed_is_kept_when_the_files_are_lost(tmp_path: Path) -> None:

@@ -252,6 +252,11 @@ async def test_sessions_begin_at_the_ref_and_run_side_by_side(shared: SharedRepo
     names = {ref: f"session-{number}" for number, ref in enumerate(("feature/a", "v1", commit, None))}
     found = await asyncio.gather(*(machine.open(shared.url(ref), name) for ref, name in names.items()))
     assert [(one.worktree.folder / "feature").exists() for one in found] == [True, True, True, False]
+    for one in found:
+        (one.worktree.folder / "own").write_text(one.worktree.session, "utf-8")
+    await asyncio.gather(*(one.worktree.checkpoint() for one in found))
+    kept = [git(shared.bare, "show", f"refs/isthmus/sessions/{one.worktree.session}:own") for one in found]
+    assert kept == [one.worktree.session for one in found]
     with pytest.raises(WorktreeError, match="has no branch, tag or commit nothing"):
         await machine.open(shared.url("nothing"), "session-x")
 
