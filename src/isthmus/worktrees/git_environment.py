@@ -117,6 +117,7 @@ def names_in_repository(listed: str) -> list[str]:
 
 
 def batch_ssh(command: str) -> str:
-    """Return the command of ssh with the option to ask nothing, if it is OpenSSH's."""
+    """Return the command of ssh with options to ask nothing and to notice a lost connection, if it is OpenSSH's."""
     words = command.split()
-    return f"{command} -o BatchMode=yes" if words and words[0].rpartition("/")[2] == "ssh" else command
+    options = "-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15"
+    return f"{command} {options}" if words and words[0].rpartition("/")[2] == "ssh" else command

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from isthmus.record import record
 
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_MOVED = ("stale info", "fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old")
 
 
 def is_object_id(text: str) -> bool:
@@ -28,22 +27,20 @@ def read_remote_refs(listed: str) -> dict[str, str]:
 
 @record
 class RefusedRef:
-    """A ref that was not pushed. ``has_moved``: somebody else has pushed another commit there."""
+    """A ref that was not pushed, and the reason."""
 
     ref: str
     reason: str
-    has_moved: bool
 
 
-def read_refusals(printed: str) -> tuple[RefusedRef, ...]:
+def read_refused(printed: str) -> tuple[RefusedRef, ...]:
     """Read the refused refs in the output of ``git push --porcelain``."""
     found: list[RefusedRef] = []
     for line in printed.splitlines():
         flag, _, rest = line.partition("\t")
         if flag == "!" and "\t" in rest:
             names, _, reason = rest.partition("\t")
-            has_moved = any(word in reason for word in _MOVED)
-            found.append(RefusedRef(names.rpartition(":")[2], reason, has_moved))
+            found.append(RefusedRef(names.rpartition(":")[2], reason))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from isthmus.worktrees.git_output import (
     KnownCommit,
     is_object_id,
     read_commits,
-    read_refusals,
+    read_refused,
     read_remote_refs,
 )
 from isthmus.worktrees.git_program import NETWORK_SECONDS, Git
@@ -123,29 +123,53 @@ class Mirror:
                 return found
         raise WorktreeError(f"the repository {self.shown} has no branch, tag or commit {ref}; correct what is behind #")
 
-    async def push(self, values: dict[str, str], expected: dict[str, str | None], git: Git | None = None) -> None:
+    async def push(self, values: Mapping[str, str], expected: Mapping[str, str | None], git: Git | None = None) -> None:
         """Set refs of the remote repository, all or none, if they still are as expected; an empty value removes one.
 
+        A ref that is not as expected is set, too, if its commit is in the history of the new one: an earlier push came
+        through, but not its answer.
+
         Raises:
-            SessionMovedError: one of them is no longer as expected.
+            SessionMovedError: another machine, or somebody, has set one of them.
             WorktreeError: the push failed for another reason.
         """
+        try:
+            await self._push(values, expected, git)
+        except GitFailedError as error:
+            refused = read_refused(error.text)
+            there = await self.remote_refs(*values) if refused else {}
+            moved = [name for name in values if refused and there.get(name) != expected[name]]
+            if not moved:
+                reasons = "; ".join(visible_line(f"{one.ref} {one.reason}") for one in refused)
+                raise WorktreeError(f"the push to {self.shown} failed: {reasons or error.output}") from error
+            if not all([await self._is_in_history(there.get(name), values[name]) for name in moved]):
+                raise self._moved(moved) from error
+            try:
+                await self._push(values, {name: there.get(name) for name in values}, git)
+            except GitFailedError as again:
+                raise self._moved(moved) from again
+
+    async def _push(self, values: Mapping[str, str], expected: Mapping[str, str | None], git: Git | None) -> None:
         leases = [f"--force-with-lease={name}:{expected[name] or ''}" for name in values]
         names = [f"{value}:{name}" for name, value in values.items()]
         options = ("--porcelain", "--no-verify", "--quiet", *(("--atomic",) if len(values) > 1 else ()))
+        where = f"--git-dir={self.path}"
+        await self._remote(where, "push", *options, *leases, "--", self.repository.url, *names, git=git)
+
+    def _moved(self, names: Sequence[str]) -> SessionMovedError:
+        return SessionMovedError(
+            f"{', '.join(names)} in {self.shown} is no longer what this machine left there: another one has gone on, or"
+            " somebody changed it. Nothing was overwritten"
+        )
+
+    async def _is_in_history(self, commit: str | None, of: str) -> bool:
+        if commit is None or not of:
+            return False
         try:
-            await self._remote(
-                f"--git-dir={self.path}", "push", *options, *leases, "--", self.repository.url, *names, git=git
-            )
-        except GitFailedError as error:
-            refused = read_refusals(error.text)
-            if any(one.has_moved for one in refused):
-                raise SessionMovedError(
-                    f"{', '.join(one.ref for one in refused if one.has_moved)} in {self.shown} is no longer what this"
-                    " machine left there: another one has gone on, or somebody changed it. Nothing was overwritten"
-                ) from error
-            reasons = "; ".join(visible_line(f"{one.ref} {one.reason}") for one in refused)
-            raise WorktreeError(f"the push to {self.shown} failed: {reasons or error.output}") from error
+            await self.run("merge-base", "--is-ancestor", commit, of)
+        except GitFailedError:
+            return False
+        return True
 
     @property
     def shown(self) -> str:

@@ -63,6 +63,8 @@ class WorkFiles:
                 folders.append(path)
             elif stat.S_ISREG(status.st_mode) and status.st_size > MAXIMUM_FILE_BYTES:
                 left_out.append(f"{printable(path)} ({show_size(status.st_size)})")
+            elif stat.S_ISREG(status.st_mode) and not os.access(self.folder / path, os.R_OK):
+                left_out.append(f"{printable(path)} (it cannot be read)")
             else:
                 taken.append(path)
         gone += await self._files_among(folders) if folders else ()

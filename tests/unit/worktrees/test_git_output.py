@@ -7,7 +7,7 @@ from isthmus.worktrees.git_output import (
     CheckpointNote,
     is_version_at_least,
     read_checkpoint_note,
-    read_refusals,
+    read_refused,
     read_remote_refs,
     read_worktrees,
 )
@@ -20,18 +20,10 @@ def test_refs_of_a_remote_repository_are_read() -> None:
     assert read_remote_refs(listed) == {"HEAD": ONE, "refs/isthmus/sessions/a": TWO}
 
 
-@pytest.mark.parametrize(
-    ("reason", "has_moved"),
-    [
-        ("[rejected] (stale info)", True),
-        ("[remote rejected] (cannot lock ref 'x': is at a but expected b)", True),
-        ("[remote rejected] (pre-receive hook declined)", False),
-    ],
-)
-def test_a_refused_push_says_whether_somebody_else_was_there(reason: str, has_moved: bool) -> None:
-    (refused,) = read_refusals(f"To somewhere\n!\t{ONE}:refs/isthmus/sessions/a\t{reason}\nDone\n")
-    assert (refused.ref, refused.has_moved) == ("refs/isthmus/sessions/a", has_moved)
-    assert read_refusals(f"To somewhere\n*\t{ONE}:refs/heads/a\t[new reference]\nDone\n") == ()
+def test_refused_refs_of_a_push_are_read_with_the_reason() -> None:
+    (refused,) = read_refused(f"To somewhere\n!\t{ONE}:refs/isthmus/sessions/a\t[rejected] (stale info)\nDone\n")
+    assert (refused.ref, refused.reason) == ("refs/isthmus/sessions/a", "[rejected] (stale info)")
+    assert read_refused(f"To somewhere\n*\t{ONE}:refs/heads/a\t[new reference]\nDone\n") == ()
 
 
 def test_worktrees_are_read_with_any_path() -> None:
@@ -63,7 +55,7 @@ def test_versions_of_git_are_compared_by_number() -> None:
 
 
 def test_ssh_asks_nothing_unless_it_is_another_program() -> None:
-    assert batch_ssh("/usr/bin/ssh -i key") == "/usr/bin/ssh -i key -o BatchMode=yes"
+    assert batch_ssh("/usr/bin/ssh -i key").startswith("/usr/bin/ssh -i key -o BatchMode=yes -o ")
     assert batch_ssh("plink") == "plink"
 
 

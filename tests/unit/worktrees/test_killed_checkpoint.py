@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from isthmus.worktrees.errors import WorktreeError
 from isthmus.worktrees.work_files import remove_folder
 from support.git_repositories import SharedRepository, git
 from support.programs import require
@@ -73,6 +75,29 @@ async def test_a_killed_checkpoint_leaves_a_session_that_goes_on(tmp_path: Path,
     await again.worktree.checkpoint()
     other = (await shared.machine("two").open(shared.url(), "session-1")).worktree
     assert sorted(path.name for path in other.folder.iterdir()) == [".git", "a", "kept", "new"]
+
+
+async def test_a_push_whose_answer_was_lost_is_not_taken_for_another_machines(tmp_path: Path) -> None:
+    shared = SharedRepository(tmp_path, SharedRepository.make_template(tmp_path / "template", {"a": "a"}))
+    first = (await shared.machine("one").open(shared.url(), "session-1")).worktree
+    (tmp_path / "programs").mkdir()
+    real = require("git")
+    script = f'#!/bin/sh\ncase " $* " in *" push "*) {real} "$@" >{tmp_path}/said; exit 1 ;; esac\nexec {real} "$@"\n'
+    (tmp_path / "programs/git").write_text(script, "utf-8")
+    (tmp_path / "programs/git").chmod(0o755)
+    lossy = replace(
+        first, mirror=replace(first.mirror, git=replace(first.mirror.git, program=f"{tmp_path}/programs/git"))
+    )
+    (first.folder / "new").write_text("1", "utf-8")
+    with pytest.raises(WorktreeError, match=r"the push to .* failed"):
+        await lossy.checkpoint()
+    assert (await first.checkpoint()).commit == shared.refs()["refs/isthmus/sessions/session-1"]
+    (first.folder / "new").write_text("2", "utf-8")
+    with pytest.raises(WorktreeError, match=r"the push to .* failed"):
+        await lossy.checkpoint()
+    (first.folder / "new").write_text("3", "utf-8")
+    await first.checkpoint()
+    assert git(shared.bare, "show", "refs/isthmus/sessions/session-1:new") == "3"
 
 
 async def test_a_push_ends_with_the_process_that_began_it(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.worktrees.errors import SessionMovedError, WorktreeError
+from isthmus.worktrees.repository_url import parse_repository
 from isthmus.worktrees.session_worktree import SessionWorktree
 from support.git_repositories import SharedRepository, git
 
@@ -297,6 +298,22 @@ async def test_a_worktree_whose_git_file_was_changed_is_mended(
     assert git(shared.bare, "show", f"refs/isthmus/sessions/{SESSION}:b") == "2"
     again = await opened(shared, "one")
     assert git(again.folder, "branch", "--show-current") == f"isthmus/{SESSION}"
+
+
+async def test_a_repository_is_reached_by_ssh_that_asks_nothing(shared: SharedRepository, tmp_path: Path) -> None:
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/trace\nfor last; do :; done\nexec sh -c "$last"\n', "utf-8")
+    ssh.chmod(0o755)
+    url = parse_repository(f"git+someone@example.org:{shared.bare}")
+    machine = shared.machine("one", GIT_SSH_COMMAND=str(ssh))
+    worktree = (await machine.open(url, SESSION)).worktree
+    (worktree.folder / "a").write_text("1", "utf-8")
+    await worktree.checkpoint()
+    assert SESSION in str(shared.refs())
+    calls = (tmp_path / "trace").read_text("utf-8").splitlines()
+    assert all("BatchMode=yes" in call and " someone@example.org git-" in call for call in calls)
+    await machine.remove(url, SESSION)
+    assert shared.refs() == {}
 
 
 async def test_errors_say_what_to_do(shared: SharedRepository, tmp_path: Path) -> None:
