@@ -14,7 +14,7 @@ from support.git_repositories import SharedRepository, git
 from support.programs import require
 from support.waiting import eventually_async
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 GIT = """#!/bin/sh
 case " $* " in

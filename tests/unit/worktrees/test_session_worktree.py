@@ -59,6 +59,7 @@ def work(folder: Path) -> None:
     (folder / "build.log").write_text("ignored", "utf-8")
 
 
+@pytest.mark.slow
 async def test_a_session_goes_to_another_machine_and_back_with_its_files(shared: SharedRepository) -> None:
     first = await opened(shared, "one")
     work(first.folder)
@@ -185,6 +186,7 @@ async def test_a_text_patch_is_readable_and_its_size_is_limited(shared: SharedRe
     assert "larger than 100 B" in short.notice
 
 
+@pytest.mark.slow
 async def test_a_result_grows_and_what_others_pushed_to_it_stays(shared: SharedRepository) -> None:
     first = await opened(shared, "one")
     (first.folder / "a").write_text("1", "utf-8")
@@ -240,6 +242,7 @@ async def test_a_deleted_session_leaves_nothing_but_its_branch(shared: SharedRep
     assert shared.refs()
 
 
+@pytest.mark.slow
 async def test_sessions_begin_at_the_ref_and_run_side_by_side(shared: SharedRepository) -> None:
     git(shared.user, "checkout", "-qb", "feature/a")
     (shared.user / "feature").write_text("", "utf-8")
