@@ -12,7 +12,8 @@ from isthmus.record import record
 class GivenRequest:
     """The request as it was given on the command line; None, empty or False where nothing was.
 
-    ``words`` are the arguments that are the words of a prompt. ``continues`` is ``--continue``.
+    ``words`` are the arguments that are the words of a prompt. ``continues`` is ``--continue``. ``worktree`` is the
+    name in ``--worktree NAME``, empty for an option without a name.
     """
 
     prompt: str | None = None
@@ -24,6 +25,7 @@ class GivenRequest:
     list_sessions: bool = False
     output_schema: Path | None = None
     input_format: str = "text"
+    worktree: str | None = None
 
 
 @record
@@ -33,7 +35,7 @@ class RunRequest:
     ``prompt`` is run without a user; standard input may have the rest of it, or all. With ``takes_messages`` it has the
     prompts, as lines of JSON. ``first_prompt`` begins a
     conversation. ``output_schema`` is a file with the schema of the answer. ``resume`` is ``latest`` or the id of a
-    session.
+    session. ``worktree`` is the name of the worktree to work in; empty for a new one, None for none.
     """
 
     is_headless: bool
@@ -44,6 +46,7 @@ class RunRequest:
     list_sessions: bool
     output_schema: Path | None = None
     takes_messages: bool = False
+    worktree: str | None = None
 
 
 def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
@@ -65,6 +68,8 @@ def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
     if given.list_sessions:
         if named or resume is not None:
             raise BadInputError("--list-sessions cannot be used with a prompt, --resume or --continue")
+        if given.worktree is not None:
+            raise BadInputError("--list-sessions cannot be used with --worktree; list them in the worktree's folder")
         return RunRequest(False, None, None, given.output_format, None, True)
     # Only a run without a user has an output in a format, or an input that is a pipe.
     is_headless_prompt = words is not None and (not is_typed or given.output_format != "text")
@@ -77,7 +82,8 @@ def run_request(given: GivenRequest, *, is_typed: bool) -> RunRequest:
         raise BadInputError("--output-format needs a prompt: give one as an argument, with -p or on standard input")
     if given.output_schema is not None and not is_headless:
         raise BadInputError("--output-schema needs a prompt: give one as an argument, with -p or on standard input")
-    return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False, given.output_schema)
+    schema, worktree = given.output_schema, given.worktree
+    return RunRequest(is_headless, prompt, first_prompt, given.output_format, resume, False, schema, worktree=worktree)
 
 
 def _message_request(given: GivenRequest, named: Sequence[str], resume: str | None) -> RunRequest:
@@ -86,4 +92,14 @@ def _message_request(given: GivenRequest, named: Sequence[str], resume: str | No
         raise BadInputError(f"--input-format stream-json takes its prompts from standard input; leave out {other}")
     if given.output_format != "stream-json":
         raise BadInputError("--input-format stream-json needs --output-format stream-json")
-    return RunRequest(True, None, None, given.output_format, resume, False, given.output_schema, takes_messages=True)
+    return RunRequest(
+        True,
+        None,
+        None,
+        given.output_format,
+        resume,
+        False,
+        given.output_schema,
+        takes_messages=True,
+        worktree=given.worktree,
+    )

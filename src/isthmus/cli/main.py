@@ -106,6 +106,14 @@ class _Commands(LazyGroup):
     help="Continue an earlier session of this folder; a question that waits is asked again.",
 )
 @click.option("-c", "--continue", "continues", is_flag=True, help="Continue the latest session of this folder.")
+@click.option(
+    "-w",
+    "--worktree",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Work in a git worktree of its own, .isthmus/worktrees/NAME, on the branch isthmus/NAME.",
+)
 @click.option("--list-sessions", is_flag=True, help="List the sessions of this folder and exit.")
 @click.version_option(package_name="isthmus", message="%(version)s")
 @click.pass_context
@@ -118,6 +126,7 @@ def command(
     output_schema: Path | None,
     resume: str | None,
     continues: bool,
+    worktree: str | None,
     list_sessions: bool,
     words: tuple[str, ...] = (),
     **options: Any,
@@ -140,7 +149,16 @@ def command(
     from isthmus.cli.run import run
 
     given = GivenRequest(
-        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema, input_format
+        prompt,
+        prompt_interactive,
+        words,
+        output_format,
+        resume,
+        continues,
+        list_sessions,
+        output_schema,
+        input_format,
+        worktree,
     )
     return run(GivenOptions(**options), run_request(given, is_typed=sys.stdin.isatty()))
 

@@ -17,7 +17,8 @@ from isthmus.app.run_request import RunRequest
 from isthmus.app.sandbox_choice import say_warnings
 from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices
 from isthmus.app.trust_question import ask_for_trust, report_untrusted
-from isthmus.client import AgentClient
+from isthmus.client import AgentClient, TaskNotFound
+from isthmus.conversations import LATEST, find_session
 from isthmus.terminal.announcements import Announcements, ShownInEditor
 from isthmus.text.visible import visible_line, with_ellipsis
 from isthmus.tools.tool_set import ToolScope
@@ -39,7 +40,17 @@ def run(options: GivenOptions, request: RunRequest) -> int:
     Raises:
         BadInputError: options have invalid values.
     """
+    if request.worktree is None:
+        return _run(options, request)
+    from isthmus.app.worktree_run import run_in_worktree
+
+    return run_in_worktree(options, request, _run)
+
+
+def _run(options: GivenOptions, request: RunRequest) -> int:
     setup = replace(decide(options, may_ask=not request.is_headless), is_in_terminal=not request.is_headless)
+    if request.worktree is None and (name := _worktree_of_session(setup, request.resume)) is not None:
+        return run(options, replace(request, worktree=name))
     say_warnings(setup.sandbox)
     for line in notices(setup):
         sys.stderr.write(f"isthmus: {visible_line(line)}\n")
@@ -50,6 +61,23 @@ def run(options: GivenOptions, request: RunRequest) -> int:
     if request.is_headless:
         return run_loop(_headless(setup, request, answer_schema(request.output_schema)))
     return run_loop(_interactive(setup, request))
+
+
+def _worktree_of_session(setup: Setup, resume: str | None) -> str | None:
+    """Return the name of the worktree of this folder's repository in which the session to resume works."""
+    if resume in (None, LATEST) or not (setup.workspace / ".isthmus").is_dir():
+        return None
+    from isthmus.worktrees.local_worktree import worktree_name
+
+    async def find() -> str | None:
+        async with local_agent(setup, rule_for(setup), is_idle=True) as engine:
+            try:
+                session = await find_session(engine, resume)
+            except TaskNotFound:
+                return None  # said when it is resumed
+            return worktree_name(setup.workspace, session.tasks[0].workspace)
+
+    return run_loop(find())
 
 
 def whole_prompt(prompt: str | None) -> str:
@@ -210,6 +238,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 workspace=str(setup.workspace),
                 resume=request.resume,
                 first_prompt=request.first_prompt,
+                command="isthmus" if request.worktree is None else f"isthmus --worktree {request.worktree}",
                 heading=heading(setup),
                 history_file=setup.data_dir / "history",
                 awaited_servers=lambda: awaited.names,

@@ -64,11 +64,11 @@ def reader_of(descriptor: int) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
+def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[int]:
     """Hold the lock file `path` during a change that no other thread or process must make at the same time.
 
     The file is created and stays; the lock ends with the process. Blocks while another holder has the lock. `path` may
-    also be an existing folder.
+    also be an existing folder. Yields the descriptor of the lock: a child process that inherits it holds the lock, too.
 
     Raises:
         TimeoutError: another holder had the lock for `seconds`.
@@ -86,7 +86,7 @@ def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
                 if time.monotonic() > deadline:
                     raise TimeoutError(errno.ETIMEDOUT, f"another process changes it for {seconds:g} s") from error
                 time.sleep(LOCK_POLL_SECONDS)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
