@@ -8,7 +8,8 @@ from isthmus.a2a.server.quota import DAY, UsedToday
 from isthmus.app.token_use import FIRST_TASKS, PAGE, JournalTokens
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.journal.base import ClaimedTask, Journal, NewTask
+from isthmus.journal.base import Journal
+from isthmus.journal.task_rows import ClaimedTask, NewTask
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
