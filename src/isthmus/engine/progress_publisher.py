@@ -1,6 +1,6 @@
 """Lets followers in other processes see the progress of the calls that run here, as long as there are such followers.
 
-Progress is not recorded as an event: only its newest state counts, and it is gone when the work comes to rest.
+CallProgress is not recorded as an event: only its newest state counts, and it is gone when the work comes to rest.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from isthmus.encoding.compact_json import compact_encoder
 from isthmus.engine.feed import THINKING
 from isthmus.engine.task_run import TaskRun
 from isthmus.events import ToolCallUpdate, event_to_json
-from isthmus.journal.replicas import Progress, Replicas
+from isthmus.journal.replicas import CallProgress, Replicas
 
 FOLLOWED_SECONDS = 12.0
 """Time in seconds for which a task counts as followed after a follower let that be known."""
@@ -51,11 +51,11 @@ class ProgressPublisher:
             version = 0
             while (run := self._run_of(task_id)) is not None and self._is_followed(task_id):
                 version, progress = run.feed.progress_after(version)
-                published: list[Progress] = []
+                published: list[CallProgress] = []
                 for delivery in progress:
                     event = delivery.event
                     call = event.tool_call.tool_call_id if isinstance(event, ToolCallUpdate) else THINKING
-                    published.append(Progress(call, (run.lease.epoch << 32) + version, _JSON(event_to_json(event))))
+                    published.append(CallProgress(call, (run.lease.epoch << 32) + version, _JSON(event_to_json(event))))
                 if published:
                     self._replicas.publish(task_id, published)
                 await asyncio.sleep(PAUSE_SECONDS)

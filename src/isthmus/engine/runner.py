@@ -24,7 +24,7 @@ from isthmus.engine.progress_publisher import ProgressPublisher
 from isthmus.engine.retention import Retention
 from isthmus.engine.sessions import Sessions
 from isthmus.engine.slots import Slots
-from isthmus.engine.subscriptions import Sources, deliveries
+from isthmus.engine.subscriptions import FollowSources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
 from isthmus.engine.task_news import TaskNews
 from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
@@ -32,7 +32,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, StaleLease
 from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
@@ -89,8 +89,8 @@ class Runner:
     async def start(self) -> None:
         """Take over the tasks of ended processes, and keep leases from now on."""
         if self.options.takes_over:
-            for row in await self._rows(*(state for state in TaskState if state.is_waiting)):
-                if not await self.children.look(row):
+            for row in await self.journal.tasks(10_000, [state for state in TaskState if state.is_waiting]):
+                if self.options.workspaces.allows(row.workspace) and not await self.children.look(row):
                     await self.go_on(row)
         placement = self.options.placement
         member = Member(self._owner, placement.labels, placement.slots)
@@ -362,7 +362,7 @@ class Runner:
         elif await self._take_idle(row, also_broken=also_broken) is not None:
             log.info("task %s continues after its process ended or could not record it", row.task_id)
 
-    def _take_notice(self, notice: Notice) -> None:
+    def _take_notice(self, notice: JournalNotice) -> None:
         """Take news from other processes."""
         for task_id in notice.events:
             self.news.notify(task_id)
@@ -380,10 +380,6 @@ class Runner:
         if notice.is_all or notice.is_queue:
             self._dispatcher.sweep()
 
-    async def _rows(self, *states: TaskState) -> Sequence[TaskRow]:
-        rows = await self.journal.tasks(10_000, states)
-        return [row for row in rows if self.options.workspaces.allows(row.workspace)]
-
     def _ask(self, row: TaskRow) -> None:
         """Show the questions of a task in editors."""
         shown = self.children.own_questions(row.task_id, row.pending)
@@ -393,7 +389,7 @@ class Runner:
 
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
         """Yield the deliveries of a task after event ``after``, up to ``end_from`` or, with ``to_end``, its end."""
-        sources = Sources(self.journal, self.news, self._feed_of, self._break_reason)
+        sources = FollowSources(self.journal, self.news, self._feed_of, self._break_reason)
         return deliveries(sources, task_id, after, end_from, to_end=to_end)
 
     def _feed_of(self, task_id: str) -> TaskFeed | None:

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from isthmus.client import Delivery, TaskNotFound
 from isthmus.engine.feed import TaskFeed
-from isthmus.engine.task_news import TaskNews, Watch
+from isthmus.engine.task_news import TaskNews, TaskWatch
 from isthmus.events import StateChange, TaskState, event_from_json
 from isthmus.journal.base import Journal, JournalError
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.journal.task_rows import TaskRow
 from isthmus.record import record
 
@@ -26,7 +26,7 @@ FOLLOWED_SECONDS = 5.0
 
 
 @record
-class Sources:
+class FollowSources:
     """The sources of a task's events.
 
     ``feed_of`` returns the feed of a task that runs here, ``break_reason`` the reason why a task of this process cannot
@@ -44,7 +44,7 @@ def _is_end(state: TaskState, *, to_end: bool) -> bool:
 
 
 async def deliveries(
-    sources: Sources, task_id: str, after: int, end_from: int, *, to_end: bool = False
+    sources: FollowSources, task_id: str, after: int, end_from: int, *, to_end: bool = False
 ) -> AsyncIterator[Delivery]:
     """Yield the events after number ``after``, up to the first state from number ``end_from`` on that ends a stream.
 
@@ -129,9 +129,9 @@ class _Elsewhere:
         if self._announced is None or now - self._announced >= FOLLOWED_SECONDS:
             self._reads_progress |= self._announced is None
             self._announced = now
-            self._journal.replicas.send(Notice(followed=(self._task_id,)))
+            self._journal.replicas.send(JournalNotice(followed=(self._task_id,)))
 
-    async def progress(self, watch: Watch) -> Sequence[Delivery]:
+    async def progress(self, watch: TaskWatch) -> Sequence[Delivery]:
         """Return the progress of calls that is new."""
         if not (watch.has_progress or self._reads_progress) or not self._journal.replicas.hears:
             return ()

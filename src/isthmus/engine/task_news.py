@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Generator
 
 
-class Watch:
+class TaskWatch:
     """A follower's view of the news of one task."""
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class TaskNews:
     """The followers of all tasks in this process."""
 
     def __init__(self) -> None:
-        self._watches: dict[str, set[Watch]] = {}
+        self._watches: dict[str, set[TaskWatch]] = {}
 
     @contextlib.contextmanager
-    def watch(self, task_id: str) -> Generator[Watch]:
-        """Watch one task."""
-        watch = Watch()
+    def watch(self, task_id: str) -> Generator[TaskWatch]:
+        """TaskWatch one task."""
+        watch = TaskWatch()
         watches = self._watches.setdefault(task_id, set())
         watches.add(watch)
         try:

@@ -17,7 +17,7 @@ _JSON = compact_encoder()
 
 
 @record
-class Notice:
+class JournalNotice:
     """Ids of tasks by what has happened to them.
 
     ``events``: there are new ones; ``inboxes``: somebody left something for the task's owner; ``progress``: of a call
@@ -37,18 +37,18 @@ class Notice:
         return self != NOTHING
 
 
-NOTHING = Notice()
-ALL = Notice(is_all=True)
+NOTHING = JournalNotice()
+ALL = JournalNotice(is_all=True)
 
 
-def encode(sender: str, notice: Notice) -> str:
+def encode(sender: str, notice: JournalNotice) -> str:
     """Return a notice as text; one that is too long says that everything may have changed."""
     said: dict[str, Any] = {field.name: value for field in fields(notice) if (value := getattr(notice, field.name))}
     text = _JSON({"from": sender, **said})
     return text if len(text.encode("utf-8", "replace")) <= MAXIMUM_BYTES else _JSON({"from": sender, "is_all": True})
 
 
-def decode(text: str) -> tuple[str, Notice]:
+def decode(text: str) -> tuple[str, JournalNotice]:
     """Return the sender and the notice; :data:`ALL` of an unknown sender if this version cannot read it."""
     try:
         said = as_object(json.loads(text))
@@ -62,4 +62,6 @@ def decode(text: str) -> tuple[str, Notice]:
         tuple(item for item in as_list(said.get(name)) if isinstance(item, str))
         for name in ("events", "inboxes", "progress", "followed")
     )
-    return sender, Notice(events, inboxes, progress, followed, said.get("is_queue") is True, said.get("is_all") is True)
+    return sender, JournalNotice(
+        events, inboxes, progress, followed, said.get("is_queue") is True, said.get("is_all") is True
+    )

@@ -15,7 +15,7 @@ from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent
 from isthmus.journal.base import JournalError
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_chats import PostgresChats
 from isthmus.journal.postgres_connection import (
     Connection,
@@ -164,7 +164,7 @@ class PostgresJournal(PostgresReads):
 
         async def work(connection: Connection, now: float) -> None:
             await post_to(connection, row, events, bodies)
-            if (text := self._replicas.text_of(Notice(inboxes=(row.task_id,)))) is not None:
+            if (text := self._replicas.text_of(JournalNotice(inboxes=(row.task_id,)))) is not None:
                 await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
         return self._writer.run(work)

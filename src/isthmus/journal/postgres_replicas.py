@@ -15,10 +15,10 @@ from typing import Any
 from typing_extensions import override
 
 from isthmus.journal.lease_owner import is_gone
-from isthmus.journal.notices import ALL, NOTHING, Notice, decode, encode
+from isthmus.journal.notices import ALL, NOTHING, JournalNotice, decode, encode
 from isthmus.journal.postgres_connection import Connection, Database, end, without_secrets
 from isthmus.journal.postgres_sql import CHANNEL, lock_number
-from isthmus.journal.replicas import Member, OnNotice, Progress, Replicas
+from isthmus.journal.replicas import CallProgress, Member, OnNotice, Replicas
 from isthmus.journal.sql_reads import RowReader
 
 LOOK_SECONDS = 0.5
@@ -64,8 +64,8 @@ class PostgresReplicas(Replicas):
         self._first = asyncio.Event()
         self._heard = asyncio.Event()
         self._speaks = asyncio.Event()
-        self._outbox: list[Notice] = []
-        self._progress: dict[tuple[str, str], Progress] = {}
+        self._outbox: list[JournalNotice] = []
+        self._progress: dict[tuple[str, str], CallProgress] = {}
         self._ended: set[str] = set()
         self._has_lock = False
         self._missing: dict[str, float] = {}
@@ -105,17 +105,17 @@ class PostgresReplicas(Replicas):
         with contextlib.suppress(Exception):  # the database is away; the others will see that this process is gone
             connection = await self._database.connect()
             await connection.execute("DELETE FROM replicas WHERE owner = $1", member.owner)
-            await self._say(connection, member, Notice(is_queue=True))
+            await self._say(connection, member, JournalNotice(is_queue=True))
         await end(connection)
 
     @override
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: JournalNotice) -> None:
         if self.others:
             self._outbox.append(notice)
             self._speaks.set()
 
     @override
-    def publish(self, task_id: str, progress: Sequence[Progress]) -> None:
+    def publish(self, task_id: str, progress: Sequence[CallProgress]) -> None:
         self._progress.update({(task_id, one.call): one for one in progress})
         self._speaks.set()
 
@@ -127,14 +127,14 @@ class PostgresReplicas(Replicas):
         self._speaks.set()
 
     @override
-    async def progress(self, task_id: str, after: int) -> Sequence[Progress]:
+    async def progress(self, task_id: str, after: int) -> Sequence[CallProgress]:
         return await self._read(
             "SELECT call, version, body FROM progress WHERE task = ? AND version > ? ORDER BY version",
             (task_id, after),
-            lambda values: Progress(*values),
+            lambda values: CallProgress(*values),
         )
 
-    def text_of(self, notice: Notice) -> str | None:
+    def text_of(self, notice: JournalNotice) -> str | None:
         """Return the text with which a transaction notifies the others; None if that is not needed."""
         if self._member is None or not self.others or not notice:
             return None
@@ -229,11 +229,11 @@ class PostgresReplicas(Replicas):
         self._gone = gone
         self.others = any(owner not in gone for owner, _ in rows)
         if new:
-            self._on_notice(Notice(is_queue=True))
+            self._on_notice(JournalNotice(is_queue=True))
         elif gone:
             await connection.execute(_DELETE_GONE, list(gone))
 
-    async def _say(self, connection: Connection, member: Member, notice: Notice) -> None:
+    async def _say(self, connection: Connection, member: Member, notice: JournalNotice) -> None:
         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, notice))
 
     async def _write_progress(self, connection: Connection, member: Member) -> None:
@@ -246,7 +246,7 @@ class PostgresReplicas(Replicas):
             await connection.execute(
                 _PUBLISH, tasks, [one.call for one in values], [one.version for one in values], bodies
             )
-            await self._say(connection, member, Notice(progress=tuple(dict.fromkeys(tasks))))
+            await self._say(connection, member, JournalNotice(progress=tuple(dict.fromkeys(tasks))))
         if ended:
             await connection.execute("DELETE FROM progress WHERE task = ANY($1::text[])", list(ended))
 
@@ -259,5 +259,5 @@ class PostgresReplicas(Replicas):
             self._on_notice(notice)
 
 
-def _ignore(notice: Notice) -> None:
+def _ignore(notice: JournalNotice) -> None:
     del notice

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError, JournalUnavailable
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_connection import (
     AWAY,
     UNKNOWN,
@@ -76,7 +76,7 @@ class PostgresWriter:
         connection: Connection,
         offset: float,
         clock: Callable[[], float] | None,
-        text_of: Callable[[Notice], str | None],
+        text_of: Callable[[JournalNotice], str | None],
     ) -> None:
         self._database = database
         self._text_of = text_of
@@ -330,7 +330,7 @@ class _Attempt:
         connection: Connection,
         queued: Sequence[_Queued],
         broken: set[Hashable],
-        text_of: Callable[[Notice], str | None],
+        text_of: Callable[[JournalNotice], str | None],
     ) -> None:
         """Commit a group."""
         writes = [one.write for one in queued if one.write is not None]

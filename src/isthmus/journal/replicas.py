@@ -10,10 +10,10 @@ from typing import Protocol, TypeAlias
 from typing_extensions import override
 
 from isthmus.journal.lease_owner import is_gone
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.record import record
 
-OnNotice: TypeAlias = Callable[[Notice], None]
+OnNotice: TypeAlias = Callable[[JournalNotice], None]
 """Function that takes news from other processes; called on the event loop, and must not fail."""
 
 
@@ -27,7 +27,7 @@ class Member:
 
 
 @record
-class Progress:
+class CallProgress:
     """The newest progress of a tool call, or of a thought if ``call`` is empty. ``version`` grows with each change."""
 
     call: str
@@ -56,11 +56,11 @@ class Replicas(Protocol):
         """Be seen no more."""
         ...
 
-    def send(self, notice: Notice) -> None:
+    def send(self, notice: JournalNotice) -> None:
         """Send news to the others."""
         ...
 
-    def publish(self, task_id: str, progress: Sequence[Progress]) -> None:
+    def publish(self, task_id: str, progress: Sequence[CallProgress]) -> None:
         """Let the others read the newest progress of a task, which replaces that of the same calls."""
         ...
 
@@ -68,7 +68,7 @@ class Replicas(Protocol):
         """Remove the progress of a task, which has ended or come to rest."""
         ...
 
-    def progress(self, task_id: str, after: int) -> Awaitable[Sequence[Progress]]:
+    def progress(self, task_id: str, after: int) -> Awaitable[Sequence[CallProgress]]:
         """Return the progress of a task that is newer than the version ``after``; raises JournalError."""
         ...
 
@@ -92,14 +92,14 @@ class LocalReplicas(Replicas):
     async def leave(self) -> None: ...
 
     @override
-    def send(self, notice: Notice) -> None: ...
+    def send(self, notice: JournalNotice) -> None: ...
 
     @override
-    def publish(self, task_id: str, progress: Sequence[Progress]) -> None: ...
+    def publish(self, task_id: str, progress: Sequence[CallProgress]) -> None: ...
 
     @override
     def forget(self, task_id: str) -> None: ...
 
     @override
-    async def progress(self, task_id: str, after: int) -> Sequence[Progress]:
+    async def progress(self, task_id: str, after: int) -> Sequence[CallProgress]:
         return ()

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import JournalError, StaleLease
-from isthmus.journal.notices import Notice
+from isthmus.journal.notices import JournalNotice
 from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, QueuedTask, TaskRow
 from isthmus.journal.task_writes import (
@@ -185,11 +185,11 @@ class WriteGroup:
         return self._facts.entries
 
     @property
-    def notice(self) -> Notice:
+    def notice(self) -> JournalNotice:
         """News for other processes: nobody follows a task there that was created here just now."""
         entries = self._facts.entries
         known = dict.fromkeys(event.task_id for event in self.events if entries[event.task_id].key is not None)
-        return Notice(events=tuple(known), is_queue=self._is_queue)
+        return JournalNotice(events=tuple(known), is_queue=self._is_queue)
 
     def apply(self, write: TaskWrite) -> Any:
         """Return the result of a write, as the journal's method of its name has it.
