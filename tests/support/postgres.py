@@ -115,10 +115,10 @@ def _programs(folder: Path) -> Path:
     return folder / installed.name / "pginstall" / "bin"
 
 
-async def run_sql(url: str, statement: str) -> Any:
-    """Run a statement from a test with an event loop; return its first value."""
+async def run_sql(url: str, statement: str, *values: object) -> Any:
+    """Run a statement with values ($1, $2, ...) from a test with an event loop; return its first value."""
     connection = await Database(url).connect()
     try:
-        return await connection.fetchval(statement)
+        return await connection.fetchval(statement, *values)
     finally:
         await connection.close(timeout=10)

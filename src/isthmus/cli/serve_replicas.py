@@ -33,6 +33,13 @@ _OPTIONS = (
         help="Sessions in DIR and below run only on servers with --label NAME. Repeatable.",
     ),
     click.option(
+        "--lease-seconds",
+        type=click.FloatRange(1, 3600),
+        default=20.0,
+        metavar="SECONDS",
+        help="Time after which others go on with the tasks of a server that hangs or is cut off. Default: 20.",
+    ),
+    click.option(
         "--drain-seconds",
         type=click.FloatRange(0, 86_400),
         default=0.0,
@@ -57,7 +64,8 @@ def placement(options: dict[str, Any]) -> "Placement":
     """
     from isthmus.engine.placement import Placement
 
-    return Placement(options["slots"], _labels(options["labels"]), _labelled_folders(options["labelled"]))
+    labels, folders = _labels(options["labels"]), _labelled_folders(options["labelled"])
+    return Placement(options["slots"], labels, folders, options["lease_seconds"])
 
 
 def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:

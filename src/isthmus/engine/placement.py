@@ -11,11 +11,13 @@ class Placement:
 
     ``folders`` are the folders whose tasks only processes with a label run, each with the label; the deepest one that
     holds a workspace counts. ``labels`` are those of this process, which runs the tasks of all other folders, too.
+    Others may go on with its tasks when it has not renewed their leases for ``lease_seconds``.
     """
 
     slots: int | None = None
     labels: tuple[str, ...] = ()
     folders: tuple[tuple[Path, str], ...] = ()
+    lease_seconds: float = 20.0
 
     def label_of(self, workspace: str) -> str:
         """Return the label of the tasks in a workspace; empty if any process runs them."""

@@ -5,6 +5,9 @@ import socket
 import uuid
 from pathlib import Path
 
+MACHINE = "ISTHMUS_MACHINE"
+"""Environment variable with a name of this machine that no other one has."""
+
 
 def new_owner() -> str:
     """Return ``name:host:pid:start``, unique: the start time distinguishes a later process with the same pid."""
@@ -28,14 +31,15 @@ def is_gone(owner: str) -> bool:
 def _host() -> str:
     """Return the scope in which a process number is unique: this machine, since it was started, and container.
 
-    Machines may have the same name, and write to one journal in a database.
+    Machines may have the same name, and write to one journal in a database. ISTHMUS_MACHINE replaces what tells them
+    apart, for machines that are copies of each other.
     """
     try:
         space = Path("/proc/self/ns/pid").readlink().name
-        start = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        start = os.environ.get(MACHINE) or Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return socket.gethostname()
-    return f"{socket.gethostname()}/{start}/{space.removeprefix('pid:')}"
+    return f"{socket.gethostname()}/{start.replace(':', '_')}/{space.removeprefix('pid:')}"
 
 
 def _start(pid: int) -> str:

@@ -1,7 +1,9 @@
 import subprocess
 import sys
 
-from isthmus.journal.lease_owner import is_gone, new_owner
+import pytest
+
+from isthmus.journal.lease_owner import MACHINE, is_gone, new_owner
 from support.waiting import eventually
 
 
@@ -32,3 +34,10 @@ def test_of_another_machine_nothing_is_known() -> None:
 def test_a_name_of_another_form_is_not_gone() -> None:
     host = new_owner().split(":")[1]
     assert not any(map(is_gone, ("", "someone", f"x:{host}:y:1", f"x:{host}:1:1:1")))
+
+
+def test_processes_of_machines_with_other_names_know_nothing_of_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = named(int(new_owner().split(":")[2]), "1")
+    monkeypatch.setenv(MACHINE, "b:1")
+    assert not is_gone(ended)
+    assert is_gone(named(int(new_owner().split(":")[2]), "1"))
