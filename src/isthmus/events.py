@@ -31,6 +31,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
     ToolsLoaded,
+    WorktreeUsed,
 )
 from isthmus.media import Media
 from isthmus.record import record
@@ -247,6 +248,7 @@ AgentEvent: TypeAlias = (
     | ChatResumed
     | ModelChosen
     | EffortChosen
+    | WorktreeUsed
     | ToolsLoaded
     | LoopNotice
     | AgentRecord

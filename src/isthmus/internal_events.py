@@ -198,6 +198,13 @@ class ModelChosen(InternalEvent):
 
 
 @record
+class WorktreeUsed(InternalEvent):
+    """The session works in this folder of its machine, a worktree of its repository. Not shown by itself."""
+
+    folder: str
+
+
+@record
 class EffortChosen(InternalEvent):
     """The session continues with this effort: low, medium or high; None: the agent's. Not shown by itself."""
 

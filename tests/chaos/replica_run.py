@@ -293,7 +293,10 @@ class ReplicaRun:
         assert stored == "True", f"{task.name}: event numbers have gaps"
         seen = _once_each(task.seen)
         expected = [(item.seq, item.event) for item in _once_each(events) if (item.seq or 0) >= (seen[0].seq or 0)]
-        assert [(item.seq, item.event) for item in seen] == expected, task.name
+        found = [(item.seq, item.event) for item in seen]
+        missing = [item for item in expected if item not in found]
+        wrong = [item for item in found if item not in expected]
+        assert found == expected, f"{task.name}: missing {missing}, wrong {wrong}, {[number for number, _ in found]}"
         end = seen[-1].event
         assert isinstance(end, StateChange), task.name
         done = Counter(self.traces.read_text("utf-8").split() if self.traces.exists() else [])

@@ -57,6 +57,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
     ToolsLoaded,
+    WorktreeUsed,
 )
 from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of, text_of
 from isthmus.models.message import message_from_json
@@ -111,6 +112,8 @@ class Session:
     """Whether the command has handed the task over to the model."""
     requested_file: str = ""
     """The file that the user requested by that command; empty if none."""
+    worktrees: tuple[str, ...] = ()
+    """The folders of its worktree of a repository on the machines that worked on it, the last one last."""
     folders: tuple[str, ...] = ()
     """The further folders that the user has added to the session."""
     settings: AgentSettings | None = None
@@ -234,6 +237,8 @@ class Session:
                 self.model = model
             case EffortChosen(effort):
                 self.effort = effort
+            case WorktreeUsed(folder):
+                self.worktrees = (*self.worktrees, folder)
             case ToolsLoaded(names):
                 self._load_tools(*names)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
@@ -305,8 +310,10 @@ class Session:
         self.has_editor_context = False
         self.state = TaskState.SUBMITTED
         if settings is not None:
+            before = "" if self.settings is None else self.settings.workspace_path
             self.settings = merge_agent_settings(self.settings, settings)
-            self.workspace = self.settings.workspace_path
+            if self.settings.workspace_path != before:  # the agent may have chosen a folder for it
+                self.workspace = self.settings.workspace_path
             if "model" in settings:
                 self.model = self.settings.model or None
 

@@ -60,6 +60,7 @@ from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
+    from isthmus.app.served_repositories import ServedRepositories
     from isthmus.network.checked_transport import AddressPolicy
 
 AGENT = "Isthmus"
@@ -118,6 +119,7 @@ async def local_agent(
     editor_text: EditorText = no_editor,
     editor_directory: EditorDirectory | None = None,
     placement: Placement = EVERY_TASK,
+    repositories: "ServedRepositories | None" = None,
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
@@ -126,7 +128,8 @@ async def local_agent(
     shows, ``on_resources`` the agent's resources.
     ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
     settings files, whose paths clients of a server must not see. ``editor_directory`` finds the editors, if the setup
-    uses them, and is closed at the end; None makes one. ``placement`` says which tasks run here.
+    uses them, and is closed at the end; None makes one. ``placement`` says which tasks run here,
+    ``repositories`` are the repositories whose worktrees are workspaces.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -213,7 +216,7 @@ async def local_agent(
         on_resources(resources)
     agent = CodingAgent(resources, options)
     engine = Engine(
-        agent,
+        agent if repositories is None else repositories.agent(agent, journal),
         journal,
         EngineOptions(
             workspaces,

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import time
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -18,7 +18,7 @@ from isthmus.record import record
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Callable, Generator, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.served_repositories import ServedRepositories
     from isthmus.app.serving_users import ServedUsers, SignIn
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.web.pages import WorkbenchPages
+    from isthmus.worktrees.repository_url import RepositoryUrl
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,8 @@ class ServeSettings:
     audit_log: Path | None = None
     placement: "Placement | None" = None
     """Tasks that run here; None for all."""
+    repositories: "Mapping[str, RepositoryUrl]" = field(default_factory=dict[str, "RepositoryUrl"])
+    """Repositories in which sessions may work, by name."""
     drain_seconds: float = 0.0
     """Maximum time in seconds for running tasks to end after SIGTERM."""
 
@@ -92,6 +96,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
+    from isthmus.app.served_repositories import ServedRepositories
     from isthmus.engine.placement import EVERY_TASK
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
@@ -118,14 +123,15 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         redaction = Redaction([token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         has_default = settings.workspace is not None or settings.agent is not None
+        served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories)
         default = setup.workspace if has_default else None
-        rule = WorkspaceRule(default=default, roots=roots, elsewhere=placement.elsewhere)
+        rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else _complete(pages, setup, rule, sender)
         async with (
             served_users(settings.sign_in, settings.audit_log, roots) as access,
-            _engine(setup, settings, rule, push_rule, view and view.begin, placement, runs_commands) as engine,
+            _engine(setup, settings, rule, push_rule, view and view.begin, placement, served, runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
             _notifying(pages, engine),
         ):
@@ -301,6 +307,7 @@ def _engine(
     push_rule: "PushRule",
     on_resources: "Callable[[AgentResources], None] | None",
     placement: "Placement",
+    repositories: "ServedRepositories",
     runs_commands: bool,
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
@@ -323,6 +330,7 @@ def _engine(
         names_settings_files=False,
         on_resources=on_resources,
         placement=placement,
+        repositories=repositories if repositories.by_name else None,
     )
 
 

@@ -14,7 +14,7 @@ from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
-from isthmus.cli.serve_replicas import placement, replica_options
+from isthmus.cli.serve_replicas import placement, replica_options, repositories
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
 from isthmus.cli.serve_users import sign_in, users_options
@@ -158,10 +158,15 @@ def command(context: click.Context, **options: Any) -> None:
         sign_in=sign_in(options),
         audit_log=options["audit_log"],
         placement=placement(options),
+        repositories=repositories(options),
         drain_seconds=options["drain_seconds"],
     )
     setup = replace(decide(given, may_ask=True), journal=options["journal"])
     if settings.agent is not None:
+        if settings.repositories:
+            raise BadInputError(
+                "--repository and --agent cannot be used together: only our own agent works in worktrees"
+            )
         from isthmus.app.acp_serving import settle_consent
 
         settle_consent(settings.agent, setup.data_dir, setup.environment, is_trusted=options["trust_agent"])

@@ -11,6 +11,7 @@ from isthmus.app.setup import BadInputError
 
 if TYPE_CHECKING:
     from isthmus.engine.placement import Placement
+    from isthmus.worktrees.repository_url import RepositoryUrl
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +32,14 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME=DIR",
         help="Sessions in DIR and below run only on servers with --label NAME. Repeatable.",
+    ),
+    click.option(
+        "--repository",
+        "repositories",
+        multiple=True,
+        metavar="NAME=git+URL[#REF]",
+        help="Sessions may work in this repository, each in a worktree of its own that other servers can go on with:"
+        " their workspace_path is /git:NAME. Repeatable.",
     ),
     click.option(
         "--lease-seconds",
@@ -66,6 +75,30 @@ def placement(options: dict[str, Any]) -> "Placement":
 
     labels, folders = _labels(options["labels"]), _labelled_folders(options["labelled"])
     return Placement(options["slots"], labels, folders, options["lease_seconds"])
+
+
+def repositories(options: dict[str, Any]) -> "dict[str, RepositoryUrl]":
+    """Return the repositories that the options name, by their names.
+
+    Raises:
+        BadInputError: one is invalid, or its name is used twice.
+    """
+    found: dict[str, RepositoryUrl] = {}
+    for item in options["repositories"]:
+        from isthmus.worktrees.errors import WorktreeError
+        from isthmus.worktrees.repository_url import parse_repository
+
+        name, equals, url = item.partition("=")
+        if not equals or re.fullmatch(_LABEL, name) is None or name in found:
+            raise BadInputError(
+                f"--repository {item.partition('=')[0]!r}=...: expected NAME=git+URL[#REF] with another name for each,"
+                " such as app=git+https://git.example.org/team/app.git#main"
+            )
+        try:
+            found[name] = parse_repository(url)
+        except WorktreeError as error:
+            raise BadInputError(f"--repository {name}: {error}") from error
+    return found
 
 
 def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,20 +15,24 @@ KEY = "workspace_path"
 class WorkspaceRule:
     """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none.
 
-    Those in and below ``elsewhere`` need not be on this machine.
+    Those in and below ``elsewhere`` need not be on this machine. ``repositories`` are names of workspaces that are no
+    folders, such as ``/git:NAME``: the agent makes a folder for each session.
     """
 
     default: Path | None = None
     roots: tuple[Path, ...] = ()
     elsewhere: tuple[Path, ...] = ()
+    repositories: tuple[str, ...] = ()
 
     @property
     def resolved_roots(self) -> Sequence[str]:
         """The allowed roots, resolved like the workspace paths of tasks; empty if every folder is allowed."""
-        return [str(root.resolve()) for root in self.roots]
+        return [*(str(root.resolve()) for root in self.roots), *(self.repositories if self.roots else ())]
 
     def allows(self, workspace: str) -> bool:
         """Return whether a session may work, and be seen, in the folder of this absolute path."""
+        if workspace in self.repositories:
+            return True
         path = Path(workspace)
         return not self.roots or any(path.is_relative_to(root.resolve()) for root in self.roots)
 
@@ -38,7 +42,7 @@ class WorkspaceRule:
         Raises:
             InvalidRequest: a link now leads out of the allowed folders.
         """
-        if self.roots and not self.allows(os.path.realpath(workspace)):
+        if self.roots and workspace not in self.repositories and not self.allows(os.path.realpath(workspace)):
             raise InvalidRequest(
                 f"the workspace {workspace} of this session now leads to a folder that is not allowed on this server;"
                 " start a new session"
@@ -61,6 +65,12 @@ class WorkspaceRule:
                     " of its workspace in the message's metadata"
                 )
             return str(self.default)
+        if isinstance(named, str) and named in self.repositories:
+            if known is not None and named != known:
+                raise InvalidRequest(
+                    f"{KEY} {named} differs from this session's workspace {known}; start a new session"
+                )
+            return named
         if not isinstance(named, str) or not os.path.isabs(named):  # noqa: PTH117 - each task comes here; pathlib is slow
             raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
         try:

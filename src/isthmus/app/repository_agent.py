@@ -1,0 +1,170 @@
+"""Lets an agent work in repositories: each session in a worktree of its own, which goes with it to other machines.
+
+The workspace of such a session is ``/git:NAME``, the same on every machine. Here it is given a folder of this machine;
+changed files are kept in the repository before the event that says so is stored. Not here: git, see
+`isthmus.worktrees`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.hosted import AgentFailedError
+from isthmus.agent.moved_paths import move_paths
+from isthmus.agent.session import ReadSession, Session
+from isthmus.agent.turn import AgentTurn
+from isthmus.client import SessionStatus
+from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
+from isthmus.engine.task_run import CommandAgent, CompletingAgent, ObservableAgent, SuspendingAgent
+from isthmus.errors import IsthmusError
+from isthmus.events import (
+    AgentEvent,
+    AgentMessage,
+    ArtifactPart,
+    ArtifactUpdate,
+    StateChange,
+    TaskState,
+    ToolCallUpdate,
+)
+from isthmus.internal_events import WorktreeUsed
+from isthmus.slash_commands.tree import Completion
+
+SCHEME = "/git:"
+"""Beginning of a workspace that is a repository."""
+ATTEMPTS = 3
+"""Maximum number of attempts to keep the files after a call."""
+PAUSE_SECONDS = 2.0
+"""Pause in seconds between them."""
+_SETTLED = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+
+log = logging.getLogger(__name__)
+
+
+class Worktree(Protocol):
+    """The files of a session on this machine."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder in which the session works."""
+        ...
+
+    async def keep(self, about: str) -> None:
+        """Keep the files so that another machine can go on with them; raises IsthmusError."""
+        ...
+
+    async def result(self, title: str) -> tuple[str, str | None, str] | None:
+        """Return the branch with the work, a patch of it (None: too large) and what is missing in it.
+
+        None if nothing was changed. Raises IsthmusError.
+        """
+        ...
+
+
+OpenWorktree = Callable[[str, Session], Awaitable[Worktree]]
+"""Function that opens the worktree of a session in the repository of this name; raises IsthmusError."""
+
+
+class FullAgent(CommandAgent, ObservableAgent, SuspendingAgent, CompletingAgent, Protocol):
+    """An agent with commands, completion, a state and suspended calls, as ours is."""
+
+
+class RepositoryAgent:
+    """``agent``, which also works in the repositories that ``open_worktree`` opens.
+
+    Commands and states of a session without its worktree are those of an ``empty`` folder.
+    """
+
+    def __init__(self, agent: FullAgent, open_worktree: OpenWorktree, empty: Path) -> None:
+        self._agent = agent
+        self._open_worktree = open_worktree
+        self._empty = empty
+
+    @property
+    def suspended(self) -> SuspendedCalls:
+        """Calls that are waiting for an answer in the middle of their work."""
+        return self._agent.suspended
+
+    async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
+        """Return the slash commands for a user in a workspace."""
+        return await self._agent.commands(self._folder(workspace), settings, user)
+
+    async def complete(
+        self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
+    ) -> Sequence[Completion]:
+        """Return the completions of a line that a user is typing."""
+        return await self._agent.complete(session, self._folder(workspace), settings, line, user)
+
+    async def status(self, session: Session) -> SessionStatus:
+        """Return the state of a session."""
+        session.workspace = str(self._folder(Path(session.workspace)))
+        return await self._agent.status(session)
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        """Work on the session's task in its worktree, if its workspace is a repository."""
+        session = turn.session
+        named = "" if session.settings is None else session.settings.workspace_path
+        if not named.startswith(SCHEME):
+            return await self._agent.advance(turn)
+        try:
+            worktree = await self._open_worktree(named.removeprefix(SCHEME), session)
+        except IsthmusError as error:
+            raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
+        folder = str(worktree.folder)
+        move_paths(session, session.worktrees, folder)
+        session.workspace = folder
+        if session.worktrees[-1:] != (folder,):
+            await turn.emit(WorktreeUsed(folder))
+
+        async def keep(event: AgentEvent) -> None:
+            if isinstance(event, ToolCallUpdate) and event.tool_call.status in _SETTLED:
+                # Before the event: whoever goes on after it finds the files as it says.
+                await _keep(worktree, f"{event.tool_call.tool_name} {event.tool_call.tool_call_id}")
+            await turn.keep(event)
+
+        end = await self._agent.advance(AgentTurn(session, keep, turn.takes_steering))
+        if problem := await _keep(worktree, str(end.state)):
+            await turn.emit(AgentMessage(f"files of {session.task_id}", problem))
+        if end.state is TaskState.COMPLETED:
+            await self._show_result(turn, worktree)
+        return end
+
+    async def _show_result(self, turn: AgentTurn, worktree: Worktree) -> None:
+        """Emit the branch with the work, and a patch of it, as an artifact."""
+        try:
+            found = await worktree.result(turn.session.prompt)
+        except IsthmusError as error:
+            log.warning("the work of task %s has no branch: %s", turn.session.task_id, error)
+            await turn.emit(AgentMessage(f"result of {turn.session.task_id}", f"The work has no branch: {error}"))
+            return
+        if found is not None:
+            branch, patch, notice = found
+            text = f"The work is on the branch {branch}.{f' Note: {notice}.' if notice else ''}"
+            parts = [ArtifactPart(text=text)]
+            if patch is not None:
+                parts.append(ArtifactPart(text=patch, media_type="text/x-diff", filename="work.patch"))
+            artifact = f"work-{turn.session.task_id}"
+            await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=branch, description="The work of the session"))
+
+    def _folder(self, workspace: Path) -> Path:
+        return self._empty if str(workspace).startswith(SCHEME) else workspace
+
+
+async def _keep(worktree: Worktree, about: str) -> str:
+    """Keep the files; return why that is impossible, after some attempts, for the user."""
+    problem = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            await asyncio.sleep(PAUSE_SECONDS)
+        try:
+            await worktree.keep(about)
+        except AgentFailedError:
+            raise
+        except IsthmusError as error:
+            log.warning("the files in %s could not be kept in the repository: %s", worktree.folder, error)
+            problem = f"The files could not be kept in the repository; they are on one machine alone: {error}"
+        else:
+            return ""
+    return problem
