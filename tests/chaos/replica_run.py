@@ -129,7 +129,10 @@ class ReplicaRun:
                     await self._check(task)
         except TimeoutError as error:
             states = [await self._row(task.task_id) for task in tasks if task.task_id]
-            raise AssertionError(f"round {number} ({fault}) hangs: {states}") from error
+            paused = [replica.number for replica in self._replicas if replica.is_paused]
+            raise AssertionError(
+                f"round {number} ({fault}) hangs: {states}; paused: {paused}; sessions: {await self._sessions()}"
+            ) from error
 
     def _faults(self) -> Sequence[tuple[str, Callable[[Sequence[WatchedTask]], Awaitable[None]]]]:
         return (
@@ -202,6 +205,12 @@ class ReplicaRun:
     async def _row(self, task_id: str) -> str:
         statement = "SELECT concat_ws(' ', state, owner, epoch, tag, seq) FROM tasks WHERE id = $1"
         return await self._sql(statement, task_id)
+
+    async def _sessions(self) -> str:
+        return await self._sql(
+            "SELECT string_agg(concat_ws(' ', pid, state, wait_event, now() - state_change, left(query, 60)), '; ')"
+            " FROM pg_stat_activity WHERE datname = current_database()"
+        )
 
     async def _owners(self) -> dict[str, tuple[int, int]]:
         """Return the process number of the owner of each task at work, and the epoch."""

@@ -14,7 +14,6 @@ from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.lease_owner import MACHINE
-from support.isthmus_program import isthmus
 from support.loaded_program import LoadedProgram
 from support.postgres import Postgres, postgres
 from support.serve_program import ServeProgram, serve_program
@@ -109,18 +108,3 @@ async def test_a_session_goes_on_at_another_machine_with_its_files_and_its_quest
     assert branch in text
     assert "deleted file mode 100644\n" in patch
     assert "+++ b/last.txt\n@@ -0,0 +1 @@\n+three\n" in patch
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("app=/srv/app", "expected git+https"),
-        ("git+https://h/app.git", "expected NAME=git"),
-        ("app=git+ext::sh -c id", "app"),
-    ],
-)
-def test_a_repository_that_cannot_be_one_is_refused(workspace: Path, given: str, said: str) -> None:
-    done = isthmus("serve", "--repository", given, folder=workspace)
-    assert done.returncode == 42
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr

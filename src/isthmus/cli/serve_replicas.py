@@ -90,9 +90,10 @@ def repositories(options: dict[str, Any]) -> "dict[str, RepositoryUrl]":
 
         name, equals, url = item.partition("=")
         if not equals or re.fullmatch(_LABEL, name) is None or name in found:
+            # What was given may hold a password.
             raise BadInputError(
-                f"--repository {item.partition('=')[0]!r}=...: expected NAME=git+URL[#REF] with another name for each,"
-                " such as app=git+https://git.example.org/team/app.git#main"
+                "--repository: expected NAME=git+URL[#REF] with another name for each, such as"
+                " app=git+https://git.example.org/team/app.git#main"
             )
         try:
             found[name] = parse_repository(url)
