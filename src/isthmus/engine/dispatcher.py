@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from isthmus.engine.slots import Slots
-from isthmus.journal.base import Journal
+from isthmus.journal.base import Journal, JournalUnavailable
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, TaskRow
 
@@ -89,6 +89,9 @@ class Dispatcher:
                 self._asked += 1
             try:
                 await self.take()
+            except JournalUnavailable:  # the journal has said so
+                await asyncio.sleep(LOOK_SECONDS)
+                self._news.set()
             except Exception:  # of any kind: without it no task that waits would start
                 log.exception("tasks that wait could not be taken; trying again")
                 await asyncio.sleep(LOOK_SECONDS)

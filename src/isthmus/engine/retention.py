@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from isthmus.journal.base import Journal
+from isthmus.journal.base import Journal, JournalUnavailable
 
 MAXIMUM_SIZE = 1024**3
 """Default maximum size in bytes of the journal's tasks."""
@@ -90,6 +90,8 @@ class Retention:
             try:
                 await self.finish()
                 await self.hold_size()
+            except JournalUnavailable:
+                pass  # the journal has said so
             except Exception:  # of any kind: without it the journal would grow on
                 log.exception("the size of the journal could not be checked or reduced")
             await asyncio.sleep(seconds)

@@ -30,7 +30,7 @@ from isthmus.engine.task_news import TaskNews
 from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
-from isthmus.journal.base import Journal, JournalError, StaleLease
+from isthmus.journal.base import Journal, JournalError, JournalUnavailable, StaleLease
 from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.notices import JournalNotice
 from isthmus.journal.queue import QueueScope
@@ -334,6 +334,8 @@ class Runner:
                 for task_id in list(self._broken):
                     await self._resume_broken(task_id)
                 self._dispatcher.sweep()
+            except JournalUnavailable:
+                pass  # the journal has said so
             except Exception:  # of any kind: without renewal the leases of all tasks are lost
                 log.exception("leases could not be renewed or checked")
 

@@ -24,7 +24,7 @@ COMMAND_SECONDS = 30.0
 """Maximum time in seconds for one statement."""
 _SESSION = (
     # A stopped process holds its locks no longer than this, so that others can take its tasks over.
-    "SET idle_in_transaction_session_timeout = '10s'",
+    "SET idle_in_transaction_session_timeout = '2s'",
     "SET lock_timeout = '15s'",
     "SET timezone = 'UTC'",
 )
