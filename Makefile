@@ -25,6 +25,7 @@ LOCK_TOOLS := .cache/lock-tools
 KILLED := .cache/kills
 BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
+PGBOUNCER := .cache/pgbouncer
 CHROMIUM := .cache/chromium
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
@@ -50,7 +51,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo web frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,7 +161,7 @@ pictures: setup frontend ## draw docs/pictures again from the real programs; nee
 	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
 	PYTHONPATH=tests $(BIN)/python scripts/workbench_pictures.py
 
-peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(CHROMIUM)/.installed bubblewrap emacs ## install the real programs that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(CHROMIUM)/.installed bubblewrap emacs pgbouncer ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
 	rm -rf $(VENV) $(PEERS)/node_modules frontend/node_modules $(PAGE) .cache build dist htmlcov .coverage .coverage.* \
@@ -272,3 +273,7 @@ bubblewrap:
 # The editor that tests of plugins/emacs work in; nothing is done when it is there. Without apt or a network it only says so.
 emacs:
 	@sh scripts/fetch_emacs.sh $(EMACS)
+
+# The connection pool of a journal's tests; as above.
+pgbouncer:
+	@sh scripts/fetch_pgbouncer.sh $(PGBOUNCER)

@@ -20,6 +20,7 @@ PYTHON_PEERS = NODE_PEERS.parent / "python"
 """The folder with programs that run in the environment of Python peers."""
 _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
+_PGBOUNCER = NODE_PEERS.parents[2] / ".cache" / "pgbouncer" / "bin" / "pgbouncer"
 _PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
 IN_CI = os.environ.get("CI", "").lower() == "true"
 """Whether this run may not skip. Read once: tests have no CI variable, as it changes the behaviour of real CLIs."""
@@ -81,6 +82,19 @@ def emacs() -> Path:
     found = shutil.which("emacs")
     if found is None:
         unavailable("there is no Emacs; `make peers` fetches it where it can")
+    return Path(found).absolute()
+
+
+def pgbouncer() -> Path:
+    """Return the program PgBouncer: the one that `make peers` installs, else the one on PATH.
+
+    If it is missing the test is skipped, or fails under CI=true.
+    """
+    if _PGBOUNCER.is_file():
+        return _PGBOUNCER
+    found = shutil.which("pgbouncer")
+    if found is None:
+        unavailable("there is no PgBouncer; `make peers` fetches it where it can")
     return Path(found).absolute()
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from isthmus.journal.base import JournalError
+from isthmus.journal.postgres_pooling import PooledConnection
 from isthmus.record import record
 
 T = TypeVar("T")
@@ -35,6 +36,9 @@ UNKNOWN = (
     " with the same message: it is not done twice"
 )
 """The same for what was under way."""
+_POOLED = "pool=transaction"
+_OF_POOLS = ("26000", "42P05")
+"""Errors of prepared statements that another session has, or that this one has already."""
 _SCHEMES = ("postgresql", "postgres")
 
 
@@ -54,9 +58,17 @@ class Connection(Protocol):
 
 @record
 class Database:
-    """A PostgreSQL database by its URL, ``postgresql://user:password@host:port/name``."""
+    """A PostgreSQL database by its URL, ``postgresql://user:password@host:port/name``.
+
+    With ``?pool=transaction`` it is behind a connection pool in that mode.
+    """
 
     url: str
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether it is behind a pool that lends sessions for one transaction at a time."""
+        return _POOLED in urlsplit(self.url).query.split("&")
 
     @property
     def name(self) -> str:
@@ -82,6 +94,10 @@ class Database:
             raise JournalError(
                 f"{self.url.partition(':')[0]!r} is not the scheme of a database; expected postgresql://"
             )
+        if self.is_pooled:
+            parts = urlsplit(self.url)
+            rest = "&".join(part for part in parts.query.split("&") if part != _POOLED)
+            return PooledConnection(await _connect(driver, parts._replace(query=rest).geturl(), statement_cache_size=0))
         found = await _connect(driver, self.url)
         try:
             for statement in _SESSION:
@@ -92,13 +108,13 @@ class Database:
         return found
 
 
-async def _connect(driver: Any, url: str) -> Any:
+async def _connect(driver: Any, url: str, **options: Any) -> Any:
     """Return a connection; try again where the server ended it at once, as a busy one may do."""
     for pause in (0.05, 0.2, None):
         try:
             return await driver.connect(
                 url, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS,
-                server_settings={"application_name": "isthmus"},
+                server_settings={"application_name": "isthmus"}, **options,
             )  # fmt: skip
         except ConnectionError as error:
             if pause is None or isinstance(error, ConnectionRefusedError):
@@ -150,6 +166,8 @@ def explain_opening(where: str, error: BaseException) -> str:
             return f"{where} does not exist ({text}). Create the database: createdb NAME"
         case "53300":
             return f"{where} has no connection left ({text}). Raise max_connections, or start fewer replicas."
+        case "26000" | "42P05":
+            return f"{where} is behind a connection pool ({text}). Add ?{_POOLED} to the journal's URL."
         case "42501" | "25006":
             return f"{where} may not be written ({text}). Name the primary, and a user that owns the tables."
         case _:
@@ -159,12 +177,23 @@ def explain_opening(where: str, error: BaseException) -> str:
 def explain_writing(error: BaseException) -> str:
     """Return why a write failed."""
     text = without_secrets(str(error) or type(error).__name__)
+    if getattr(error, "sqlstate", None) in ("26000", "42P05"):
+        return (
+            f"the database is behind a connection pool ({text}). Add ?{_POOLED} to the journal's URL, and start again"
+        )
     if getattr(error, "sqlstate", None) == "53100":
         return (
             f"the disk that holds the journal is full ({text}); this step was not stored, everything before it was."
             " Free some space: tasks then continue by themselves"
         )
     return f"the journal could not be written ({text}); this step was not stored"
+
+
+def explain_reading(error: BaseException) -> str:
+    """Return why a query failed."""
+    if getattr(error, "sqlstate", None) in _OF_POOLS:
+        return explain_writing(error)
+    return f"the journal could not be read ({without_secrets(str(error) or type(error).__name__)})"
 
 
 def without_secrets(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from isthmus.journal.base import JournalError, JournalUnavailable
-from isthmus.journal.postgres_connection import AWAY, Connection, Database, end, is_lost
+from isthmus.journal.postgres_connection import AWAY, Connection, Database, end, explain_reading, is_lost
 from isthmus.journal.rows import SqlDialect
 from isthmus.journal.sql_reads import SqlReads
 
@@ -63,7 +63,7 @@ class PostgresReads(SqlReads):
         except Exception as error:
             if is_lost(error):
                 raise JournalUnavailable(AWAY) from error
-            raise JournalError(f"the journal could not be read ({error})") from error
+            raise JournalError(explain_reading(error)) from error
         if len(rows) <= ROWS_ON_LOOP:
             return [decode(found) for found in rows]
         return await asyncio.to_thread(lambda: [decode(found) for found in rows])

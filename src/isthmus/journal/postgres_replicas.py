@@ -164,25 +164,29 @@ class PostgresReplicas(Replicas):
 
     async def _begin(self, connection: Connection, member: Member) -> None:
         """Listen, be seen, and find out whether notices arrive."""
-        for statement in _SESSION:
-            await connection.execute(statement)
-        await connection.add_listener(CHANNEL, self._receive)
+        is_pooled = self._database.is_pooled
+        number = None if is_pooled else lock_number("replica", member.owner)
+        if not is_pooled:
+            for statement in _SESSION:
+                await connection.execute(statement)
+            await connection.add_listener(CHANNEL, self._receive)
         await connection.execute(
             "INSERT INTO replicas (owner, lock, labels, slots, begun)"
-            " VALUES ($1, $2, $3, $4, extract(epoch FROM clock_timestamp())) ON CONFLICT (owner) DO NOTHING",
-            *(member.owner, lock_number("replica", member.owner), " ".join(member.labels), member.slots),
+            " VALUES ($1, $2, $3, $4, extract(epoch FROM clock_timestamp()))"
+            " ON CONFLICT (owner) DO UPDATE SET lock = excluded.lock",
+            *(member.owner, number, " ".join(member.labels), member.slots),
         )
         await self._take_lock(connection, member)
         await self._look(connection, member, time.monotonic())
-        await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, NOTHING))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(HEAR_SECONDS):
-                await self._heard.wait()
-        if not self._heard.is_set():
-            log.warning(
-                "the database's connection passes no notices on, as a connection pool may not (PgBouncer in transaction"
-                " mode): other processes are looked at more often, which is slower"
-            )
+        if not is_pooled:
+            await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, NOTHING))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HEAR_SECONDS):
+                    await self._heard.wait()
+            if not self._heard.is_set():
+                log.warning(
+                    "the database's connection passes no notices on: is it a pool? Add ?pool=transaction to the URL"
+                )
         self._first.set()
         self._on_notice(ALL)  # What was said before was not heard.
 
@@ -210,7 +214,7 @@ class PostgresReplicas(Replicas):
 
     async def _take_lock(self, connection: Connection, member: Member) -> None:
         # An old connection of this process may still hold it, until the database has noticed that it is lost.
-        if not self._has_lock:
+        if not self._has_lock and not self._database.is_pooled:
             number = lock_number("replica", member.owner)
             self._has_lock = await connection.fetchval("SELECT pg_try_advisory_lock($1)", number)
 

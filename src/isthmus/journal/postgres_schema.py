@@ -105,7 +105,7 @@ CREATE TABLE queue (started bigint NOT NULL);
 INSERT INTO queue VALUES (0);
 CREATE TABLE replicas (
     owner text COLLATE "C" PRIMARY KEY,
-    lock bigint NOT NULL,
+    lock bigint,
     labels text NOT NULL,
     slots integer,
     begun double precision NOT NULL

@@ -1,0 +1,75 @@
+"""Connections behind a pool that lends a database session for one transaction at a time, such as PgBouncer's.
+
+Nothing may be left in a session there: each statement runs in a transaction of its own, nothing is prepared for later,
+and notices and locks of a session do not exist.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isthmus.journal.postgres_connection import Connection
+
+_IN_TRANSACTION = "SET LOCAL idle_in_transaction_session_timeout = '2s'; SET LOCAL lock_timeout = '15s'"
+
+
+class PooledConnection:
+    """A connection, made without a cache of statements, as one of :mod:`isthmus.journal.postgres_connection`."""
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+        self._is_in_transaction = False
+
+    async def execute(self, query: str, *values: Any) -> str:
+        """Run a statement; return its status."""
+        async with self._held():
+            return await self._connection.execute(query, *values)
+
+    async def fetch(self, query: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """Return the rows of a query."""
+        async with self._held():
+            return await self._connection.fetch(query, *values)
+
+    async def fetchrow(self, query: str, *values: Any) -> Any:
+        """Return the first row of a query."""
+        async with self._held():
+            return await self._connection.fetchrow(query, *values)
+
+    async def fetchval(self, query: str, *values: Any) -> Any:
+        """Return the first value of a query."""
+        async with self._held():
+            return await self._connection.fetchval(query, *values)
+
+    async def add_listener(self, channel: str, callback: Callable[[object, int, str, Any], None]) -> None:
+        """Do nothing: notices do not arrive."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        """Return a context in which all statements are one transaction."""
+        return self._held()
+
+    def is_closed(self) -> bool:
+        """Return whether the connection has ended."""
+        return self._connection.is_closed()
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close the connection."""
+        await self._connection.close(timeout=timeout)
+
+    def terminate(self) -> None:
+        """Close the connection at once."""
+        self._connection.terminate()
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncGenerator[None]:
+        """Hold a session of the database, unless one is held."""
+        if self._is_in_transaction:
+            yield
+            return
+        async with self._connection.transaction():
+            self._is_in_transaction = True
+            try:
+                await self._connection.execute(_IN_TRANSACTION)
+                yield
+            finally:
+                self._is_in_transaction = False
