@@ -47,6 +47,14 @@ class Postgres:
         """Process id of the server."""
         return int((self.folder / "data" / "postmaster.pid").read_text("utf-8").split()[0])
 
+    def is_running(self) -> bool:
+        """Return whether its process is there."""
+        try:
+            os.kill(self.pid, 0)
+        except (OSError, IndexError, ValueError) as error:  # PermissionError: it runs as another user
+            return isinstance(error, PermissionError)
+        return True
+
     def make(self) -> None:
         """Make the data folder."""
         ways = ["-A", "trust"]
