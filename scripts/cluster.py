@@ -1,7 +1,7 @@
 """Starts a PostgreSQL, several `isthmus serve` that share it, and a proxy before them, on this machine: `make cluster`.
 
 It needs neither root nor containers, listens on loopback alone, and removes its folder at the end. For trying several
-servers out; deploy/ has the files for real ones. Options that it does not know go to each `isthmus serve`:
+servers out; deploy/ has the files for real ones. Options that it does not have go to each `isthmus serve`:
 
     make cluster CLUSTER_ARGS="--replicas 3 --port 8080 --slots 4 -m gemini:gemini-3-flash"
 """
@@ -247,8 +247,8 @@ def _explain(plan: Plan, url: str, replicas: Sequence[Replica], database: Postgr
     print(f"  database   pid {database.pid}  URL with password in {plan.journal_file}")
     print(f"  token file {plan.token_file}")
     print("Try in another terminal:")
-    print(f"  isthmus connect {url} --token-file {plan.token_file}")
-    print('  Say "count". While it counts, kill a replica: the other one goes on with the task.')
+    print(f"  isthmus connect {url} --token-file {plan.token_file} --workspace {plan.workspace}")
+    print('  Say "count". While it counts, kill a replica: another one goes on with the task.')
     print(f"  kill -9 {replicas[0].process.pid}")
     print(f'  ISTHMUS_JOURNAL="$(cat {plan.journal_file})" isthmus tasks list')
     print("Ctrl-C ends everything.", flush=True)

@@ -49,10 +49,13 @@ class ConnectionProxy:
             if connection is None:
                 return
             # One of the two that fails ends both: a server that was killed cuts the client's connection, too.
-            with contextlib.closing(connection[1]), contextlib.suppress(ExceptionGroup):
-                async with asyncio.TaskGroup() as both:
-                    both.create_task(_copy(reader, connection[1]))
-                    both.create_task(_copy(connection[0], writer))
+            with contextlib.closing(connection[1]):
+                try:
+                    async with asyncio.TaskGroup() as both:
+                        both.create_task(_copy(reader, connection[1]))
+                        both.create_task(_copy(connection[0], writer))
+                except* OSError:
+                    pass
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         """Return a connection to the next server; None if none of them accepts one."""
