@@ -218,7 +218,9 @@ async def _watch(replicas: Sequence[Replica], database: Postgres) -> int:
             print(f"Replica {each.number} (pid {each.process.pid}) ended with {_status(task.result())}.", flush=True)
             print(f"  Its log: {each.log}; replicas left: {len(running)}", flush=True)
         if not database.is_running():
-            print(f"The database ended; its log: {database.folder / 'log'}", flush=True)
+            print(f"The database ended; its log (with --keep): {database.folder / 'log'}", flush=True)
+            for each in running.values():
+                each.process.kill()  # it would wait for the database
             return 1
     return 1
 

@@ -76,7 +76,7 @@ class Postgres:
 
     def stop(self, mode: str = "fast") -> None:
         """Stop the server: ``fast`` with the end of all sessions, ``immediate`` as in a crash."""
-        if (self.folder / "data" / "postmaster.pid").exists():
+        if self.is_running():
             self._run("pg_ctl", "-D", "data", "-w", "-t", "30", "-s", "-m", mode, "stop")
 
     def database(self) -> str:
