@@ -21,7 +21,7 @@ from support.postgres import run_sql
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "cluster.py"
-WORDS = [f"word{number}" for number in range(20)]
+WORDS = [f"word{number}" for number in range(12)]
 STEPS = "".join(f"          - text: '{word} '\n          - delay: 0.05\n" for word in WORDS)
 MODEL = f"name: practice\nscenarios:\n  - prompt: long\n    replies:\n      - steps:\n{STEPS}"
 
