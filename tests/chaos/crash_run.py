@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chaos.program import JOURNAL
+
 SECONDS = 150.0
 """Maximum seconds of a run; one that takes longer hangs, however busy the machine is."""
 
@@ -104,12 +106,15 @@ class CrashRun:
         script: str = SCRIPT,
         prompt: str = "work {}",
         environment: Mapping[str, str] | None = None,
+        journal: str = "",
     ) -> None:
         self.folder = folder
+        self.journal = journal
+        """URL of the journal, if it is in a database."""
         self.traces = folder / "traces"
         self.planned_kills = list(planned_kills)
         self.prompt = prompt
-        self._environment = dict(environment or {})
+        self._environment = {JOURNAL: journal, **(environment or {})}
         self.kills: Counter[str] = Counter()
         self.tasks: dict[str, Watched] = {}
         self.late_answers = 0

@@ -11,9 +11,9 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from isthmus.app import local_agent as composition
 from isthmus.app.setup import GivenOptions, decide
@@ -21,15 +21,24 @@ from isthmus.client import NO_LIMITS, Delivery, PromptMessage, TaskError, UserLi
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
+from isthmus.journal import postgres as postgres_journal
+from isthmus.journal import postgres_sql, postgres_writer
 from isthmus.journal import sqlite as sqlite_journal
+from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import ToolSet
 
+if TYPE_CHECKING:
+    from isthmus.journal.base import Journal
+    from isthmus.journal.queue import TaskQueue
+
 T = TypeVar("T")
 
+JOURNAL = "CHAOS_JOURNAL"
+"""Environment variable with the URL of the journal, if it is in a database."""
 STEPS = ("create", "append", "executing", "finish", "claim", "post", "take", "take-over")
 POINTS = (
     *(f"{step} {moment}" for step in STEPS for moment in ("asked", "open", "committed")),
@@ -60,34 +69,29 @@ class KillPoint:
 KILL_POINT = KillPoint()
 
 
-class KillableJournal(SqliteJournal):
-    """A journal with kill points around its writes."""
+def _took(result: object) -> bool:
+    """Return whether a write did anything: of tasks to take there may be none."""
+    return result != []
 
-    def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
-        super().__init__(path, *arguments, **options)
-        self._step = ""
-        submit = self._writer.submit
 
-        def submit_killable(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
-            step = self._step
+class _KillPoints:
+    """Kill points around the writes of a journal; comes before it in a class."""
 
-            def killable(connection: sqlite3.Connection) -> T:
-                result = work(connection)
-                if step:
-                    KILL_POINT.at(f"{step} open")
-                return result
-
-            return submit(killable, **options)
-
-        self._writer.submit = submit_killable  # type: ignore[method-assign]
+    step = ""
+    """The step whose write is being queued."""
 
     def _at(self, step: str, write: Callable[[], Awaitable[T]]) -> Awaitable[T]:
         KILL_POINT.at(f"{step} asked")
-        self._step = step
+        self.step = step
         future = asyncio.ensure_future(write())
-        self._step = ""
-        future.add_done_callback(lambda _: KILL_POINT.at(f"{step} committed"))
+        self.step = ""
+        future.add_done_callback(lambda done: _took(done.result()) and KILL_POINT.at(f"{step} committed"))
         return future
+
+    def _hook_queue(self, queue: "TaskQueue") -> None:
+        """Put the kill points around the taking of tasks that another process has left."""
+        take = queue.take
+        queue.take = lambda *given: self._at("take-over", lambda: take(*given))  # type: ignore[method-assign]
 
     def create(
         self,
@@ -97,23 +101,23 @@ class KillableJournal(SqliteJournal):
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[ClaimedTask]:
-        above = super().create
+        above = cast("Journal", super()).create
         return self._at("create", lambda: above(task, events, owner, lease_seconds, limits))
 
     def append(
         self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
     ) -> Awaitable[Sequence[Delivery]]:
-        above = super().append
+        above = cast("Journal", super()).append
         return self._at("executing" if full_sync else "append", lambda: above(lease, events, full_sync=full_sync))
 
     def finish(
         self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall], *, discard_inbox: bool = False
     ) -> Awaitable[Finished]:
-        above = super().finish
+        above = cast("Journal", super()).finish
         return self._at("finish", lambda: above(lease, events, pending, discard_inbox=discard_inbox))
 
     def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
-        above = super().take
+        above = cast("Journal", super()).take
         return self._at("take", lambda: above(lease, events, count))
 
     def claim(
@@ -124,16 +128,72 @@ class KillableJournal(SqliteJournal):
         lease_seconds: float,
         limits: UserLimits = NO_LIMITS,
     ) -> Awaitable[ClaimedTask | None]:
-        above = super().claim
+        above = cast("Journal", super()).claim
         return self._at("claim", lambda: above(row, events, owner, lease_seconds, limits))
 
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
-        above = super().take_over
+        above = cast("Journal", super()).take_over
         return self._at("take-over", lambda: above(row, owner, lease_seconds))
 
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        above = super().post
+        above = cast("Journal", super()).post
         return self._at("post", lambda: above(row, events))
+
+
+class KillableJournal(_KillPoints, SqliteJournal):
+    """A journal in a file with kill points around its writes."""
+
+    def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
+        super().__init__(path, *arguments, **options)
+        submit = self._writer.submit
+
+        def submit_killable(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
+            step = self.step
+
+            def killable(connection: sqlite3.Connection) -> T:
+                result = work(connection)
+                if step and _took(result):
+                    KILL_POINT.at(f"{step} open")
+                return result
+
+            return submit(killable, **options)
+
+        self._writer.submit = submit_killable  # type: ignore[method-assign]
+        self._hook_queue(self.queue)
+
+
+class KillablePostgresJournal(_KillPoints, PostgresJournal):
+    """A journal in a database with kill points around its writes."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        submit, run, store = self._writer.submit, self._writer.run, postgres_sql.store
+        queued: list[str] = []
+
+        def submit_killable(*arguments: Any) -> Any:
+            queued.append(self.step)
+            return submit(*arguments)
+
+        def run_killable(work: Callable[..., Awaitable[T]]) -> Any:
+            step = self.step
+
+            async def killable(*arguments: Any) -> T:
+                result = await work(*arguments)
+                if _took(result):
+                    KILL_POINT.at(f"{step} open")
+                return result
+
+            return run(killable)
+
+        async def store_killable(*arguments: Any) -> None:
+            await store(*arguments)
+            while queued:
+                KILL_POINT.at(f"{queued.pop(0)} open")
+
+        self._writer.submit = submit_killable  # type: ignore[method-assign]
+        self._writer.run = run_killable  # type: ignore[method-assign]
+        postgres_writer.__dict__["store"] = store_killable
+        self._hook_queue(self.queue)
 
 
 @dataclass(frozen=True)
@@ -239,11 +299,12 @@ async def main(folder: Path, point: str, count: int) -> None:
     KILL_POINT.point, KILL_POINT.count = point, count
     KillableTool.begun = folder / "begun"
     sqlite_journal.SqliteJournal = KillableJournal  # type: ignore[misc]
+    postgres_journal.PostgresJournal = KillablePostgresJournal  # type: ignore[misc]
     composition.builtin_tools = killable_tools  # type: ignore[assignment]
     given = GivenOptions(
         model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False
     )
-    setup = decide(given, may_ask=True)
+    setup = replace(decide(given, may_ask=True), journal=os.environ.get(JOURNAL, ""))
     async with composition.local_agent(setup, composition.rule_for(setup), takes_over=True) as engine:
         await CommandLoop(engine).run()
 

@@ -8,13 +8,13 @@ from typing import Any
 from chaos.crash_run import CrashRun, Watched
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, ToolCallUpdate, event_to_json
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.opening import open_journal
 from isthmus.journal.task_rows import TaskRow
 
 
 async def check(run: CrashRun) -> None:
     """Raise AssertionError if anything was lost, done twice or left working."""
-    journal = await SqliteJournal.open(run.folder / "data" / "journal.sqlite")
+    journal = await open_journal(run.folder / "data" / "journal.sqlite", run.journal)
     try:
         rows = {row.task_id: row for row in await journal.tasks(1000)}
         assert sorted(task.number for task in run.tasks.values()) == sorted(

@@ -8,7 +8,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ import pytest
 from chaos.crash_run import CrashRun, PlannedKill
 from chaos.program import POINTS
 from chaos.run_checks import check
+from support.journals import KINDS as ALL_KINDS
+from support.postgres import Postgres, postgres
 
 pytestmark = pytest.mark.anyio
 
@@ -23,6 +25,8 @@ KILLS = int(os.environ.get("CHAOS_KILLS", "4"))
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
 PATIENCE = 1800 if "CHAOS_KILLS" in os.environ else 300
 """Time limit of a test in seconds; on a quiet machine it takes a fraction of it."""
+KINDS = ALL_KINDS if "CHAOS_KILLS" in os.environ else ("sqlite",)
+"""Kinds of journals that the process is killed with around each write."""
 KILLS_PER_RUN = 6 if "CHAOS_KILLS" in os.environ else 4
 """Maximum number of kills in one run."""
 TASKS_AT_A_POINT = 2
@@ -31,24 +35,37 @@ ATTEMPTS = 5
 """Maximum number of runs to reach a point: a message reaches a task while it works, or just after, by chance."""
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    with postgres(is_durable=True) as found:
+        yield found
+
+
 @pytest.mark.timeout(PATIENCE)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", dict.fromkeys(point.rpartition(" ")[0] for point in POINTS if "effect" not in point))
-async def test_nothing_is_lost_or_done_twice_when_the_process_dies_around_a_write(tmp_path: Path, step: str) -> None:
+async def test_nothing_is_lost_or_done_twice_when_the_process_dies_around_a_write(
+    tmp_path: Path, step: str, kind: str, database: Postgres
+) -> None:
     # A task can be taken over only if its process was killed while it worked.
     before = [PlannedKill("executing committed")] if step == "take-over" else []
-    await kill_at_each([point for point in POINTS if point.rpartition(" ")[0] == step], before, tmp_path)
+    points = [point for point in POINTS if point.rpartition(" ")[0] == step]
+    await kill_at_each(points, before, tmp_path, database if kind == "postgres" else None)
 
 
 @pytest.mark.timeout(PATIENCE)
 async def test_nothing_is_lost_or_done_twice_when_the_process_dies_around_an_effect(tmp_path: Path) -> None:
-    await kill_at_each([point for point in POINTS if "effect" in point], [], tmp_path)
+    await kill_at_each([point for point in POINTS if "effect" in point], [], tmp_path, None)
 
 
-async def kill_at_each(points: Sequence[str], before: Sequence[PlannedKill], folder: Path) -> None:
+async def kill_at_each(
+    points: Sequence[str], before: Sequence[PlannedKill], folder: Path, database: Postgres | None
+) -> None:
     """Kill the process once at each of the points, in as few runs as possible."""
     for attempt in range(ATTEMPTS):
         planned_kills = [*before, *(PlannedKill(point) for point in points)]
-        run = CrashRun(folder / str(attempt), planned_kills, POINTS.index(points[0]) + attempt, TASKS_AT_A_POINT)
+        seed, journal = POINTS.index(points[0]) + attempt, "" if database is None else database.database()
+        run = CrashRun(folder / str(attempt), planned_kills, seed, TASKS_AT_A_POINT, journal=journal)
         await play_and_check(run)
         points = [point for point in points if not run.kills[point]]
         if not points:
@@ -57,7 +74,10 @@ async def kill_at_each(points: Sequence[str], before: Sequence[PlannedKill], fol
 
 
 @pytest.mark.timeout(PATIENCE)
-async def test_nothing_is_lost_or_done_twice_when_the_process_dies_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ALL_KINDS)
+async def test_nothing_is_lost_or_done_twice_when_the_process_dies_at_any_moment(
+    tmp_path: Path, kind: str, database: Postgres
+) -> None:
     print(f"CHAOS_SEED={SEED} CHAOS_KILLS={KILLS}")
     chance = random.Random(SEED)  # noqa: S311 - to be repeated
     kills: Counter[str] = Counter()
@@ -66,7 +86,8 @@ async def test_nothing_is_lost_or_done_twice_when_the_process_dies_at_any_moment
     while kills.total() < KILLS:
         planned_kills = [any_kill(chance) for _ in range(KILLS_PER_RUN)]
         with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
-            run = CrashRun(Path(folder) / "run", planned_kills, chance.randrange(10**6))
+            journal = database.database() if kind == "postgres" else ""
+            run = CrashRun(Path(folder) / "run", planned_kills, chance.randrange(10**6), journal=journal)
             try:
                 await play_and_check(run)
             except AssertionError as error:

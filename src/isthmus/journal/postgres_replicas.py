@@ -21,7 +21,7 @@ from isthmus.journal.postgres_sql import CHANNEL, lock_number
 from isthmus.journal.replicas import CallProgress, Member, OnNotice, Replicas
 from isthmus.journal.sql_reads import RowReader
 
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.3
 """Interval in seconds at which the locks of the others are looked at."""
 GRACE_SECONDS = 2.0
 """Time in seconds after connecting in which nobody counts as gone: all have lost their locks if the database had."""
