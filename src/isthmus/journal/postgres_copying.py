@@ -69,9 +69,12 @@ async def postgres_target(url: str, agent: str | None) -> AsyncGenerator[Postgre
             await connection.execute("BEGIN")
             # Its lock is held to the end: servers that start now wait for it, and give up if that takes long.
             await prepare_within(connection, database.name, (agent,) if agent is not None else ())
-            tables = ", ".join(table.name for table in TABLES)
+        empty = PostgresSnapshot(database.name, connection, VERSION)
+        await _check_empty(empty)
+        tables = ", ".join(table.name for table in TABLES)
+        async with explained(database.name):
             await connection.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE")
-        await _check_empty(PostgresSnapshot(database.name, connection, VERSION))
+        await _check_empty(empty)  # now that nobody writes to it
         yield PostgresTarget(database.name, connection)
         async with explained(database.name):
             await connection.execute("COMMIT")

@@ -8,7 +8,14 @@ from typing_extensions import override
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError
-from isthmus.journal.postgres_connection import Connection, Database, end, explain_opening
+from isthmus.journal.postgres_connection import (
+    Connection,
+    Database,
+    end,
+    explain_opening,
+    is_conflict,
+    without_secrets,
+)
 from isthmus.journal.postgres_schema import VERSION, version_of
 from isthmus.journal.processes import Process, owner_process, refuse_holders
 from isthmus.journal.snapshot import BATCH_CHARACTERS, BATCH_ROWS, Snapshot, newer
@@ -165,4 +172,7 @@ async def explained(name: str) -> AsyncGenerator[None]:
     except IsthmusError:
         raise
     except Exception as error:
+        if is_conflict(error):
+            text = f"{name} is being written to ({error}): nothing was changed. Stop what works with it, or try again."
+            raise JournalError(without_secrets(text)) from error
         raise JournalError(explain_opening(name, error)) from error
