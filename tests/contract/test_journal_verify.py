@@ -129,7 +129,8 @@ async def test_the_problems_of_one_task_are_bounded(places: dict[str, JournalPla
     shutil.copy(places["sqlite"].file, path)
     with sqlite3.connect(path) as connection:
         rows = [(seq, "x" * 1000) for seq in range(5, 500)]
-        connection.executemany(f"INSERT INTO events SELECT {ENDED}, ?, 1.0, 'Prompt', ?", rows)
+        query = "INSERT INTO events SELECT key, ?, 1.0, 'Prompt', ? FROM tasks WHERE id = 'ended'"
+        connection.executemany(query, rows)
     connection.close()
     found = [problem.text for problem in await problems_of(JournalPlace(path)) if problem.task_id == "ended"]
     assert len(found) == PROBLEMS + 1
@@ -143,10 +144,8 @@ async def test_a_damaged_file_is_told_and_does_not_end_in_a_traceback(
     path = tmp_path / "journal.sqlite"
     whole = places["sqlite"].file.read_bytes()
     path.write_bytes(whole[:20_000] + bytes(8192) + whole[28_192:])
-    # Its first pages are whole, so that it can be opened.
     found = await problems_of(JournalPlace(path))
-    assert found
-    assert not any("\n" in problem.text for problem in found)
+    assert any("malformed" in problem.text for problem in found)
 
 
 async def test_a_journal_is_checked_while_a_process_writes_to_it(tmp_path: Path) -> None:

@@ -11,17 +11,21 @@ from typing import Any, Protocol, TypeAlias
 
 from isthmus.journal.base import JournalError
 from isthmus.journal.place import JournalPlace
+from isthmus.journal.rows import DELETED
 from isthmus.journal.snapshot import Snapshot, check_current, snapshot_of
-from isthmus.journal.tables import EVENTS, TABLES, TASKS, Table
+from isthmus.journal.tables import EVENTS, TABLES, Table
 from isthmus.record import record
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Function that takes how much of a copy is done, and of how much: events, or pages of a file."""
 
+COUNTS = f"SELECT count(*), coalesce(sum(seq), 0) FROM tasks WHERE state <> '{DELETED}'"
+"""Query for the numbers of tasks and of their events, without those that are being removed."""
+
 
 @record
 class Copied:
-    """A finished copy: the numbers of tasks and events, and of texts with characters that the new place cannot hold."""
+    """A finished copy: the numbers of tasks and events (but those that are being removed), and of texts with characters that the new place cannot hold."""
 
     tasks: int
     events: int
@@ -71,17 +75,16 @@ def _target(place: JournalPlace, agent: str | None) -> AbstractAsyncContextManag
 
 
 async def _copy(snapshot: Snapshot, target: Target, notify: OnProgress) -> Copied:
-    (found,) = await snapshot.read("SELECT coalesce(sum(seq), 0) FROM tasks")
-    total = int(found[0])
-    counts = dict.fromkeys((table.name for table in TABLES), 0)
-    replaced = 0
+    (found,) = await snapshot.read(COUNTS)
+    tasks, total = int(found[0]), int(found[1])
+    done = replaced = 0
     for table in TABLES:
         async for rows in snapshot.rows(table):
             replaced += await target.write(table, rows)
-            counts[table.name] += len(rows)
-            notify(min(counts[EVENTS.name], total), total)
+            done += len(rows) if table is EVENTS else 0
+            notify(min(done, total), total)
     await target.finish(started=await started_tag(snapshot))
-    return Copied(counts[TASKS.name], counts[EVENTS.name], replaced)
+    return Copied(tasks, total, replaced)
 
 
 async def started_tag(snapshot: Snapshot) -> int:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from isthmus.files.atomic import exclusive
 from isthmus.journal.base import JournalError
-from isthmus.journal.copying import Copied, OnProgress, Target
+from isthmus.journal.copying import COUNTS, Copied, OnProgress, Target
 from isthmus.journal.schema import INCOMPLETE, VERSION, open_writer
 from isthmus.journal.sqlite_snapshot import connect_existing, explained, sqlite_snapshot
 from isthmus.journal.tables import Table, quoted
@@ -117,7 +117,7 @@ def _release(copy: sqlite3.Connection) -> Copied:
         copy.execute("UPDATE pushes SET owner = NULL WHERE owner IS NOT NULL")
     copy.execute("COMMIT")
     copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    tasks, events = copy.execute("SELECT count(*), ifnull(sum(seq), 0) FROM tasks").fetchone()
+    tasks, events = copy.execute(COUNTS).fetchone()
     return Copied(tasks, events)
 
 

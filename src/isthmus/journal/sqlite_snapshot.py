@@ -96,7 +96,10 @@ class SqliteSnapshot(Snapshot):
 
     @override
     async def damage(self) -> Sequence[str]:
-        found = await self.read(f"PRAGMA integrity_check({_DAMAGES})")
+        try:
+            found = await self.read(f"PRAGMA integrity_check({_DAMAGES})")
+        except JournalError as error:  # damaged so badly that the check itself fails
+            return [str(error)]
         return [str(row[0]) for row in found if row[0] != "ok"]
 
 

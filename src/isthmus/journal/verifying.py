@@ -48,9 +48,17 @@ async def verify(place: JournalPlace, on_problem: OnProblem, on_progress: OnProg
     """
     async with snapshot_of(place) as snapshot:
         check_current(snapshot)
-        for text in await snapshot.damage():
+        damage = await snapshot.damage()
+        for text in damage:
             on_problem(Problem("", text))
-        return await _Verification(snapshot, on_problem, on_progress).run()
+        verification = _Verification(snapshot, on_problem, on_progress)
+        try:
+            await verification.run()
+        except JournalError as error:
+            if not damage:
+                raise
+            on_problem(Problem("", str(error)))
+        return verification.read
 
 
 class _Verification:
@@ -62,7 +70,13 @@ class _Verification:
         self._tasks = _Reader(snapshot, TASKS)
         self._chats = _Reader(snapshot, CHATS)
 
-    async def run(self) -> Verified:
+    @property
+    def read(self) -> Verified:
+        """What was read."""
+        readers = (self._tasks, *self._tables.values(), self._chats)
+        return Verified({one.table.name: one.count for one in readers}, sum(one.characters for one in readers))
+
+    async def run(self) -> None:
         (found,) = await self._snapshot.read("SELECT coalesce(sum(seq), 0) FROM tasks")
         total = int(found[0])
         while (row := await self._tasks.next()) is not None:
@@ -79,8 +93,6 @@ class _Verification:
             self._on_problem(Problem("", str(error)))
         while (row := await self._chats.next()) is not None:
             self._chat(row)
-        readers = (self._tasks, *self._tables.values(), self._chats)
-        return Verified({one.table.name: one.count for one in readers}, sum(one.characters for one in readers))
 
     async def _task(self, row: Row) -> None:
         check = TaskCheck(row)
