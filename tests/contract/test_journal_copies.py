@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from isthmus.client import NO_LIMITS
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal import postgres_snapshot, sqlite_snapshot
+from isthmus.journal import postgres_schema, postgres_snapshot, sqlite_snapshot
 from isthmus.journal.base import Journal, JournalError
 from isthmus.journal.copying import copy_journal
 from isthmus.journal.lease_owner import new_owner
+from isthmus.journal.migrating import migrate, versions_of
 from isthmus.journal.opening import open_journal
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.postgres import PostgresJournal
@@ -266,6 +267,9 @@ async def test_a_place_that_is_taken_is_left_alone(whole: JournalPlace, database
     with pytest.raises(JournalError, match="exists already"):
         await copy_journal(whole, JournalPlace(taken))
     assert taken.read_text(encoding="utf-8") == "my notes"
+    taken.rename(tmp_path / "left.sqlite-wal")
+    with pytest.raises(JournalError, match="left.sqlite-wal exists already"):
+        await copy_journal(whole, JournalPlace(tmp_path / "left.sqlite"))
     await copied(whole, database)
     with pytest.raises(JournalError, match="not empty"):
         await copy_journal(whole, database)
@@ -351,6 +355,36 @@ async def test_rows_are_read_in_batches_that_fit_the_memory(
         assert [row[1] for rows in batches for row in rows] == list(range(1, 261))
         assert max(len(rows) for rows in batches) == 100
         assert max(sum(len(row[4]) for row in rows) for rows in batches) < 90_000
+
+
+async def test_an_older_database_is_upgraded_by_itself(database: JournalPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(postgres_schema, "VERSION", 1)
+        await (await open_place(database, "Isthmus")).aclose()
+    status = await status_of(database)
+    assert (status.version, status.newest, status.queued, status.processes) == (1, 2, None, [])
+    assert await versions_of(database) == (1, 2)
+    with pytest.raises(JournalError, match="isthmus journal migrate"):
+        await problems_of(database)
+    assert (await status_of(database)).version == 1
+    assert await migrate(database) == (1, 2)
+    assert await migrate(database) == (2, 2)
+    assert await problems_of(database) == []
+
+
+async def test_a_newer_database_and_one_without_a_journal_are_left_alone(
+    whole: JournalPlace, database: JournalPlace, tmp_path: Path
+) -> None:
+    for work in (status_of, migrate, problems_of):
+        with pytest.raises(JournalError, match="there is no journal in"):
+            await work(database)
+    await copied(whole, database)
+    await run_sql(database.url, "UPDATE journal SET version = 99")
+    for work in (status_of, migrate, problems_of):
+        with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 2\)"):
+            await work(database)
+    with pytest.raises(JournalError, match="newer Isthmus"):
+        await copy_journal(whole, database)
 
 
 @pytest.fixture

@@ -82,10 +82,10 @@ def status(named: str | None, as_json: bool, data_dir: Path | None, journal: str
 @_DATA_DIR
 @journal_option
 def migrate(named: str | None, check: bool, data_dir: Path | None, journal: str) -> int:
-    """Upgrade an older journal to this version, before the servers are.
+    """Upgrade an older journal to this version, before the first server of this version starts.
 
-    A server does so itself when it starts. An upgraded journal is refused by older programs, so stop them first, and
-    make a copy of the journal. A newer journal is refused.
+    A server does so itself when it starts. Make a copy of the journal first: older programs refuse an upgraded one. A
+    newer journal is refused.
     """
     from isthmus.journal.migrating import migrate, versions_of
 

@@ -25,7 +25,10 @@ COUNTS = f"SELECT count(*), coalesce(sum(seq), 0) FROM tasks WHERE state <> '{DE
 
 @record
 class Copied:
-    """A finished copy: the numbers of tasks and events (but those that are being removed), and of texts with characters that the new place cannot hold."""
+    """A finished copy: the numbers of tasks and of their events, without those that are being removed.
+
+    ``replaced`` is the number of texts with characters that the new place cannot hold.
+    """
 
     tasks: int
     events: int

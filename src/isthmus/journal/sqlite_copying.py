@@ -20,6 +20,8 @@ from isthmus.journal.tables import Table, quoted
 
 BACKUP_PAGES = 2000
 """Number of pages that a backup copies in one step."""
+_BESIDE = ("", "-wal", "-shm", "-journal")
+"""Suffixes of a file and of those that SQLite puts beside it."""
 
 
 class SqliteTarget(Target):
@@ -124,8 +126,10 @@ def _release(copy: sqlite3.Connection) -> Copied:
 @contextlib.contextmanager
 def _new_file(path: Path) -> Generator[Path]:
     """Yield the path of a new empty file for the owner alone; put the file at ``path`` if nothing fails."""
-    if os.path.lexists(path):
-        raise JournalError(f"{path} exists already; name a file that does not. Nothing was changed.")
+    # A log that belongs to another file would be taken for the new one's, and damage it.
+    for suffix in _BESIDE:
+        if os.path.lexists(found := path.with_name(path.name + suffix)):
+            raise JournalError(f"{found} exists already; move it away, or name another file. Nothing was changed.")
     draft = path.with_name(path.name + ".incomplete")
     with contextlib.ExitStack() as stack:
         with explained(path):
@@ -158,6 +162,6 @@ def _write_to_disk(path: Path) -> None:
 
 
 def _remove(draft: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in _BESIDE:
         with contextlib.suppress(FileNotFoundError):
             draft.with_name(draft.name + suffix).unlink()
