@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from isthmus.client import NO_LIMITS
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal import postgres_schema, postgres_snapshot, sqlite_snapshot
+from isthmus.journal import postgres_schema, postgres_snapshot, sqlite_copying, sqlite_snapshot
 from isthmus.journal.base import Journal, JournalError
 from isthmus.journal.copying import copy_journal
 from isthmus.journal.lease_owner import new_owner
@@ -268,7 +268,7 @@ async def test_a_place_that_is_taken_is_left_alone(whole: JournalPlace, database
         await copy_journal(whole, JournalPlace(taken))
     assert taken.read_text(encoding="utf-8") == "my notes"
     taken.rename(tmp_path / "left.sqlite-wal")
-    with pytest.raises(JournalError, match="left.sqlite-wal exists already"):
+    with pytest.raises(JournalError, match=r"left\.sqlite-wal exists already"):
         await copy_journal(whole, JournalPlace(tmp_path / "left.sqlite"))
     await copied(whole, database)
     with pytest.raises(JournalError, match="not empty"):
@@ -305,6 +305,30 @@ async def test_a_copy_into_a_database_that_is_killed_leaves_it_empty_and_is_made
 def kill_copy(source: str, target: str) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, source, target], check=False, timeout=30)
     assert done.returncode == -signal.SIGKILL
+
+
+async def test_a_copy_that_is_cancelled_leaves_nothing(
+    whole: JournalPlace, database: JournalPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_copying, "BACKUP_PAGES", 1)
+    target = JournalPlace(tmp_path / "copy.sqlite")
+    loop = asyncio.get_running_loop()
+
+    async def cancel(source: JournalPlace, target: JournalPlace) -> None:
+        def stop(done: int, total: int) -> None:
+            del done, total
+            loop.call_soon_threadsafe(copying.cancel)
+
+        copying = asyncio.create_task(copy_journal(source, target, stop))
+        with pytest.raises(asyncio.CancelledError):
+            await copying
+
+    await cancel(whole, target)
+    await cancel(whole, database)
+    assert await run_sql(database.url, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
+    await copied(whole, database)
+    await cancel(database, target)
+    assert not list(tmp_path.glob("copy.sqlite*"))
 
 
 async def test_a_copy_whose_database_is_lost_says_so_and_leaves_nothing(
@@ -357,7 +381,9 @@ async def test_rows_are_read_in_batches_that_fit_the_memory(
         assert max(sum(len(row[4]) for row in rows) for rows in batches) < 90_000
 
 
-async def test_an_older_database_is_upgraded_by_itself(database: JournalPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_older_database_is_upgraded_when_it_is_told_to_be(
+    database: JournalPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as older:
         older.setattr(postgres_schema, "VERSION", 1)
         await (await open_place(database, "Isthmus")).aclose()

@@ -13,7 +13,7 @@ from isthmus.journal.base import JournalError
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.rows import DELETED
 from isthmus.journal.snapshot import Snapshot, check_current, snapshot_of
-from isthmus.journal.tables import EVENTS, TABLES, Table
+from isthmus.journal.tables import EVENTS, TABLES, StoredTable
 from isthmus.record import record
 
 OnProgress: TypeAlias = Callable[[int, int], None]
@@ -38,7 +38,7 @@ class Copied:
 class Target(Protocol):
     """An empty journal that is being filled. It is complete after :meth:`finish`; otherwise nothing is left of it."""
 
-    async def write(self, table: Table, rows: Sequence[Sequence[Any]]) -> int:
+    async def write(self, table: StoredTable, rows: Sequence[Sequence[Any]]) -> int:
         """Add rows; return the number of texts with characters that had to be replaced."""
         ...
 

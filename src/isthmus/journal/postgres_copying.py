@@ -13,7 +13,7 @@ from isthmus.journal.postgres_schema import VERSION, prepare_within
 from isthmus.journal.postgres_snapshot import LONG_SESSION, PostgresSnapshot, explained
 from isthmus.journal.postgres_sql import storable
 from isthmus.journal.processes import refuse_holders
-from isthmus.journal.tables import TABLES, Table
+from isthmus.journal.tables import TABLES, StoredTable
 
 _NEXT_KEY = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), max({1})) FROM {0} HAVING max({1}) IS NOT NULL"
 """Statement that puts an identity column's next value after the highest one."""
@@ -27,7 +27,7 @@ class PostgresTarget(Target):
         self.connection = connection
 
     @override
-    async def write(self, table: Table, rows: Sequence[Sequence[Any]]) -> int:
+    async def write(self, table: StoredTable, rows: Sequence[Sequence[Any]]) -> int:
         columns = list(table.columns)
         values = [tuple(storable(value) if isinstance(value, str) else value for value in row) for row in rows]
         replaced = sum(

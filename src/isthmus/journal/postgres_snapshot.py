@@ -19,7 +19,7 @@ from isthmus.journal.postgres_connection import (
 from isthmus.journal.postgres_schema import VERSION, version_of
 from isthmus.journal.processes import Process, owner_process, refuse_holders
 from isthmus.journal.snapshot import BATCH_CHARACTERS, BATCH_ROWS, Snapshot, newer
-from isthmus.journal.tables import TABLES, Table, quoted
+from isthmus.journal.tables import TABLES, StoredTable, quoted
 
 LONG_SESSION = ("SET idle_in_transaction_session_timeout = 0", "SET lock_timeout = '5s'")
 """Settings of a session whose transaction may wait for the other side of a copy."""
@@ -52,7 +52,7 @@ class PostgresSnapshot(Snapshot):
             return await self.connection.fetch(query)
 
     @override
-    async def rows(self, table: Table) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    async def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         key = quoted(table.key)
         order = f" ORDER BY {key} LIMIT "
         after: Sequence[Any] = ()

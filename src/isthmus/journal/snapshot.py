@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from isthmus.journal.base import JournalError
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.processes import Process
-from isthmus.journal.tables import Table
+from isthmus.journal.tables import StoredTable
 
 BATCH_ROWS = 1000
 """Maximum number of rows of a batch."""
@@ -29,7 +29,7 @@ class Snapshot(Protocol):
         """Return all rows of a query that both databases take."""
         ...
 
-    def rows(self, table: Table) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         """Yield the rows of a table in batches, ordered by its key."""
         ...
 

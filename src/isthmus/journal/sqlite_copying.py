@@ -1,9 +1,9 @@
 """Copies into a journal's file. It is written beside its place, as ``NAME.incomplete``, and put there when whole."""
 
-import asyncio
 import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +15,8 @@ from isthmus.files.atomic import exclusive
 from isthmus.journal.base import JournalError
 from isthmus.journal.copying import COUNTS, Copied, OnProgress, Target
 from isthmus.journal.schema import INCOMPLETE, VERSION, open_writer
-from isthmus.journal.sqlite_snapshot import connect_existing, explained, sqlite_snapshot
-from isthmus.journal.tables import Table, quoted
+from isthmus.journal.sqlite_snapshot import connect_existing, explained, in_thread, sqlite_snapshot
+from isthmus.journal.tables import StoredTable, quoted
 
 BACKUP_PAGES = 2000
 """Number of pages that a backup copies in one step."""
@@ -32,7 +32,7 @@ class SqliteTarget(Target):
         self.connection = connection
 
     @override
-    async def write(self, table: Table, rows: Sequence[Sequence[Any]]) -> int:
+    async def write(self, table: StoredTable, rows: Sequence[Sequence[Any]]) -> int:
         made = {column for column, _ in table.made}
         kept = [number for number, column in enumerate(table.columns) if column not in made]
         columns = [table.columns[number] for number in kept]
@@ -49,7 +49,7 @@ class SqliteTarget(Target):
             self.connection.execute("COMMIT")
 
         with explained(self.path):
-            await asyncio.to_thread(work)
+            await in_thread(work, self.connection.interrupt)
         return 0
 
     @override
@@ -59,7 +59,7 @@ class SqliteTarget(Target):
             self.connection.execute(f"PRAGMA user_version={VERSION}")
 
         with explained(self.path):
-            await asyncio.to_thread(work)
+            await in_thread(work, self.connection.interrupt)
 
 
 @asynccontextmanager
@@ -94,16 +94,21 @@ async def back_up(source: Path, target: Path, on_progress: OnProgress) -> Copied
             copy = connect_existing(draft)
             try:
                 with explained(draft):
-                    await asyncio.to_thread(_copy_pages, snapshot.connection, copy, on_progress)
-                    counted = await asyncio.to_thread(_release, copy)
+                    stopped = threading.Event()
+                    await in_thread(lambda: _copy_pages(snapshot.connection, copy, on_progress, stopped), stopped.set)
+                    counted = await in_thread(lambda: _release(copy), copy.interrupt)
             finally:
                 copy.close()
     return counted
 
 
-def _copy_pages(source: sqlite3.Connection, copy: sqlite3.Connection, on_progress: OnProgress) -> None:
+def _copy_pages(
+    source: sqlite3.Connection, copy: sqlite3.Connection, on_progress: OnProgress, stopped: threading.Event
+) -> None:
     def progress(status: int, remaining: int, total: int) -> None:
         del status
+        if stopped.is_set():
+            raise JournalError("the copy was stopped")
         on_progress(total - remaining, total)
 
     # The source is in a read transaction, so that the pages are those of one moment, and no write begins it anew.

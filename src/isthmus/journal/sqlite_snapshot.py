@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -23,8 +23,9 @@ from isthmus.journal.schema import (
     incomplete,
 )
 from isthmus.journal.snapshot import BATCH_CHARACTERS, BATCH_ROWS, Snapshot, newer
-from isthmus.journal.tables import Table, quoted
+from isthmus.journal.tables import StoredTable, quoted
 
+T = TypeVar("T")
 _LOCKS = Path("/proc/locks")
 _FIRST_LOCK = 0x40000000
 """Offset in the file at which SQLite's locks begin."""
@@ -45,15 +46,15 @@ class SqliteSnapshot(Snapshot):
     @override
     async def read(self, query: str) -> Sequence[Sequence[Any]]:
         with explained(self.path):
-            return await asyncio.to_thread(lambda: self.connection.execute(query).fetchall())
+            return await self._run(lambda: self.connection.execute(query).fetchall())
 
     @override
-    async def rows(self, table: Table) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    async def rows(self, table: StoredTable) -> AsyncIterator[Sequence[Sequence[Any]]]:
         made = dict(table.made)
         columns = ", ".join(made.get(column, f'"{column}"') for column in table.columns)
         query = f"SELECT {columns} FROM {table.name} ORDER BY {quoted(table.key)}"
         with explained(self.path):
-            cursor = await asyncio.to_thread(self.connection.execute, query)
+            cursor = await self._run(lambda: self.connection.execute(query))
         while batch := await self._batch(cursor):
             yield batch
 
@@ -69,7 +70,10 @@ class SqliteSnapshot(Snapshot):
             return batch
 
         with explained(self.path):
-            return await asyncio.to_thread(work)
+            return await self._run(work)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await in_thread(work, self.connection.interrupt)
 
     @override
     async def has(self, table: str) -> bool:
@@ -101,6 +105,22 @@ class SqliteSnapshot(Snapshot):
         except JournalError as error:  # damaged so badly that the check itself fails
             return [str(error)]
         return [str(row[0]) for row in found if row[0] != "ok"]
+
+
+async def in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Run work on a connection in a thread. When this is cancelled, ``stop`` the work, and wait until it has ended.
+
+    The connection can be closed then.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop()
+        await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # it is not of interest
+        raise
 
 
 def with_openers(path: Path, owners: Sequence[Process]) -> Sequence[Process]:

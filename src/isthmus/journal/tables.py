@@ -11,7 +11,7 @@ from isthmus.record import record
 
 
 @record
-class Table:
+class StoredTable:
     """A table: its columns, the columns by which its rows are ordered and told apart, and the one that may be long.
 
     ``made`` are the columns that SQLite computes or does not have: they are read by these expressions there, and not
@@ -33,7 +33,7 @@ class Table:
         return [row[self.columns.index(column)] for column in self.key]
 
 
-TASKS = Table(
+TASKS = StoredTable(
     "tasks",
     (
         *("key", "id", "context", "workspace", "title", "state", "seq", "epoch", "created", "updated", "error"),
@@ -50,16 +50,16 @@ TASKS = Table(
         ),
     ),
 )
-EVENTS = Table("events", ("task", "seq", "at", "type", "body"), ("task", "seq"), "body")
-MESSAGES = Table("messages", ("task", "message", "seq"), ("task", "message", "seq"))
-INBOX = Table("inbox", ("number", "task", "type", "body"), ("task", "number"), "body", (("type", "type"),))
-PUSHES = Table(
+EVENTS = StoredTable("events", ("task", "seq", "at", "type", "body"), ("task", "seq"), "body")
+MESSAGES = StoredTable("messages", ("task", "message", "seq"), ("task", "message", "seq"))
+INBOX = StoredTable("inbox", ("number", "task", "type", "body"), ("task", "number"), "body", (("type", "type"),))
+PUSHES = StoredTable(
     "pushes",
     ("task", "id", "target", "wire", "uri", "seq", "state", "attempts", "next_attempt", "error", "created"),
     ("task", "id"),
     "target",
 )
-CHATS = Table(
+CHATS = StoredTable(
     "chats",
     ("user", "workspace", "name", "title", "count", "task", "saved", "body"),
     ("user", "workspace", "name"),

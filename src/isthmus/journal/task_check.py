@@ -55,12 +55,12 @@ class TaskCheck:
         self._asked: dict[str, ToolCall] = {}
         """The calls about which a user was asked, and that have not begun since."""
         self._waiting: dict[str, ToolCall] = {}
-        """Those of them that were not answered or given up."""
+        """The calls among them that were not answered or given up."""
         self._messages: set[tuple[str, int]] = set()
 
     @property
     def problems(self) -> Sequence[str]:
-        """What was found, in words."""
+        """The problems that were found, in words."""
         return (*self._problems, f"{self._more} more problems") if self._more else tuple(self._problems)
 
     def event(self, seq: int, at: object, kind: object, body: object) -> None:

@@ -11,7 +11,7 @@ from isthmus.journal.base import JournalError
 from isthmus.journal.copying import started_tag
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.snapshot import Snapshot, check_current, snapshot_of
-from isthmus.journal.tables import CHATS, EVENTS, INBOX, MESSAGES, PUSHES, TASKS, Table
+from isthmus.journal.tables import CHATS, EVENTS, INBOX, MESSAGES, PUSHES, TASKS, StoredTable
 from isthmus.journal.task_check import TaskCheck
 from isthmus.record import record
 
@@ -72,7 +72,7 @@ class _Verification:
 
     @property
     def read(self) -> Verified:
-        """What was read."""
+        """The rows that were read so far."""
         readers = (self._tasks, *self._tables.values(), self._chats)
         return Verified({one.table.name: one.count for one in readers}, sum(one.characters for one in readers))
 
@@ -136,7 +136,7 @@ class _Verification:
 class _Reader:
     """The rows of a table, one after the other."""
 
-    def __init__(self, snapshot: Snapshot, table: Table) -> None:
+    def __init__(self, snapshot: Snapshot, table: StoredTable) -> None:
         self.table = table
         self.count = 0
         self.characters = 0
