@@ -101,6 +101,16 @@ class Postgres:
             raise PostgresError(done.stderr)
         return done.stdout.strip()
 
+    def copy_of(self, url: str) -> str:
+        """Create a copy of a database, with which nobody is connected; return its URL."""
+        name = f"journal{next(_NUMBERS)}"
+        self.sql(f"CREATE DATABASE {name} TEMPLATE {url.rpartition('/')[2]} STRATEGY file_copy")
+        return self.url(name)
+
+    def client(self, program: str, *arguments: str) -> None:
+        """Run a client program, such as pg_dump, in the server's folder to its end; raises PostgresError."""
+        self._run(program, *arguments)
+
     def _run(self, program: str, *arguments: str) -> None:
         """Run a program to its end; a server that it starts goes on as a process of its own."""
         user, groups = NOBODY if os.geteuid() == 0 else None, list[str]() if os.geteuid() == 0 else None

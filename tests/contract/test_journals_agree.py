@@ -2,140 +2,26 @@
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.client import Delivery, TaskQuery, UserLimits
-from isthmus.development_tool import ToolCallConfirmation
-from isthmus.errors import IsthmusError
-from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
+from isthmus.client import TaskQuery
+from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.base import Journal
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
+from support.journal_steps import Side, plain, run_steps, steps
 
 if TYPE_CHECKING:
     from support.postgres import Postgres
 
 pytestmark = pytest.mark.slow
 
-OWNERS = ("owner-a", "owner-b")
-LIMITS = UserLimits(max_tasks=3, max_running=2)
 _EXAMPLES = itertools.count()
-
-tasks = st.integers(0, 3)
-owners = st.sampled_from(OWNERS)
-events = st.lists(
-    st.one_of(
-        st.builds(TextContent, st.just("m"), st.text(max_size=4)),
-        st.builds(Prompt, st.sampled_from(("p1", "p2")), st.just("Go on")),
-        st.builds(StateChange, st.sampled_from((TaskState.WORKING, TaskState.INPUT_REQUIRED, TaskState.COMPLETED))),
-    ),
-    max_size=3,
-)
-messages = st.one_of(
-    st.builds(Prompt, st.sampled_from(("p1", "p2")), st.sampled_from(("Go on", "Stop"))),
-    st.builds(
-        ConfirmationAccepted,
-        st.builds(ToolCallConfirmation, st.sampled_from(("call-1", "call-2")), st.just("proceed_once")),
-        st.just("test"),
-    ),
-    st.just(StateChange(TaskState.CANCELED)),
-)
-steps = st.one_of(
-    st.tuples(st.just("create"), tasks, owners, events, st.booleans()),
-    st.tuples(st.just("append"), tasks, owners, events),
-    st.tuples(st.just("finish"), tasks, owners, events, st.booleans()),
-    st.tuples(st.just("take"), tasks, owners, events, st.integers(0, 2)),
-    st.tuples(st.just("claim"), tasks, owners, events, st.booleans()),
-    st.tuples(st.just("take_over"), tasks, owners),
-    st.tuples(st.just("renew"), tasks, owners),
-    st.tuples(st.just("release"), tasks, owners),
-    st.tuples(st.just("post"), tasks, st.lists(messages, min_size=1, max_size=2)),
-    st.tuples(st.just("mark"), tasks, st.booleans()),
-    st.tuples(st.just("look"), tasks),
-)
-
-
-@dataclass(slots=True)
-class Side:
-    """One journal, with the newest lease that each owner has had of each task, and the rows that were read."""
-
-    journal: Journal
-    name: str
-    leases: dict[tuple[str, str], Lease] = field(default_factory=dict[tuple[str, str], Lease])
-    rows: dict[str, TaskRow] = field(default_factory=dict[str, TaskRow])
-
-    def begin(self, step: tuple[Any, ...]) -> Awaitable[Any] | None:
-        """Queue a step; None if it has nothing to work on."""
-        kind, number, *given = step
-        task = f"{self.name}-{number}"
-        journal, row = self.journal, self.rows.get(task)
-        match kind, *given:
-            case "create", owner, events, is_limited:
-                new = NewTask(task, f"{self.name}-c", "/work", "Fix it", self.name, f"{self.name}-{number % 2}", "d")
-                return journal.create(new, events, owner, 60, LIMITS if is_limited else UserLimits())
-            case "look", *_:
-                return journal.task(task)
-            case "mark", also_waiting:
-                return journal.removal.mark([task], also_waiting=also_waiting)
-            case "claim", owner, events, is_limited if row is not None:
-                return journal.claim(row, events, owner, 60, LIMITS if is_limited else UserLimits())
-            case "take_over", owner if row is not None:
-                return journal.take_over(row, owner, 60)
-            case "post", events if row is not None:
-                return journal.post(row, events)
-            case (("append" | "finish" | "take" | "renew" | "release"), owner, *_):
-                lease = self.leases.get((task, owner))
-                return self._write(kind, lease, given) if lease is not None else None
-            case _:
-                return None  # the task was not read yet
-
-    def _write(self, kind: str, lease: Lease, given: Sequence[Any]) -> Awaitable[Any]:
-        match kind:
-            case "append":
-                return self.journal.append(lease, given[1])
-            case "finish":
-                return self.journal.finish(lease, given[1], [], discard_inbox=given[2])
-            case "take":
-                return self.journal.take(lease, given[1], given[2])
-            case "renew":
-                return self.journal.renew([lease], 60)
-            case _:
-                return self.journal.release([lease])
-
-    async def end(self, step: tuple[Any, ...], begun: Awaitable[Any]) -> object:
-        """Return the result of a step without its times."""
-        try:
-            result = await begun
-        except IsthmusError as error:
-            return type(error).__name__
-        if isinstance(result, ClaimedTask):
-            self.leases[result.lease.task_id, result.lease.owner] = result.lease
-        row = result.row if isinstance(result, ClaimedTask) else result
-        if isinstance(row, TaskRow):
-            self.rows[row.task_id] = row
-        return _plain(result)
-
-
-def _plain(result: object) -> object:
-    match result:
-        case TaskRow():
-            return replace(result, lease_until=result.lease_until > 0, created_at=0.0, updated_at=0.0)
-        case ClaimedTask():
-            return result.lease, _plain(result.row), _plain(result.deliveries)
-        case Finished():
-            return _plain(result.deliveries), list(result.inbox)
-        case list() | tuple():
-            items = cast("Sequence[Any]", result)
-            return [(item.seq, item.event) if isinstance(item, Delivery) else item for item in items]
-        case _:
-            return result
 
 
 @pytest.fixture
@@ -165,7 +51,7 @@ async def test_the_same_steps_have_the_same_results(
     sqlite, postgres = await open_sides()
     for group in groups:
         # The steps of a group are queued at once, so that they share a transaction.
-        results = [await _run(side, group) for side in (sqlite, postgres)]
+        results = [await run_steps(side, group) for side in (sqlite, postgres)]
         assert results[0] == results[1], group
     for number in range(4):
         task = f"{sqlite.name}-{number}"
@@ -177,18 +63,8 @@ async def test_the_same_steps_have_the_same_results(
     assert {row.task_id for row in listed[0][0]} == {row.task_id for row in listed[1][0]}
 
 
-async def _run(side: Side, group: Sequence[tuple[Any, ...]]) -> list[object]:
-    writes = [step for step in group if step[0] != "look"]
-    begun = [(step, work) for step in writes if (work := side.begin(step)) is not None]
-    results = [await side.end(step, work) for step, work in begun]
-    for step in group:
-        if step[0] == "look" and (work := side.begin(step)) is not None:
-            results.append(await side.end(step, work))
-    return results
-
-
 async def _left(journal: Journal, task: str) -> object:
     row = await journal.task(task)
     events: Sequence[AgentEvent] = [item.event for item in await journal.events(task, 0, 1000)]
     found = [(item.seq, item.event) for item in await journal.of_message(task, "p1")]
-    return _plain(row), events, list(await journal.inbox(task)), found
+    return plain(row), events, list(await journal.inbox(task)), found

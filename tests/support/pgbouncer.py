@@ -8,8 +8,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from local_postgres import NOBODY, SHARED
 from support.ports import free_port
-from support.postgres import NOBODY, SHARED, Postgres
+from support.postgres import Postgres
 from support.programs import pgbouncer
 from support.waiting import eventually
 

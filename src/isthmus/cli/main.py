@@ -37,6 +37,7 @@ COMMANDS = {
     "mcp": LazyCommand("isthmus.cli.mcp", "Add, list, remove and try MCP servers, which give the agent more tools."),
     "trust": LazyCommand("isthmus.cli.trust", "Decide whether the configuration in a folder may start programs here."),
     "tasks": LazyCommand("isthmus.cli.tasks", "Show, export or delete the tasks that are stored on this machine."),
+    "journal": LazyCommand("isthmus.cli.journal", "Inspect, check, upgrade, copy and back up the journal of tasks."),
     "companion": LazyCommand(
         "isthmus.cli.companion", "Serve an editor to agent CLIs: share context, review their edits."
     ),

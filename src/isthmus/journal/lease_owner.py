@@ -17,15 +17,29 @@ def new_owner() -> str:
 
 def is_gone(owner: str) -> bool:
     """Return whether the owner was a process of this machine that has ended; False if that is unknown."""
+    return is_alive(owner) is False
+
+
+def is_alive(owner: str) -> bool | None:
+    """Return whether the owner is a process of this machine that has not ended; None for those of other machines."""
     match owner.split(":"):
         case [_, host, pid, start] if host == _host() and pid.isdecimal():
             pass
         case _:
-            return False
+            return None
     try:
-        return _start(int(pid)) != start
+        return _start(int(pid)) == start
     except ProcessLookupError:
-        return True
+        return False
+
+
+def machine_and_pid(owner: str) -> tuple[str, int] | None:
+    """Return the name of the machine (or container) on which an owner runs, and its process id; None if unknown."""
+    match owner.split(":"):
+        case [_, host, pid, _] if pid.isdecimal() and pid.isascii() and len(pid) < 12:
+            return host.partition("/")[0], int(pid)
+        case _:
+            return None
 
 
 def _host() -> str:

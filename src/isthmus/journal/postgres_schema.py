@@ -131,26 +131,35 @@ async def prepare(connection: "Connection", where: str, agent: Sequence[str] = (
     Raises:
         JournalError: the database is another program's, newer than this program, or another agent's; it is unchanged.
     """
-    if await _version(connection, where) != VERSION or agent:
+    if await version_of(connection, where) != VERSION or agent:
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", UPGRADE_LOCK)
-            # Another process may have upgraded it before the lock was taken.
-            version = await _version(connection, where)
-            if version > VERSION:
-                raise JournalError(
-                    f"{where} was written by a newer Isthmus (journal version {version}, this one knows {VERSION})."
-                    " Upgrade Isthmus, or name another database."
-                )
-            for older in range(version, VERSION):
-                await connection.execute(_UPGRADES[older])
-            if version < VERSION:
-                await connection.execute("UPDATE journal SET version = $1", VERSION)
-            if agent:
-                await _hold_for(connection, where, agent)
+            await prepare_within(connection, where, agent)
 
 
-async def _version(connection: "Connection", where: str) -> int:
-    """Return the version of the tables; 0 if there are none."""
+async def prepare_within(connection: "Connection", where: str, agent: Sequence[str] = ()) -> None:
+    """Do what :func:`prepare` does, in the transaction that the connection is in."""
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", UPGRADE_LOCK)
+    # Another process may have upgraded it before the lock was taken.
+    version = await version_of(connection, where)
+    if version > VERSION:
+        raise JournalError(
+            f"{where} was written by a newer Isthmus (journal version {version}, this one knows {VERSION})."
+            " Upgrade Isthmus, or name another database."
+        )
+    for older in range(version, VERSION):
+        await connection.execute(_UPGRADES[older])
+    if version < VERSION:
+        await connection.execute("UPDATE journal SET version = $1", VERSION)
+    if agent:
+        await _hold_for(connection, where, agent)
+
+
+async def version_of(connection: "Connection", where: str) -> int:
+    """Return the version of the tables; 0 if there are none.
+
+    Raises:
+        JournalError: there are tables of another program.
+    """
     # By a query of the catalogue, which sees the tables that another process has just made; to_regclass may not.
     found = await connection.fetch(
         "SELECT relname FROM pg_class WHERE relname IN ('journal', 'tasks') AND relkind IN ('r', 'p')"

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
 VERSION = 8
+INCOMPLETE = 2**31 - 1
+"""Version of a file while another journal is copied into it: every program takes it for a newer one's."""
 BUSY_SECONDS = 5.0
 """Time in seconds to wait for another program to unlock the file."""
 LOG_BYTES = 16 * 1024 * 1024
@@ -167,18 +169,18 @@ def open_writer(path: Path, agent: Sequence[str] = (), busy_seconds: float = BUS
             connection.close()
             raise
     except (OSError, sqlite3.Error) as error:
-        raise JournalError(_explain(path, error, busy_seconds)) from error
+        raise JournalError(explain(path, error, busy_seconds)) from error
     return connection
 
 
 def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) -> None:
     """Record that a journal belongs to the agent ``names[0]``, unless it belongs to another agent."""
-    if _holder(connection) == names[0]:
+    if holder(connection) == names[0]:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute("CREATE TABLE IF NOT EXISTS agent (name TEXT NOT NULL)")
-        if (found := _holder(connection)) is not None and found not in names:
+        if (found := holder(connection)) is not None and found not in names:
             raise JournalError(
                 f"{path} is the journal of the agent {found!r}, and this one is {names[0]!r}: it would continue the"
                 " other one's tasks. Give each agent a folder of its own; a renamed agent must list its former"
@@ -192,7 +194,8 @@ def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) 
         raise
 
 
-def _holder(connection: sqlite3.Connection) -> str | None:
+def holder(connection: sqlite3.Connection) -> str | None:
+    """Return the name of the agent to which a journal belongs."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'agent'").fetchone() is None:
         return None
     found = connection.execute("SELECT name FROM agent").fetchone()
@@ -267,6 +270,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is an SQLite file of another program; expected an Isthmus journal. "
             "Move it away or name another folder with --data-dir."
         )
+    if version == INCOMPLETE:
+        raise incomplete(path)
     if version > VERSION:
         raise JournalError(
             f"{path} was written by a newer Isthmus (journal version {version}, this one knows {VERSION}). "
@@ -288,6 +293,13 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         with contextlib.suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("VACUUM")
+
+
+def incomplete(path: Path) -> JournalError:
+    """Return the error for a file into which a journal was not copied to the end."""
+    return JournalError(
+        f"{path} is the beginning of a copy that was interrupted. Copy the journal again: isthmus journal copy"
+    )
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
@@ -325,7 +337,8 @@ def _run(connection: sqlite3.Connection, statements: str) -> None:
         connection.execute(statement)
 
 
-def _explain(path: Path, error: Exception, busy_seconds: float) -> str:
+def explain(path: Path, error: Exception, busy_seconds: float = BUSY_SECONDS) -> str:
+    """Return why a journal's file cannot be opened or read, and what to do."""
     text = str(error)
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a readable journal ({text}). It was left as it is; move it away to start a new one."
