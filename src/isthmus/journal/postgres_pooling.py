@@ -41,6 +41,13 @@ class PooledConnection:
         async with self._held():
             return await self._connection.fetchval(query, *values)
 
+    async def copy_records_to_table(
+        self, table_name: str, *, records: Sequence[Sequence[Any]], columns: Sequence[str]
+    ) -> str:
+        """Add rows to a table; return the status."""
+        async with self._held():
+            return await self._connection.copy_records_to_table(table_name, records=records, columns=columns)
+
     async def add_listener(self, channel: str, callback: Callable[[object, int, str, Any], None]) -> None:
         """Do nothing: notices do not arrive."""
 

@@ -73,11 +73,12 @@ def claim_task(
 ) -> tuple[TaskRow, Sequence[Delivery]] | None:
     """Add events to a task at rest that ``owner`` works on, or without one let it wait; None if it is not as it was."""
     bodies = [encode_event(event) for event in events]  # Before anything is written.
+    change = _last_change(events) or StateChange(TaskState.WORKING)
     changed = connection.execute(
-        "UPDATE tasks SET state = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?, pending = '[]',"
-        " error = NULL, reason = NULL, seq = seq + ?, updated = ?"
+        "UPDATE tasks SET state = ?, error = ?, reason = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?,"
+        " pending = '[]', seq = seq + ?, updated = ?"
         " WHERE id = ? AND owner IS NULL AND tag = 0 AND epoch = ? RETURNING key, seq",
-        (TaskState.WORKING, owner, until, tag, len(events), now, row.task_id, row.epoch),
+        (change.state, change.error, change.reason, owner, until, tag, len(events), now, row.task_id, row.epoch),
     ).fetchone()
     if changed is None:
         return None
@@ -96,8 +97,7 @@ def append_events(
     bodies = [encode_event(event) for event in events]  # Before anything is written, because it may fail.
     changes = "seq = seq + ?, updated = ?"
     values: list[Any] = [len(events), now]
-    change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
-    if change is not None:
+    if (change := _last_change(events)) is not None:
         changes += ", state = ?, error = ?, reason = ?"
         values += [change.state, change.error, change.reason]
     if at_end is not None:
@@ -111,6 +111,10 @@ def append_events(
         raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
     key, seq = found
     return insert_events(connection, key, seq - len(events), now, events, bodies)
+
+
+def _last_change(events: Sequence[AgentEvent]) -> StateChange | None:
+    return next((event for event in reversed(events) if isinstance(event, StateChange)), None)
 
 
 def insert_events(
