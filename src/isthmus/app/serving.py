@@ -1,6 +1,5 @@
 """Builds and runs the A2A server (agent, users, push notifications, TLS and log) from the options of ``serve``."""
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -12,28 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
 from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
-    from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.targets import PushRule
-    from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.serving_users import ServedUsers, SignIn
-    from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
-    from isthmus.web.pages import WorkbenchPages
 
 log = logging.getLogger(__name__)
 
@@ -89,10 +85,12 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
     from isthmus.a2a.server.listen import A2AServer, Certificate, bind
+    from isthmus.a2a.server.probes import Probes
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
     from isthmus.engine.placement import EVERY_TASK
+    from isthmus.engine.readiness import Readiness
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
@@ -103,7 +101,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         certificate.check()
     push_rule = _push_rule(settings.allowed_pushes)
     sender = PushSender(push_rule)
-    pages = await _pages(setup, settings) if settings.has_page else None
+    pages = await workbench_pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     placement = settings.placement or EVERY_TASK
     roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
@@ -122,16 +120,16 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         rule = WorkspaceRule(default=default, roots=roots, elsewhere=placement.elsewhere)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
-        view = None if pages is None else _complete(pages, setup, rule, sender)
+        view = None if pages is None else completed(pages, setup, rule, sender)
         async with (
             served_users(settings.sign_in, settings.audit_log, roots) as access,
             _engine(setup, settings, rule, push_rule, view and view.begin, placement, runs_commands) as engine,
             pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
-            _notifying(pages, engine),
+            notifying(pages, engine),
         ):
             if pages is not None:
                 pages.agent_of = engine.for_user
-                _watch_journal(pages, engine, rule)
+                watch_journal(pages, engine, rule)
             options = ServerOptions(
                 token=token,
                 hosts=(settings.host,),
@@ -145,7 +143,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 engine,
                 options,
                 for_user=engine.for_user,
-                users=_table_of(users, pages),
+                users=table_of(users, pages),
                 push=push,
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
@@ -153,6 +151,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 issued=access.issued,
                 audit=access.audit,
                 token_use=token_use(engine, settings.agent, settings.user_caps),
+                probes=Probes(Readiness(engine)),
             )
 
             def say_ready() -> None:
@@ -163,7 +162,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                     pages.url = settings.public_url or shown_url(server.url)
                     if pages.notifications is not None and pages.url.startswith("https://"):
                         pages.notifications.contact = pages.url
-                    _show_page(pages, output, opens=settings.opens_page)
+                    show_page(pages, output, opens=settings.opens_page)
 
             drain = partial(engine.drain, settings.drain_seconds) if settings.drain_seconds else None
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready, drain=drain)
@@ -171,93 +170,6 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 await server.run_until_stopped()
     finally:
         listener.close()
-
-
-async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
-    """Return the workbench.
-
-    Raises:
-        BadInputError: it is not built.
-    """
-    from isthmus.a2a.server.users_file import FILE, UsersFile
-    from isthmus.app.running_companions import RunningCompanions
-    from isthmus.web.bundle import BundleMissingError, read_bundle
-    from isthmus.web.pages import WorkbenchPages
-    from isthmus.web.reviews import ReviewsApi
-
-    try:
-        bundle = await asyncio.to_thread(read_bundle)
-    except BundleMissingError as error:
-        raise BadInputError(str(error)) from error
-    folders = dict.fromkeys(str(folder.resolve()) for folder in (setup.workspace, *settings.allowed_workspaces))
-    name = "Isthmus" if settings.agent is None else settings.agent.title
-    users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
-    return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
-
-
-def _complete(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", sender: "PushSender") -> "AgentView":
-    """Let the pages show the agent and notify devices; return the view, which is to get the agent's resources."""
-    from isthmus.app.workbench_view import AgentView
-    from isthmus.web.notifications import Notifications
-
-    view = AgentView(setup, rule)
-    pages.view = view
-    pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
-    return view
-
-
-@contextlib.asynccontextmanager
-async def _notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncGenerator[None]":
-    """Notify devices of questions as long as the context lasts."""
-    if pages is None or pages.notifications is None:
-        yield
-        return
-    running = asyncio.create_task(pages.notifications.run(engine.questions), name="isthmus-notifications")
-    try:
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-def _watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> None:
-    from isthmus.web.changes import ChangeFeed
-    from isthmus.web.history import HistorySearch
-
-    pages.changes = ChangeFeed(engine.journal)
-    pages.history = HistorySearch(engine.journal, lambda: rule.resolved_roots)
-
-
-def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":
-    """Return the function for the tokens that are let in: without folders for users, the owner's devices alone."""
-    if users is not None:
-        return users.table
-    if pages is None:
-        return None
-    devices = pages.users
-    return lambda: devices.table().of_owner()
-
-
-def _show_page(pages: "WorkbenchPages", output: TextIO, *, opens: bool) -> None:
-    """Print a link that lets one browser in, as a QR code, too, and open it if that is wanted and possible."""
-    from isthmus.app.browser import open_browser
-    from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
-
-    link = entry_link(pages.url, pages.codes.for_link("", pages.clock()).text)
-    has_opened = opens and open_browser(link.url)
-    output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link.url}\n")
-    output.write("The link lets one browser in, within ten minutes. Another one: isthmus serve pair\n")
-    if not is_reachable(pages.url):
-        output.write(f"{HOW_TO_REACH}\n")
-    elif link.qr is not None and can_show_qr(output):
-        output.write(link.qr.as_terminal_text())
-    output.flush()
-
-
-def can_show_qr(output: TextIO) -> bool:
-    """Return whether an output is a terminal that has half blocks and colours."""
-    encoding = (output.encoding or "").lower().replace("-", "")
-    return output.isatty() and encoding == "utf8" and os.environ.get("TERM") != "dumb"
 
 
 def _announced(

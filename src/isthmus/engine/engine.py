@@ -42,6 +42,11 @@ class Engine(UserTasks):
         return self._runner.journal
 
     @property
+    def is_draining(self) -> bool:
+        """Whether no more work is begun here; what comes in waits for other processes."""
+        return self._runner.is_draining
+
+    @property
     def child_tasks(self) -> ChildTasks:
         """Tasks of subagents, for the agent that begins them."""
         return EngineChildTasks(self._runner)

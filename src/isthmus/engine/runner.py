@@ -104,6 +104,11 @@ class Runner:
             asyncio.create_task(self.retention.run(self.options.lease_seconds / 4), name="isthmus-journal-size"),
         ]
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether no more work is begun here."""
+        return self._dispatcher.is_draining
+
     async def drain(self, seconds: float) -> None:
         """Begin no more work here, and wait at most ``seconds`` for the work under way to end or come to rest.
 

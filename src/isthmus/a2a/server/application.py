@@ -37,6 +37,7 @@ from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
+from isthmus.a2a.server.probes import Probes
 from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
@@ -46,8 +47,6 @@ from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.listeners.gate import bearer_token
-
-HEALTH = "/healthz"
 
 Audit: TypeAlias = Callable[[RequestNote], None]
 """Function that takes what is known of a request once it has had its effect; must not fail."""
@@ -91,6 +90,7 @@ def application(
     issued: IssuedTokens | None = None,
     audit: Audit | None = None,
     token_use: TokenUse | None = None,
+    probes: Probes | None = None,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -100,12 +100,12 @@ def application(
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
     ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
     ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
-    not limited.
+    not limited. ``probes`` are the pages for programs that watch the server.
     """
     principals = Principals(
         agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
     )
-    return Application(principals, options, users, authenticate, pages, issued, audit)
+    return Application(principals, options, users, authenticate, pages, issued, audit, probes)
 
 
 class Application:
@@ -120,8 +120,10 @@ class Application:
         pages: Pages | None = None,
         issued: IssuedTokens | None = None,
         audit: Audit | None = None,
+        probes: Probes | None = None,
     ) -> None:
         self._principals = principals
+        self._probes = probes or Probes()
         self._audit = audit
         self._issued = issued
         self._pages = pages
@@ -177,7 +179,7 @@ class Application:
             if isinstance(found, Response):
                 note.status = found.status_code
                 if found.status_code in (200, 304):
-                    note.level = logging.DEBUG  # the card and the health, which machines request all the time
+                    note.level = logging.DEBUG  # the card and the probes, which machines request all the time
                 note.record()
                 await found(scope, receive, send)
                 return
@@ -212,7 +214,7 @@ class Application:
         """Return the principal of a request whose body may be read; otherwise the response, which needs no body."""
         headers = request.headers
         path: str = request.scope["path"]
-        public = path in CARD_PATHS or path == HEALTH
+        public = path in CARD_PATHS or self._probes.serves(path)
         refused = self._gate.refuse_origin(
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
@@ -226,9 +228,8 @@ class Application:
             refused = self._refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
         if refused is not None:
             return self._refused(refused, request)
-        if path == HEALTH:
-            is_draining = self._principals.closing
-            return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
+        if self._probes.serves(path):
+            return await self._probes.respond(path, is_closing=self._principals.closing)
         if isinstance(principal, Principal):
             token_shown(request.scope)
         if not isinstance(principal, Principal):
