@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
 from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
+from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
 from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +73,7 @@ class ServeSettings:
     """Tasks that run here; None for all."""
     drain_seconds: float = 0.0
     """Maximum time in seconds for running tasks to end after SIGTERM."""
+    telemetry: TelemetryOptions = TelemetryOptions()
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -85,12 +88,10 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.push.service import pushing
     from isthmus.a2a.server.application import application
     from isthmus.a2a.server.listen import A2AServer, Certificate, bind
-    from isthmus.a2a.server.probes import Probes
     from isthmus.a2a.server.users import Caps
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
     from isthmus.engine.placement import EVERY_TASK
-    from isthmus.engine.readiness import Readiness
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
@@ -113,7 +114,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         _require_privacy(settings, listener)
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
-        redaction = Redaction([token, *secrets_of(setup.environment)])
+        telemetry = ServedTelemetry(settings.telemetry)
+        redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
         begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         has_default = settings.workspace is not None or settings.agent is not None
         default = setup.workspace if has_default else None
@@ -123,8 +125,12 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         view = None if pages is None else completed(pages, setup, rule, sender)
         async with (
             served_users(settings.sign_in, settings.audit_log, roots) as access,
-            _engine(setup, settings, rule, push_rule, view and view.begin, placement, runs_commands) as engine,
-            pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
+            _engine(
+                setup, settings, rule, push_rule, view and view.begin, placement, runs_commands, telemetry.work
+            ) as engine,
+            pushing(
+                engine, sender, wires, is_served=partial(_is_served, users, access), telemetry=telemetry.work
+            ) as push,
             notifying(pages, engine),
         ):
             if pages is not None:
@@ -151,7 +157,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 issued=access.issued,
                 audit=access.audit,
                 token_use=token_use(engine, settings.agent, settings.user_caps),
-                probes=Probes(Readiness(engine)),
+                probes=telemetry.probes(engine),
+                telemetry=telemetry.work,
             )
 
             def say_ready() -> None:
@@ -214,12 +221,13 @@ def _engine(
     on_resources: "Callable[[AgentResources], None] | None",
     placement: "Placement",
     runs_commands: bool,
+    telemetry: "Telemetry",
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
     if settings.agent is not None:
         from isthmus.app.acp_serving import hosted_engine
 
-        return hosted_engine(setup, settings.agent, rule, placement=placement)
+        return hosted_engine(setup, settings.agent, rule, placement=placement, telemetry=telemetry)
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
@@ -235,6 +243,7 @@ def _engine(
         names_settings_files=False,
         on_resources=on_resources,
         placement=placement,
+        telemetry=telemetry,
     )
 
 
