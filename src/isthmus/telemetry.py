@@ -56,12 +56,13 @@ class TaskSegment:
 class ModelCall:
     """A request to a model with all its attempts. ``input_tokens`` include the cached ones.
 
-    ``prompt`` and ``answer`` return the texts as JSON; they are not called unless somebody is to keep them.
+    ``prompt`` and ``answer`` return the texts as JSON, with so many characters of them; they are not called unless
+    somebody is to keep them.
     """
 
     provider: str
     model: str
-    prompt: Callable[[], str]
+    prompt: Callable[[int], str]
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -70,7 +71,7 @@ class ModelCall:
     """Word for the reason why the model stopped."""
     failure: str = ""
     """Word for the reason why there is no answer."""
-    answer: Callable[[], str] | None = None
+    answer: Callable[[int], str] | None = None
 
 
 @dataclass(slots=True, eq=False)

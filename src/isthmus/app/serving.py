@@ -114,9 +114,10 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         _require_privacy(settings, listener)
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
-        telemetry = ServedTelemetry(settings.telemetry)
+        telemetry = ServedTelemetry(settings.telemetry, "Isthmus" if settings.agent is None else settings.agent.title)
         redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
-        begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+        handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+        telemetry.name_in(handler)
         has_default = settings.workspace is not None or settings.agent is not None
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default=default, roots=roots, elsewhere=placement.elsewhere)
@@ -124,6 +125,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else completed(pages, setup, rule, sender)
         async with (
+            telemetry,
             served_users(settings.sign_in, settings.audit_log, roots) as access,
             _engine(
                 setup, settings, rule, push_rule, view and view.begin, placement, runs_commands, telemetry.work

@@ -26,6 +26,11 @@ _OPTIONS = (
         metavar="N",
         help="Count the tasks of up to N users by name on /metrics, the others together. Default: no names.",
     ),
+    click.option(
+        "--otel",
+        is_flag=True,
+        help="Send traces by OpenTelemetry, as its OTEL_... variables say; OTEL_EXPORTER_OTLP_ENDPOINT implies it.",
+    ),
 )
 
 
@@ -40,4 +45,6 @@ def telemetry(options: dict[str, Any]) -> "TelemetryOptions":
     """Return what the options say."""
     from isthmus.app.serving_telemetry import TelemetryOptions
 
-    return TelemetryOptions(options["metrics_token_file"], options["metrics_open"], options["metrics_users"])
+    return TelemetryOptions(
+        options["metrics_token_file"], options["metrics_open"], options["metrics_users"], options["otel"]
+    )

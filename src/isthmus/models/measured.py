@@ -4,10 +4,10 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.encoding.codec import JsonObject
 from isthmus.models.base import (
     Capabilities,
     ChatModel,
@@ -27,6 +27,9 @@ from isthmus.models.base import (
     Usage,
 )
 from isthmus.telemetry import NO_TELEMETRY, ModelCall, Telemetry
+
+if TYPE_CHECKING:
+    from isthmus.encoding.codec import JsonObject
 
 
 def measured(model: ChatModel, telemetry: Telemetry) -> ChatModel:
@@ -78,7 +81,7 @@ class MeasuredModel(PreparedModel, SearchingModel):
     async def search(self, query: str) -> SearchAnswer:
         if not isinstance(self._model, SearchingModel):
             raise ModelError(ModelErrorKind.BAD_REQUEST, f"{self.name} does not search the web")
-        call = ModelCall(self.provider, self.name, lambda: json.dumps(_text_message("user", query)))
+        call = ModelCall(self.provider, self.name, partial(_messages, (Message("user", (Text(query),)),)))
         with self._telemetry.measure(call):
             try:
                 found = await self._model.search(query)
@@ -86,7 +89,7 @@ class MeasuredModel(PreparedModel, SearchingModel):
                 call.failure = error.kind.value
                 raise
             _count(call, found.usage)
-            call.answer = lambda: json.dumps(_text_message("assistant", found.text))
+            call.answer = partial(_messages, (Message("assistant", (Text(found.text),)),))
             return found
 
     @override
@@ -104,26 +107,31 @@ def _count(call: ModelCall, usage: Usage) -> None:
     call.cached_tokens, call.cache_write_tokens = usage.cached, usage.cache_write
 
 
-def _text_message(role: str, text: str) -> list[JsonObject]:
-    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
-
-
-def _messages(messages: Sequence[Message]) -> str:
-    """Return messages as JSON in the form of OpenTelemetry's conventions, without media."""
+def _messages(messages: Sequence[Message], characters: int) -> str:
+    """Return the last messages as JSON in the form of OpenTelemetry's conventions, with so many characters of text."""
     found: list[JsonObject] = []
-    for message in messages:
+    for message in reversed(messages):
         parts: list[JsonObject] = []
         for part in message.parts:
             match part:
                 case Text(text):
-                    parts.append({"type": "text", "content": text})
+                    parts.append({"type": "text", "content": text[:characters]})
+                    characters -= len(text)
                 case ModelThought(text):
-                    parts.append({"type": "reasoning", "content": text})
+                    parts.append({"type": "reasoning", "content": text[:characters]})
+                    characters -= len(text)
                 case ToolRequest(call_id, name, arguments):
-                    parts.append({"type": "tool_call", "id": call_id, "name": name, "arguments": arguments})
+                    characters -= len(json.dumps(arguments))
+                    shown: JsonObject = arguments if characters >= 0 else {}
+                    parts.append({"type": "tool_call", "id": call_id, "name": name, "arguments": shown})
                 case ModelToolResult(call_id, _, content):
-                    parts.append({"type": "tool_call_response", "id": call_id, "response": content})
+                    parts.append({"type": "tool_call_response", "id": call_id, "response": content[:characters]})
+                    characters -= len(content)
                 case _:
                     pass
+            if characters <= 0:
+                break
         found.append({"role": message.role, "parts": parts})
-    return json.dumps(found, ensure_ascii=False)
+        if characters <= 0:
+            break
+    return json.dumps(found[::-1], ensure_ascii=False)
