@@ -200,13 +200,13 @@ async def test_requests_are_counted_by_method_and_status(tmp_path: Path, workspa
         assert server.client is not None
         await server.send("go", workspace)
         await server.client.error("tasks/get", {"id": "nothing"})
-        for number in range(200):
+        for number in range(30):
             await server.client.call(f"invented/{number}", {})
             await server.client.http.request(("PROPFIND", "MKCOL")[number % 2], server.client.url)
         assert await server.value("http_requests_total", method="message/send", code="200") == 1
         assert await server.value("http_requests_total", method="tasks/get", code="200") == 1
-        assert await server.value("http_requests_total", method="POST", code="200") == 200
-        assert await server.value("http_requests_total", method="other", code="405") == 200
+        assert await server.value("http_requests_total", method="POST", code="200") == 30
+        assert await server.value("http_requests_total", method="other", code="405") == 30
         assert await server.value("http_requests_total", method="GET", code="200") == 4
         assert "invented" not in (await server.get()).text.lower()
 

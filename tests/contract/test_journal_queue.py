@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from isthmus.client import LimitReached, UserLimits
+from isthmus.client import LimitReached, PushTarget, UserLimits
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import Journal, RepeatedMessage
+from isthmus.journal.pushes import PushRow, PushState
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import NewTask
 from support.journal_tasks import LEASE, new_task, row_of, texts
@@ -201,3 +202,14 @@ async def test_tasks_are_counted_by_state_and_user(journal: Journal) -> None:
     assert sum(count.tasks for count in found) == 4
     await journal.removal.mark([taken.row.task_id])
     assert [count.state for count in await journal.counts()] == [waiting]
+
+
+async def test_push_targets_are_counted_by_state(journal: Journal) -> None:
+    await queue(journal, "t1")
+    assert dict(await journal.pushes.counts()) == {}
+    for name in ("one", "two"):
+        await journal.pushes.add(PushRow("t1", PushTarget("https://example.org", id=name), "0.3", None, 1), 16)
+    (row, _) = await journal.pushes.of_task("t1")
+    assert await journal.pushes.claim(row, "owner-a")
+    await journal.pushes.failed(row, "owner-a", "gone", None)
+    assert dict(await journal.pushes.counts()) == {PushState.ACTIVE: 1, PushState.GIVEN_UP: 1}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import socket
+import sys
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -14,15 +15,24 @@ import pytest
 
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.loaded_program import LoadedProgram
+from support.mcp_hosting import SCRIPTED, write_servers
 from support.otlp_collector import Collector, otlp_collector
 from support.plain_http import plain_client
-from support.serve_program import ServeProgram, serve_program
+from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
+KEEP = """
+name: practice
+scenarios:
+  - prompt: keep
+    replies:
+      - call: {name: ok, arguments: {x: secret}}
+      - text: Kept.
+"""
 SECRETS = ("greet", "hello", "I wrote", "greeting.txt")
 
 
@@ -34,12 +44,12 @@ async def call(served: ServeProgram, method: str, params: object, **headers: str
 
 @asynccontextmanager
 async def traced(
-    folder: Path, workspace: Path, loaded: LoadedProgram, *options: str, **variables: str
+    folder: Path, workspace: Path, loaded: LoadedProgram, *options: str, script: str = EDIT_SCRIPT, **variables: str
 ) -> AsyncGenerator[tuple[ServeProgram, Collector]]:
     with otlp_collector() as collector:
         environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "20", **variables}
         async with serve_program(
-            folder, workspace, "--log-format", "json", *options, environment=environment, loaded=loaded
+            folder, workspace, "--log-format", "json", *options, script=script, environment=environment, loaded=loaded
         ) as served:
             yield served, collector
 
@@ -155,12 +165,31 @@ async def test_a_collector_that_does_not_answer_slows_nothing(
             assert time.monotonic() - began < 15
 
 
-@pytest.mark.parametrize("variable", ["OTEL_SDK_DISABLED=true", "OTEL_TRACES_EXPORTER=none"])
-async def test_traces_can_be_turned_off(
-    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram, variable: str
+async def test_an_mcp_server_is_told_the_trace_of_a_call(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:
-    name, _, value = variable.partition("=")
-    async with traced(tmp_path, workspace, loaded_isthmus, **{name: value}) as (served, collector):
+    frames = tmp_path / "frames"
+    program = f"tee {frames} | {sys.executable} -S {SCRIPTED} plain"
+    write_servers(Path.home(), {"notes": {"command": "sh", "args": ["-c", program]}})
+    async with traced(tmp_path, workspace, loaded_isthmus, "--approval-mode", "yolo", script=KEEP) as (
+        served,
+        collector,
+    ):
+        await call(served, "message/send", prompt("keep it", workspace))
+        await until_named(collector, "execute_tool ok")
+    (tool,) = collector.named("execute_tool ok")
+    assert tool.attributes["mcp.method.name"] == "tools/call"
+    assert tool.attributes["isthmus.mcp.server"] == "notes"
+    (sent,) = (
+        frame["params"]["_meta"]
+        for frame in map(json.loads, frames.read_text(encoding="utf-8").splitlines())
+        if frame.get("method") == "tools/call"
+    )
+    assert sent["traceparent"].startswith(f"00-{tool.trace}-{tool.id}-")
+
+
+async def test_traces_can_be_turned_off(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> None:
+    async with traced(tmp_path, workspace, loaded_isthmus, OTEL_SDK_DISABLED="true") as (served, collector):
         await call(served, "message/send", prompt("hi", workspace))
         assert await served.end(signal.SIGTERM) == 0
     assert collector.bodies == []

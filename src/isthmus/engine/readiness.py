@@ -5,11 +5,11 @@ time while it has not answered.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 
 from isthmus.engine.engine import Engine
-from isthmus.errors import IsthmusError
 
 DRAINING = "draining"
 NO_JOURNAL = "journal"
@@ -17,6 +17,8 @@ CACHED_SECONDS = 1.0
 """Time in seconds for which an answer of the journal counts."""
 ANSWER_SECONDS = 2.0
 """Maximum time in seconds that a caller waits for the journal."""
+
+log = logging.getLogger(__name__)
 
 
 class Readiness:
@@ -46,6 +48,7 @@ class Readiness:
     async def _read(self) -> bool:
         try:
             await self._engine.journal.task("")  # one step in an index
-        except IsthmusError:
+        except Exception as error:  # whatever it is, the journal was not read
+            log.debug("the journal could not be read: %s", error)
             return False
         return True

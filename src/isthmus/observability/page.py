@@ -5,6 +5,7 @@ costs the users at most a twentieth of a reader's time.
 """
 
 import asyncio
+import logging
 import math
 import time
 from collections import Counter
@@ -27,6 +28,8 @@ SHARE = 20
 """Minimum time between two readings, as a multiple of the time that the last one took."""
 ANSWER_SECONDS = 2.0
 """Maximum time in seconds that a reader of the page waits for the journal."""
+
+log = logging.getLogger(__name__)
 
 
 @record
@@ -83,6 +86,9 @@ class MetricsPage:
                 await journal.removal.size(),
             )
         except IsthmusError:
+            return None
+        except Exception:  # the rest of the page is needed all the more
+            log.exception("the journal could not be counted because of a bug")
             return None
         finally:
             now = self._clock()

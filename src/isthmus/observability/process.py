@@ -1,5 +1,6 @@
 """Processor time and memory of this process, under the names that Prometheus expects of every program."""
 
+import contextlib
 import os
 import sys
 import time
@@ -17,11 +18,12 @@ def process_lines() -> Iterator[str]:
     yield from counter(
         "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", time.process_time()
     )
-    yield from gauge("process_resident_memory_bytes", "Resident memory size in bytes.", _resident_bytes())
     yield from gauge("process_start_time_seconds", "Start time of the process in Unix seconds.", STARTED)
-    if sys.platform == "linux":
-        files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a count without thousands of objects
-        yield from gauge("process_open_fds", "Number of open file descriptors.", files)
+    with contextlib.suppress(OSError):  # A process without free descriptors is what the rest of the page shows.
+        yield from gauge("process_resident_memory_bytes", "Resident memory size in bytes.", _resident_bytes())
+        if sys.platform == "linux":
+            files = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a count without thousands of objects
+            yield from gauge("process_open_fds", "Number of open file descriptors.", files)
 
 
 def _resident_bytes() -> int:

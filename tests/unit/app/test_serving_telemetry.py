@@ -37,6 +37,7 @@ def test_without_a_collector_nothing_of_opentelemetry_is_loaded() -> None:
     handler = logging.NullHandler()
     ServedTelemetry(TelemetryOptions(), "Isthmus", {}).name_in(handler)
     ServedTelemetry(TelemetryOptions(traces=True), "Isthmus", {"OTEL_SDK_DISABLED": "TRUE"}).name_in(handler)
+    ServedTelemetry(TelemetryOptions(), "Isthmus", {**COLLECTOR, "OTEL_TRACES_EXPORTER": "none"}).name_in(handler)
     assert handler.filters == []
 
 
