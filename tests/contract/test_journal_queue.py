@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from isthmus.client import LimitReached, UserLimits
+from isthmus.client import LimitReached, PushTarget, UserLimits
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import Journal, RepeatedMessage
+from isthmus.journal.pushes import PushRow, PushState
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import NewTask
 from support.journal_tasks import LEASE, new_task, row_of, texts
@@ -178,3 +179,37 @@ async def test_subagents_tasks_are_not_taken_but_named_when_abandoned(journal: J
     assert await take(journal, 5, gone=["owner-a"]) == []
     assert await journal.queue.abandoned_children(5, ALL) == []
     assert [row.task_id for row in await journal.queue.abandoned_children(5, ALL, ["owner-a"])] == ["child"]
+
+
+async def test_a_taken_task_says_whether_it_waited_in_the_queue(journal: Journal) -> None:
+    await journal.release([(await new_task(journal, "t1")).lease])
+    await queue(journal, "t2")
+    taken = await journal.queue.take("owner-b", LEASE, 5, ALL)
+    assert {item.row.task_id: item.was_queued for item in taken} == {"t1": False, "t2": True}
+
+
+async def test_tasks_are_counted_by_state_and_user(journal: Journal) -> None:
+    assert list(await journal.counts()) == []
+    for task_id, user in (("t1", "alice"), ("t2", "alice"), ("t3", ""), ("t4", "")):
+        await queue(journal, task_id, user)
+    (taken,) = await journal.queue.take("owner-b", LEASE, 1, ALL)
+    await journal.finish(taken.lease, [StateChange(TaskState.COMPLETED)], ())
+    ended, waiting = TaskState.COMPLETED, TaskState.SUBMITTED
+    found = await journal.counts()
+    assert {(count.state, count.user): count.tasks for count in found} == {(ended, ""): 1, (waiting, ""): 3}
+    found = await journal.counts(by_user=True)
+    assert sum(count.tasks for count in found if count.user == "alice") == 2
+    assert sum(count.tasks for count in found) == 4
+    await journal.removal.mark([taken.row.task_id])
+    assert [count.state for count in await journal.counts()] == [waiting]
+
+
+async def test_push_targets_are_counted_by_state(journal: Journal) -> None:
+    await queue(journal, "t1")
+    assert dict(await journal.pushes.counts()) == {}
+    for name in ("one", "two"):
+        await journal.pushes.add(PushRow("t1", PushTarget("https://example.org", id=name), "0.3", None, 1), 16)
+    (row, _) = await journal.pushes.of_task("t1")
+    assert await journal.pushes.claim(row, "owner-a")
+    await journal.pushes.failed(row, "owner-a", "gone", None)
+    assert dict(await journal.pushes.counts()) == {PushState.ACTIVE: 1, PushState.GIVEN_UP: 1}

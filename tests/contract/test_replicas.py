@@ -216,7 +216,9 @@ async def test_an_engine_that_vanished_is_forgotten_when_its_tasks_have_gone_on(
         assert await run_sql(url, "SELECT labels || slots FROM replicas WHERE slots = 3") == "gpu3"
         await until_met(second)
         assert isinstance(journal.replicas, postgres_replicas.PostgresReplicas)
+        assert second.journal.replicas.count == 2
         await journal.replicas.vanish()
         await eventually_async(lambda: second.journal.replicas.is_gone("a process that ends"))
+        assert second.journal.replicas.count == 1
         await eventually_async(lambda: run_sql(url, "SELECT count(*) = 1 FROM replicas"))
         await journal.aclose()

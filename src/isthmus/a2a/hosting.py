@@ -161,9 +161,11 @@ class HostedApplication:
         from isthmus.a2a.push.service import pushing
         from isthmus.a2a.push.targets import PushRule
         from isthmus.a2a.server.application import application
+        from isthmus.a2a.server.probes import Probes
         from isthmus.a2a.server.users_file import FILE, UsersFile
         from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
         from isthmus.a2a.wires import Wires
+        from isthmus.engine.readiness import Readiness
 
         hosting = self._hosting
         folder = hosting.data_folder()
@@ -200,6 +202,7 @@ class HostedApplication:
             push=push,
             wires=wires,
             authenticate=hosting.authenticate,
+            probes=Probes(Readiness(engine)),
         )
 
     async def _lifespan(self, receive: "Receive", send: "Send") -> None:

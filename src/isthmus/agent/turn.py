@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from isthmus.agent.session import Session
 from isthmus.events import AgentEvent
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 
 Keep: TypeAlias = Callable[[AgentEvent], Awaitable[None]]
 """Passes an event, already applied to the session, on to be stored and sent."""
@@ -17,9 +18,16 @@ TakeSteering: TypeAlias = Callable[[], Awaitable[bool]]
 class AgentTurn:
     """Work on the task of a session, from its present state to a question or an end."""
 
-    def __init__(self, session: Session, keep: Keep, take_steering: TakeSteering | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        keep: Keep,
+        take_steering: TakeSteering | None = None,
+        telemetry: Telemetry = NO_TELEMETRY,
+    ) -> None:
         self.session = session
         self.keep = keep
+        self.telemetry = telemetry
         self._take_steering = take_steering
 
     async def takes_steering(self) -> bool:

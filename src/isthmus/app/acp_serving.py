@@ -35,6 +35,7 @@ from isthmus.files.locations import make_private_directory
 from isthmus.journal.opening import open_journal
 from isthmus.record import record
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.text.visible import visible_line
 
 TRUSTED_COMMANDS = "acp-agents.json"
@@ -195,10 +196,12 @@ async def hosted_engine(
     *,
     is_server: bool = True,
     placement: Placement = EVERY_TASK,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> AsyncGenerator[Engine]:
     """Run an engine whose agent is started by a command. ``placement`` says which tasks run here.
 
     A server takes over the tasks of ended processes. Otherwise the client is the user's own, who may bring MCP servers.
+    ``telemetry`` takes what happens.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -213,7 +216,14 @@ async def hosted_engine(
     journal = await open_journal(folder / "journal.sqlite", setup.journal, (f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
     maximum = setup.journal_maximum_size
-    options = EngineOptions(rule, takes_over=is_server, maximum_size=maximum, check_settings=check, placement=placement)
+    options = EngineOptions(
+        rule,
+        takes_over=is_server,
+        maximum_size=maximum,
+        check_settings=check,
+        placement=placement,
+        telemetry=telemetry,
+    )
     engine = Engine(agent, journal, options)
     async with contextlib.AsyncExitStack() as stack:
         if editors is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -47,12 +47,14 @@ from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.workspace_servers import OnWait
-from isthmus.models.base import Effort
-from isthmus.models.choose import open_model, open_patient_model
+from isthmus.models.base import ChatModel, Effort
+from isthmus.models.choose import ModelChoice, open_model, open_patient_model
+from isthmus.models.measured import measured
 from isthmus.models.providers import secret_variables
 from isthmus.record import record
 from isthmus.settings import Settings, SettingsError
 from isthmus.settings.extensions import find_extensions
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.editor_text import EditorText, no_editor
@@ -120,6 +122,7 @@ async def local_agent(
     editor_directory: EditorDirectory | None = None,
     placement: Placement = EVERY_TASK,
     repositories: "ServedRepositories | None" = None,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> AsyncGenerator[Engine]:
     """Run an engine and close it at the end; running tasks are left to be continued at the next start.
 
@@ -128,8 +131,8 @@ async def local_agent(
     shows, ``on_resources`` the agent's resources.
     ``editor_text`` returns what the user's editor has of a file. ``names_settings_files``: refusals name the
     settings files, whose paths clients of a server must not see. ``editor_directory`` finds the editors, if the setup
-    uses them, and is closed at the end; None makes one. ``placement`` says which tasks run here,
-    ``repositories`` are the repositories whose worktrees are workspaces.
+    uses them, and is closed at the end; None makes one. ``placement`` says which tasks run here, ``repositories`` are
+    the repositories whose worktrees are workspaces, ``telemetry`` takes what happens.
 
     Raises:
         JournalError: the data folder cannot be used.
@@ -137,7 +140,12 @@ async def local_agent(
     files = TaskFiles(setup.data_dir)
     journal = await open_journal(files.journal, setup.journal, (AGENT,))
     is_watched = setup.policy.may_ask and not takes_over
-    model = ModelDirectory(setup.model, setup.environment, open_model if is_watched else open_patient_model)
+    opened = open_model if is_watched else open_patient_model
+
+    def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
+        return measured(opened(choice, environment), telemetry)
+
+    model = ModelDirectory(setup.model, setup.environment, open_measured)
     checkpoints = CheckpointStore(files.checkpoints)
     uses_editors = setup.use_ide and not is_idle
     found_editors = editor_directory or EditorDirectory(setup.environment, editor_timeouts)
@@ -230,6 +238,7 @@ async def local_agent(
             brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
             placement=placement,
             lease_seconds=placement.lease_seconds,
+            telemetry=telemetry,
         ),
     )
     surface: asyncio.Task[None] | None = None

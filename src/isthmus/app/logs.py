@@ -114,7 +114,7 @@ def begin_log(log_format: str, level: str, redaction: Redaction, stream: TextIO 
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())
-    for chatty in ("httpx2", "httpcore2", "uvicorn.error", "asyncio", "google_genai", "openai", "anthropic"):
+    for chatty in ("httpx2", "httpcore2", "uvicorn.error", "asyncio", "google_genai", "openai", "anthropic", "urllib3"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     return handler
 

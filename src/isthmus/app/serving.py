@@ -1,6 +1,5 @@
 """Builds and runs the A2A server (agent, users, push notifications, TLS and log) from the options of ``serve``."""
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -12,29 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
+from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
 from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 from isthmus.record import record
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
-    from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.push.targets import PushRule
-    from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.served_repositories import ServedRepositories
     from isthmus.app.serving_users import ServedUsers, SignIn
-    from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
-    from isthmus.web.pages import WorkbenchPages
+    from isthmus.telemetry import Telemetry
     from isthmus.worktrees.repository_url import RepositoryUrl
 
 log = logging.getLogger(__name__)
@@ -79,6 +77,7 @@ class ServeSettings:
     """Repositories in which sessions may work, by name."""
     drain_seconds: float = 0.0
     """Maximum time in seconds for running tasks to end after SIGTERM."""
+    telemetry: TelemetryOptions = TelemetryOptions()
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
@@ -108,7 +107,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         certificate.check()
     push_rule = _push_rule(settings.allowed_pushes)
     sender = PushSender(push_rule)
-    pages = await _pages(setup, settings) if settings.has_page else None
+    pages = await workbench_pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     placement = settings.placement or EVERY_TASK
     roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
@@ -120,24 +119,31 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         _require_privacy(settings, listener)
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
-        redaction = Redaction([token, *secrets_of(setup.environment)])
-        begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+        telemetry = ServedTelemetry(settings.telemetry, "Isthmus" if settings.agent is None else settings.agent.title)
+        redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
+        handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+        telemetry.name_in(handler)
         has_default = settings.workspace is not None or settings.agent is not None
         served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories)
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
         wires = Wires(strict_extension=settings.strict_extension)
         runs_commands = _runs_owners_commands(settings, listener)
-        view = None if pages is None else _complete(pages, setup, rule, sender)
+        view = None if pages is None else completed(pages, setup, rule, sender)
         async with (
+            telemetry,
             served_users(settings.sign_in, settings.audit_log, roots) as access,
-            _engine(setup, settings, rule, push_rule, view and view.begin, placement, served, runs_commands) as engine,
-            pushing(engine, sender, wires, is_served=partial(_is_served, users, access)) as push,
-            _notifying(pages, engine),
+            _engine(
+                setup, settings, rule, push_rule, view and view.begin, placement, served, runs_commands, telemetry.work
+            ) as engine,
+            pushing(
+                engine, sender, wires, is_served=partial(_is_served, users, access), telemetry=telemetry.work
+            ) as push,
+            notifying(pages, engine),
         ):
             if pages is not None:
                 pages.agent_of = engine.for_user
-                _watch_journal(pages, engine, rule)
+                watch_journal(pages, engine, rule)
             options = ServerOptions(
                 token=token,
                 hosts=(settings.host,),
@@ -151,7 +157,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 engine,
                 options,
                 for_user=engine.for_user,
-                users=_table_of(users, pages),
+                users=table_of(users, pages),
                 push=push,
                 wires=wires,
                 owner_here=engine.for_owner_here() if runs_commands else None,
@@ -159,6 +165,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 issued=access.issued,
                 audit=access.audit,
                 token_use=token_use(engine, settings.agent, settings.user_caps),
+                probes=telemetry.probes(engine),
+                telemetry=telemetry.work,
             )
 
             def say_ready() -> None:
@@ -169,7 +177,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                     pages.url = settings.public_url or shown_url(server.url)
                     if pages.notifications is not None and pages.url.startswith("https://"):
                         pages.notifications.contact = pages.url
-                    _show_page(pages, output, opens=settings.opens_page)
+                    show_page(pages, output, opens=settings.opens_page)
 
             drain = partial(engine.drain, settings.drain_seconds) if settings.drain_seconds else None
             server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready, drain=drain)
@@ -177,93 +185,6 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 await server.run_until_stopped()
     finally:
         listener.close()
-
-
-async def _pages(setup: Setup, settings: ServeSettings) -> "WorkbenchPages":
-    """Return the workbench.
-
-    Raises:
-        BadInputError: it is not built.
-    """
-    from isthmus.a2a.server.users_file import FILE, UsersFile
-    from isthmus.app.running_companions import RunningCompanions
-    from isthmus.web.bundle import BundleMissingError, read_bundle
-    from isthmus.web.pages import WorkbenchPages
-    from isthmus.web.reviews import ReviewsApi
-
-    try:
-        bundle = await asyncio.to_thread(read_bundle)
-    except BundleMissingError as error:
-        raise BadInputError(str(error)) from error
-    folders = dict.fromkeys(str(folder.resolve()) for folder in (setup.workspace, *settings.allowed_workspaces))
-    name = "Isthmus" if settings.agent is None else settings.agent.title
-    users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
-    return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
-
-
-def _complete(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", sender: "PushSender") -> "AgentView":
-    """Let the pages show the agent and notify devices; return the view, which is to get the agent's resources."""
-    from isthmus.app.workbench_view import AgentView
-    from isthmus.web.notifications import Notifications
-
-    view = AgentView(setup, rule)
-    pages.view = view
-    pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
-    return view
-
-
-@contextlib.asynccontextmanager
-async def _notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncGenerator[None]":
-    """Notify devices of questions as long as the context lasts."""
-    if pages is None or pages.notifications is None:
-        yield
-        return
-    running = asyncio.create_task(pages.notifications.run(engine.questions), name="isthmus-notifications")
-    try:
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-def _watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> None:
-    from isthmus.web.changes import ChangeFeed
-    from isthmus.web.history import HistorySearch
-
-    pages.changes = ChangeFeed(engine.journal)
-    pages.history = HistorySearch(engine.journal, lambda: rule.resolved_roots)
-
-
-def _table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":
-    """Return the function for the tokens that are let in: without folders for users, the owner's devices alone."""
-    if users is not None:
-        return users.table
-    if pages is None:
-        return None
-    devices = pages.users
-    return lambda: devices.table().of_owner()
-
-
-def _show_page(pages: "WorkbenchPages", output: TextIO, *, opens: bool) -> None:
-    """Print a link that lets one browser in, as a QR code, too, and open it if that is wanted and possible."""
-    from isthmus.app.browser import open_browser
-    from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
-
-    link = entry_link(pages.url, pages.codes.for_link("", pages.clock()).text)
-    has_opened = opens and open_browser(link.url)
-    output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link.url}\n")
-    output.write("The link lets one browser in, within ten minutes. Another one: isthmus serve pair\n")
-    if not is_reachable(pages.url):
-        output.write(f"{HOW_TO_REACH}\n")
-    elif link.qr is not None and can_show_qr(output):
-        output.write(link.qr.as_terminal_text())
-    output.flush()
-
-
-def can_show_qr(output: TextIO) -> bool:
-    """Return whether an output is a terminal that has half blocks and colours."""
-    encoding = (output.encoding or "").lower().replace("-", "")
-    return output.isatty() and encoding == "utf8" and os.environ.get("TERM") != "dumb"
 
 
 def _announced(
@@ -309,12 +230,13 @@ def _engine(
     placement: "Placement",
     repositories: "ServedRepositories",
     runs_commands: bool,
+    telemetry: "Telemetry",
 ) -> "AbstractAsyncContextManager[Engine]":
     """Return the engine of our own agent, or of the one that the options name."""
     if settings.agent is not None:
         from isthmus.app.acp_serving import hosted_engine
 
-        return hosted_engine(setup, settings.agent, rule, placement=placement)
+        return hosted_engine(setup, settings.agent, rule, placement=placement, telemetry=telemetry)
     from isthmus.agent.approval.policy import ApprovalMode
     from isthmus.agent.approval.session_policy import SettingsRule
     from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
@@ -331,6 +253,7 @@ def _engine(
         on_resources=on_resources,
         placement=placement,
         repositories=repositories if repositories.by_name else None,
+        telemetry=telemetry,
     )
 
 

@@ -15,6 +15,7 @@ from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_replicas import placement, replica_options, repositories
+from isthmus.cli.serve_telemetry import telemetry, telemetry_options
 from isthmus.cli.serve_token import command as token_command
 from isthmus.cli.serve_token import tier_name
 from isthmus.cli.serve_users import sign_in, users_options
@@ -106,6 +107,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--trust-agent", is_flag=True, help="Run the command of --agent without asking, now and later.")
 @users_options
 @replica_options
+@telemetry_options
 @journal_option
 @agent_options
 @click.pass_context
@@ -160,6 +162,7 @@ def command(context: click.Context, **options: Any) -> None:
         placement=placement(options),
         repositories=repositories(options),
         drain_seconds=options["drain_seconds"],
+        telemetry=telemetry(options),
     )
     setup = replace(decide(given, may_ask=True), journal=options["journal"])
     if settings.agent is not None:

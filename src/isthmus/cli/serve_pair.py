@@ -37,7 +37,7 @@ def command(url: str | None, token_file: Path | None, ca_file: Path | None, data
     isthmus serve pair --url https://agent.example.org/
     """
     from isthmus.a2a.token_file import TOKEN_FILE, read_token_file
-    from isthmus.app.serving import can_show_qr
+    from isthmus.app.serving_pages import can_show_qr
     from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
 
     folder = data_directory(GivenOptions(data_dir=data_dir))

@@ -42,6 +42,21 @@ class Engine(UserTasks):
         return self._runner.journal
 
     @property
+    def is_draining(self) -> bool:
+        """Whether no more work is begun here; what comes in waits for other processes."""
+        return self._runner.is_draining
+
+    @property
+    def running(self) -> int:
+        """Number of tasks at work here, those of subagents too."""
+        return self._runner.running
+
+    @property
+    def slots(self) -> int | None:
+        """Number of tasks that run here at once, without those of subagents; None for any number."""
+        return self._runner.slots.limit
+
+    @property
     def child_tasks(self) -> ChildTasks:
         """Tasks of subagents, for the agent that begins them."""
         return EngineChildTasks(self._runner)

@@ -13,6 +13,7 @@ from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import MessagePart
 from isthmus.media import Media
 from isthmus.record import record
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 
 CheckSettings: TypeAlias = Callable[[JsonObject, Path, bool], Awaitable[object]]
 """Function that raises an InvalidRequest for AgentSettings in a folder that the agent does not take.
@@ -44,7 +45,7 @@ class EngineOptions:
     for the name of the message's model, None for the agent's own. ``on_task_end`` is called with the id of each task
     whose work has ended here, successfully or not. ``brings_programs``: the client of the engine itself may bring MCP
     servers that are commands; clients of other views of it may not. Tasks for which ``placement`` has no free slot or
-    not their label wait in the journal's queue.
+    not their label wait in the journal's queue. ``telemetry`` takes what happens, for those who operate the program.
     """
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
@@ -58,3 +59,4 @@ class EngineOptions:
     on_task_end: Callable[[str], None] | None = None
     keep_files: KeepFiles | None = None
     placement: Placement = EVERY_TASK
+    telemetry: Telemetry = NO_TELEMETRY

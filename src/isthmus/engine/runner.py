@@ -22,6 +22,7 @@ from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.progress_publisher import ProgressPublisher
 from isthmus.engine.retention import Retention
+from isthmus.engine.segment_measure import segment_of
 from isthmus.engine.sessions import Sessions
 from isthmus.engine.slots import Slots
 from isthmus.engine.subscriptions import FollowSources, deliveries
@@ -36,6 +37,7 @@ from isthmus.journal.notices import JournalNotice
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
+from isthmus.telemetry import TaskSegment
 
 BREAKS = 3
 """Maximum number of times that a task whose write failed is resumed at once."""
@@ -104,6 +106,16 @@ class Runner:
             asyncio.create_task(self.retention.run(self.options.lease_seconds / 4), name="isthmus-journal-size"),
         ]
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether no more work is begun here."""
+        return self._dispatcher.is_draining
+
+    @property
+    def running(self) -> int:
+        """Number of tasks at work here."""
+        return len(self._running)
+
     async def drain(self, seconds: float) -> None:
         """Begin no more work here, and wait at most ``seconds`` for the work under way to end or come to rest.
 
@@ -169,6 +181,7 @@ class Runner:
             )
         task = replace(task, label=self.options.placement.label_of(task.workspace))
         if not task.parent and not self._dispatcher.may_begin(task.label):
+            self.options.telemetry.queued(task.task_id)
             queued = await self.journal.queue.add(task, events, limits)
             self._dispatcher.queued()
             return queued
@@ -185,6 +198,7 @@ class Runner:
         is_held_here = self._suspended is not None and self._suspended.holds(row.task_id)
         if row.parent or is_held_here or self._dispatcher.may_begin(row.label):
             return await self._claim_here(row, events, limits)
+        self.options.telemetry.queued(row.task_id)
         if (queued := await self.journal.queue.resume(row, events, limits)) is not None:
             self._note_answers(row, events)
             self._dispatcher.queued()
@@ -277,7 +291,8 @@ class Runner:
         fold = (
             None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
         )
-        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, partial(self._end, row))
+        end, telemetry = partial(self._end, row), self.options.telemetry
+        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry)
         self._broken.pop(row.task_id, None)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries
@@ -285,12 +300,16 @@ class Runner:
         if not row.parent:
             self.slots.hold(row.task_id)
         self.news.notify(row.task_id)
-        self._running[row.task_id] = asyncio.create_task(self._run(segment, row), name=f"isthmus-task-{row.task_id}")
+        self._running[row.task_id] = asyncio.create_task(
+            self._run(segment, row, segment_of(taken, self.journal.now())), name=f"isthmus-task-{row.task_id}"
+        )
         self.children.changed(row)
 
-    async def _run(self, segment: TaskRun, row: TaskRow) -> None:
+    async def _run(self, segment: TaskRun, row: TaskRow, measured: TaskSegment) -> None:
         try:
-            await segment.run()
+            with self.options.telemetry.measure(measured):
+                end = await segment.run()
+                measured.state, measured.reason = end.state, end.reason or ""
         except StaleLease as error:
             log.warning("%s", error)
             if self._suspended is not None:

@@ -36,6 +36,7 @@ from isthmus.internal_events import AgentRecord, ModelReply, ThoughtProgress
 from isthmus.journal.base import Journal, JournalError, UnkeepableEvent
 from isthmus.journal.task_rows import Lease
 from isthmus.slash_commands.tree import Completion
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 
 TEXT_SECONDS = 0.03
 """Time in seconds during which text is gathered into one row."""
@@ -114,6 +115,7 @@ class TaskRun:
         session: Session,
         fold: Callable[[Session], Awaitable[Session]] | None,
         on_end: "Callable[[TaskRun], None]",
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self.lease = lease
         self.session = session
@@ -124,6 +126,7 @@ class TaskRun:
         self._journal = journal
         self._fold = fold
         self._on_end = on_end
+        self._telemetry = telemetry
         self._cancelled = False
         self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
@@ -183,7 +186,7 @@ class TaskRun:
         """Run the agent, close everything that it left open, and return the last state of its turn."""
         try:
             await self._fold_once()
-            turn = AgentTurn(self.session, self._keep_event, self._take_steering)
+            turn = AgentTurn(self.session, self._keep_event, self._take_steering, self._telemetry)
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
             # The turn is also cancelled when the journal refused an event.

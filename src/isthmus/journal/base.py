@@ -48,6 +48,15 @@ class UnkeepableEvent(JournalError):
 
 
 @record
+class TaskCount:
+    """Number of the tasks in a state, of one ``user`` (empty: the local one) or of all."""
+
+    state: TaskState
+    tasks: int
+    user: str = ""
+
+
+@record
 class TaskSearch:
     """Search over the tasks that a user began, last changed first: at most ``limit`` tasks that have all words.
 
@@ -298,6 +307,10 @@ class Journal(Protocol):
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
         """Return the workspace of a user's session; None when that user has no such session."""
+        ...
+
+    async def counts(self, *, by_user: bool = False) -> Sequence[TaskCount]:
+        """Return the number of tasks in each state that one has, of each user or of all; reads a whole index."""
         ...
 
     async def version(self) -> int:

@@ -76,7 +76,8 @@ class PostgresQueue(SqlQueue):
                 numbered(statement),
                 *(*of_scope, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
             )
-            rows = [row_from(tuple(values)[2:]) for values in sorted(found, key=lambda values: (values[0], values[1]))]
-            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, ()) for row in rows]
+            ordered = sorted(found, key=lambda values: (values[0], values[1]))
+            rows = [(row_from(tuple(values)[2:]), values[0]) for values in ordered]
+            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, (), tag > 0) for row, tag in rows]
 
         return self._writer.run(work)

@@ -52,10 +52,10 @@ log = logging.getLogger(__name__)
 
 
 class PostgresReplicas(Replicas):
-    """The processes of one database. ``others`` tells whether there are any besides this one."""
+    """The processes of one database."""
 
     def __init__(self, database: Database, read: RowReader) -> None:
-        self.others = False
+        self._others = 0
         self._database = database
         self._read = read
         self._member: Member | None = None
@@ -73,9 +73,19 @@ class PostgresReplicas(Replicas):
         self._gone: frozenset[str] = frozenset()
 
     @property
+    def others(self) -> bool:
+        """Whether there are other processes."""
+        return self._others > 0
+
+    @property
     @override
     def hears(self) -> bool:
         return self._heard.is_set()
+
+    @property
+    @override
+    def count(self) -> int:
+        return 1 + self._others
 
     @override
     def is_gone(self, owner: str) -> bool:
@@ -231,7 +241,7 @@ class PostgresReplicas(Replicas):
         if new := gone - self._gone:
             log.info("processes that have ended: %s", ", ".join(owner.partition(":")[2] for owner in sorted(new)))
         self._gone = gone
-        self.others = any(owner not in gone for owner, _ in rows)
+        self._others = sum(owner not in gone for owner, _ in rows)
         if new:
             self._on_notice(JournalNotice(is_queue=True))
         elif gone:

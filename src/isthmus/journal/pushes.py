@@ -4,7 +4,7 @@ A target keeps the number of the last event delivered to it, so that later event
 restart. Requests and their delivery: see ``isthmus.a2a.push``.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -93,6 +93,10 @@ class PushJournal(Protocol):
         first. Of targets without a planned attempt, only those whose task changed at ``since`` (Unix seconds) or later
         are returned: earlier changes were reported before.
         """
+        ...
+
+    async def counts(self) -> Mapping[PushState, int]:
+        """Return the number of targets in each state that one has."""
         ...
 
     async def has_active(self) -> bool:

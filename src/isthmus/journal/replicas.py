@@ -44,6 +44,11 @@ class Replicas(Protocol):
         """Whether news of other processes arrive at once; otherwise they are found by looking often."""
         ...
 
+    @property
+    def count(self) -> int:
+        """The number of processes that are known here, with this one."""
+        ...
+
     def is_gone(self, owner: str) -> bool:
         """Return whether this owner of leases has ended, as far as is known here."""
         ...
@@ -80,6 +85,11 @@ class LocalReplicas(Replicas):
     @override
     def hears(self) -> bool:
         return False
+
+    @property
+    @override
+    def count(self) -> int:
+        return 1
 
     @override
     def is_gone(self, owner: str) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import override
@@ -152,6 +152,11 @@ class SqlPushes(PushJournal):
             f" JOIN tasks ON tasks.key = pushes.task WHERE pushes.next_attempt > 0 AND {_BEHIND} ORDER BY 8 LIMIT ?"
         )
         return await self._read(query, (since, owner, owner, limit), lambda values: (_row(values), int(values[10])))
+
+    @override
+    async def counts(self) -> Mapping[PushState, int]:
+        query = "SELECT state, count(*) FROM pushes GROUP BY state"
+        return dict(await self._read(query, (), lambda values: (PushState(values[0]), int(values[1]))))
 
     @override
     async def has_active(self) -> bool:

@@ -24,7 +24,7 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import SEARCHED_TASKS, EventT, FoundRows, Journal, TaskSearch
+from isthmus.journal.base import SEARCHED_TASKS, EventT, FoundRows, Journal, TaskCount, TaskSearch
 from isthmus.journal.rows import (
     BEGUN_BY,
     BY_MESSAGE,
@@ -104,6 +104,15 @@ class SqlReads(Journal):
             f"SELECT {COLUMNS} FROM tasks WHERE parent = ? AND parent <> '' AND state <> ? ORDER BY key",
             (task_id, DELETED),
             row_from,
+        )
+
+    @override
+    async def counts(self, *, by_user: bool = False) -> Sequence[TaskCount]:
+        columns = 'state, "user"' if by_user else "state"
+        return await self.read(
+            f"SELECT count(*), {columns} FROM tasks WHERE state <> ? GROUP BY {columns}",
+            (DELETED,),
+            lambda values: TaskCount(TaskState(values[1]), int(values[0]), *values[2:]),
         )
 
     @override

@@ -79,8 +79,8 @@ class SqliteQueue(SqlQueue):
                     "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
-            rows = [row_of(connection, task_id) for _, _, task_id in found]
-            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, ()) for row in rows]
+            rows = [(row_of(connection, task_id), tag) for _, tag, task_id in found]
+            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, (), tag > 0) for row, tag in rows]
 
         return self._writer.submit(work)
 

@@ -68,11 +68,15 @@ class NewTask:
 
 @record
 class ClaimedTask:
-    """A new lease, the row as it is now, and the events that were added with the claim."""
+    """A new lease, the row as it is now, and the events that were added with the claim.
+
+    ``was_queued``: the task waited in the queue, since its last event.
+    """
 
     lease: Lease
     row: TaskRow
     deliveries: Sequence[Delivery]
+    was_queued: bool = False
 
 
 @record

@@ -29,6 +29,7 @@ from isthmus.journal.base import Journal
 from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.pushes import PushJournal, PushRow
 from isthmus.record import record
+from isthmus.telemetry import NO_TELEMETRY, PushAttempt, Telemetry
 
 IDLE_SECONDS = 60.0
 """Interval in seconds at which the journal is checked for changes by other processes, while there is no target."""
@@ -109,6 +110,7 @@ class PushDelivery:
         model_name: Callable[[], str] = str,
         is_served: Callable[[str], bool] = lambda _: True,
         limits: PushLimits = PushLimits(),
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._journal = journal
         self._pushes = pushes
@@ -117,6 +119,7 @@ class PushDelivery:
         self._model_name = model_name
         self._is_served = is_served
         self._limits = limits
+        self._telemetry = telemetry
         self._owner = new_owner()
         self._news = asyncio.Event()
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -276,13 +279,17 @@ class PushDelivery:
         try:
             await self._sender.send(row.target, body, _headers(row, seq))
         except PushFailed as error:
-            await self._failed(row, seq, error)
+            await self._failed(row, change, seq, error)
             return False
+        self._telemetry.pushed(PushAttempt("delivered", self._lag(change)))
         await self._pushes.delivered(row, self._owner, seq)
         log.debug("task %s: event %d sent to %s", row.task_id, seq, _host(row.target))
         return True
 
-    async def _failed(self, row: PushRow, seq: int, error: PushFailed) -> None:
+    def _lag(self, change: Delivery) -> float:
+        return max(0.0, self._journal.now() - change.at)
+
+    async def _failed(self, row: PushRow, change: Delivery, seq: int, error: PushFailed) -> None:
         attempts = row.attempts + 1
         spread = random.uniform(0.5, 1)  # noqa: S311 - no secret
         wait = None if error.is_gone else self._limits.wait_after(attempts, error.retry_after, spread)
@@ -291,6 +298,7 @@ class PushDelivery:
             log.error("%s; given up after %d attempts, until its push notification config is set again", what, attempts)
         else:
             log.warning("%s; attempt %d of %d follows in %.1f s", what, attempts + 1, self._limits.attempts, wait)
+        self._telemetry.pushed(PushAttempt("given-up" if wait is None else "failed", self._lag(change)))
         next_attempt = None if wait is None else self._journal.now() + wait
         await self._pushes.failed(row, self._owner, str(error), next_attempt)
 

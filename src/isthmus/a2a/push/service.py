@@ -13,6 +13,7 @@ from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, PushTarget, TaskNotFound
 from isthmus.engine import Engine
 from isthmus.journal.pushes import PushJournal, PushRow
+from isthmus.telemetry import NO_TELEMETRY, Telemetry
 
 TARGETS = 16
 """Maximum number of push notification configs of one task."""
@@ -25,13 +26,16 @@ async def pushing(
     wires: Wires,
     model_name: Callable[[], str] = str,
     is_served: Callable[[str], bool] = lambda _: True,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> "AsyncGenerator[Callable[[AgentClient], UserPushes]]":
     """Deliver the push notifications of an engine's tasks; yield a function that makes the service of one user's agent.
 
     ``is_served`` returns whether the user with this name still has access.
     """
     journal = engine.journal
-    delivery = PushDelivery(journal, journal.pushes, sender, payload_by(wires), model_name, is_served)
+    delivery = PushDelivery(
+        journal, journal.pushes, sender, payload_by(wires), model_name, is_served, telemetry=telemetry
+    )
     await delivery.start()
     try:
         yield lambda agent: UserPushes(agent, journal.pushes, sender)

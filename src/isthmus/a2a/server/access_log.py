@@ -57,6 +57,11 @@ class RequestNote:
         """Whether there is an audit log in which this request is not yet."""
         return self.audit is not None
 
+    @property
+    def operation(self) -> str:
+        """Method of A2A; empty if the request has none that is known."""
+        return "" if " " in self.method else self.method
+
     def record(self) -> None:
         """Write the line of the audit log, if there is one and it does not have this request yet."""
         audit, self.audit = self.audit, None

@@ -37,6 +37,7 @@ from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
+from isthmus.a2a.server.probes import Probes
 from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
@@ -46,8 +47,7 @@ from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.listeners.gate import bearer_token
-
-HEALTH = "/healthz"
+from isthmus.telemetry import NO_TELEMETRY, ServedRequest, Telemetry
 
 Audit: TypeAlias = Callable[[RequestNote], None]
 """Function that takes what is known of a request once it has had its effect; must not fail."""
@@ -91,6 +91,8 @@ def application(
     issued: IssuedTokens | None = None,
     audit: Audit | None = None,
     token_use: TokenUse | None = None,
+    probes: Probes | None = None,
+    telemetry: Telemetry = NO_TELEMETRY,
 ) -> "Application":
     """Return the ASGI application that serves ``agent``; it does not close the agent.
 
@@ -100,12 +102,12 @@ def application(
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
     ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
     ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
-    not limited.
+    not limited. ``probes`` are the pages for programs that watch the server; ``telemetry`` takes each request.
     """
     principals = Principals(
         agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
     )
-    return Application(principals, options, users, authenticate, pages, issued, audit)
+    return Application(principals, options, users, authenticate, pages, issued, audit, probes, telemetry)
 
 
 class Application:
@@ -120,8 +122,12 @@ class Application:
         pages: Pages | None = None,
         issued: IssuedTokens | None = None,
         audit: Audit | None = None,
+        probes: Probes | None = None,
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         self._principals = principals
+        self._probes = probes or Probes()
+        self._telemetry = telemetry
         self._audit = audit
         self._issued = issued
         self._pages = pages
@@ -172,34 +178,50 @@ class Application:
 
     async def _serve(self, request: HttpRequest, scope: Scope, receive: Receive, send: Send) -> None:
         note = begin_note(scope, self._audit)
+        found: ServedPrincipal | Response | None = None
         try:
             found = await self._enter(request)
-            if isinstance(found, Response):
-                note.status = found.status_code
-                if found.status_code in (200, 304):
-                    note.level = logging.DEBUG  # the card and the health, which machines request all the time
-                note.record()
-                await found(scope, receive, send)
-                return
-            found.requests.count += 1
-            try:
-                body = await self._body(request, found.body_limit)
-                if isinstance(body, Refusal):
-                    response = self._refused(body, request)
-                else:
-                    if await self._is_owner_here(found.principal, request, body):
-                        found = self._principals.of(OWNER_HERE)
-                    response = await found.endpoint.answer(request, body, found.caller)
-                note.status = response.status_code
-                note.record()
-                await response(scope, receive, send)
-            finally:
-                found.requests.count -= 1
         except ClientDisconnect:
             note.status = 499
-        finally:
+        is_let_in = isinstance(found, ServedPrincipal)
+        served = ServedRequest(request.method, request.headers, is_let_in)
+        with self._telemetry.measure(served):
+            try:
+                if isinstance(found, ServedPrincipal):
+                    await self._answer(found, request, scope, receive, send)
+                elif found is not None:
+                    note.status = found.status_code
+                    if found.status_code in (200, 304) or self._probes.serves(scope["path"]):
+                        note.level = logging.DEBUG  # the card and the probes, which machines request all the time
+                    note.record()
+                    await found(scope, receive, send)
+            except ClientDisconnect:
+                note.status = 499
+            finally:
+                served.method, served.task_id = note.operation, note.task_id
+                served.status, served.error = note.status, note.error
+                note.record()
+                note.write()
+
+    async def _answer(
+        self, found: ServedPrincipal, request: HttpRequest, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer a request of a principal."""
+        note = note_of(scope)
+        found.requests.count += 1
+        try:
+            body = await self._body(request, found.body_limit)
+            if isinstance(body, Refusal):
+                response = self._refused(body, request)
+            else:
+                if await self._is_owner_here(found.principal, request, body):
+                    found = self._principals.of(OWNER_HERE)
+                response = await found.endpoint.answer(request, body, found.caller)
+            note.status = response.status_code
             note.record()
-            note.write()
+            await response(scope, receive, send)
+        finally:
+            found.requests.count -= 1
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -212,23 +234,25 @@ class Application:
         """Return the principal of a request whose body may be read; otherwise the response, which needs no body."""
         headers = request.headers
         path: str = request.scope["path"]
-        public = path in CARD_PATHS or path == HEALTH
+        public = path in CARD_PATHS or self._probes.serves(path)
         refused = self._gate.refuse_origin(
             headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
         )
         if refused is None and self._pages is not None and self._pages.serves(path, request.method):
             return await self._pages.respond(request, partial(self._identify_for_pages, request), self._body)
         principal: Principal | Refusal | None = None
-        if refused is None and not public:
+        needs_owner = public and self._probes.needs_owner(path, headers.get("authorization"))
+        if refused is None and (needs_owner or not public):
             principal = await self._identify(request)
             refused = principal if isinstance(principal, Refusal) else None
+            if needs_owner and isinstance(principal, Principal) and principal.name:
+                refused = Refusal(403, "this page is for the owner of the server", {})
         if refused is None:
             refused = self._refuse_route(request, public) or _refuse_encoding(headers.get("content-encoding"))
         if refused is not None:
             return self._refused(refused, request)
-        if path == HEALTH:
-            is_draining = self._principals.closing
-            return json_response(encode({"status": "draining" if is_draining else "ok"}), 503 if is_draining else 200)
+        if self._probes.serves(path):
+            return await self._probes.respond(path, is_closing=self._principals.closing)
         if isinstance(principal, Principal):
             token_shown(request.scope)
         if not isinstance(principal, Principal):

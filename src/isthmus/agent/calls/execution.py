@@ -107,7 +107,7 @@ class CallExecution:
         if announced != call:
             await self._turn.emit(ToolCallUpdate(call))
         running = RunningCall(call, checkpoint_id)
-        running.start(tool, call.input_parameters, place, approved)
+        running.start(tool, call.input_parameters, place, approved, telemetry=self._turn.telemetry)
         await self._follow(running)
 
     async def go_on(self, call: ToolCall, tool: DelegatingTool, place: ToolContext) -> None:
@@ -116,7 +116,8 @@ class CallExecution:
         asked = await tool.open_questions(call.tool_call_id)
         await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id, asked))
         running = RunningCall(call)
-        running.start(tool, call.input_parameters, place, Approved(), answers_of(self._session, call.tool_call_id))
+        answers = answers_of(self._session, call.tool_call_id)
+        running.start(tool, call.input_parameters, place, Approved(), answers, self._turn.telemetry)
         await self._follow(running)
 
     def is_suspended(self, call_id: str) -> bool:

@@ -7,12 +7,13 @@ answered. Only the latest progress is kept.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isthmus.development_tool import ToolCall, ToolCallConfirmation
+from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation
 from isthmus.record import record
+from isthmus.telemetry import NO_TELEMETRY, Telemetry, ToolRun
 from isthmus.tools.base import (
     Approved,
     Arguments,
@@ -20,7 +21,9 @@ from isthmus.tools.base import (
     DelegatingTool,
     Tool,
     ToolContext,
+    ToolFailed,
     ToolResult,
+    ToolSucceeded,
     ToolWaits,
 )
 from isthmus.tools.failure import ToolFailure
@@ -102,15 +105,18 @@ class RunningCall:
         place: ToolContext,
         approved: Approved,
         answers: Mapping[str, ToolCallConfirmation] = MappingProxyType({}),
+        telemetry: Telemetry = NO_TELEMETRY,
     ) -> None:
         """Start the tool in an asyncio task. ``answers`` are for the task that a delegating tool follows."""
         context = CallContext.of(place, approved, self._show, self._ask)
-        self._task = asyncio.create_task(
+        work = (
             tool.follow(arguments, context, answers)
             if isinstance(tool, DelegatingTool)
-            else tool.run(arguments, context),
-            name=f"isthmus-call-{place.tool_call_id}",
+            else tool.run(arguments, context)
         )
+        server = approved.details.server_name if isinstance(approved.details, McpDetails) else ""
+        run = ToolRun(tool.name, tool.kind.value, place.tool_call_id, server)
+        self._task = asyncio.create_task(_measured(work, run, telemetry), name=f"isthmus-call-{place.tool_call_id}")
         self._task.add_done_callback(lambda _: self._notify())
 
     async def next_event(self) -> CallEvent:
@@ -176,3 +182,25 @@ class RunningCall:
     def _notify(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+async def _measured(
+    work: Coroutine[Any, Any, ToolResult | ToolWaits], run: ToolRun, telemetry: Telemetry
+) -> ToolResult | ToolWaits:
+    with telemetry.measure(run):
+        try:
+            result = await work
+        except asyncio.CancelledError:
+            run.status = "canceled"
+            raise
+        except BaseException as error:
+            run.status, run.failure = "failed", error.category if isinstance(error, ToolFailure) else "internal_error"
+            raise
+        match result:
+            case ToolSucceeded():
+                run.status = "succeeded"
+            case ToolFailed(error):
+                run.status, run.failure = "failed", error.type or ""
+            case ToolWaits():
+                run.status = "waiting"
+        return result

@@ -1,0 +1,116 @@
+"""Metrics and traces of ``serve``, and the pages by which others watch it, from its options."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from isthmus.app.setup import BadInputError
+from isthmus.record import record
+from isthmus.telemetry import Telemetries, Telemetry
+
+if TYPE_CHECKING:
+    from isthmus.a2a.server.probes import Probes
+    from isthmus.engine import Engine
+    from isthmus.observability.tracing import Tracing
+
+MISSING = "traces need the packages of OpenTelemetry, which are not installed: pip install 'isthmus[otel]'"
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables that name a collector, and thereby turn traces on."""
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+"""Variable that has the texts of requests to models in traces."""
+
+log = logging.getLogger(__name__)
+
+
+@record
+class TelemetryOptions:
+    """Options of ``serve`` for those who operate it.
+
+    ``metrics_token_file`` has a token that opens /metrics alone; with ``metrics_are_open`` nobody needs one. The tasks
+    of up to ``metrics_users`` users are counted by name. ``traces``: traces are sent even if no variable of the
+    environment names a collector.
+    """
+
+    metrics_token_file: Path | None = None
+    metrics_are_open: bool = False
+    metrics_users: int = 0
+    traces: bool = False
+
+
+class ServedTelemetry:
+    """The telemetry of one server, from its beginning to the end of the context; ``work`` takes what happens.
+
+    Raises:
+        BadInputError: the packages for traces are missing, and the options ask for them.
+        TokenFileError: the file with the token cannot be used.
+    """
+
+    def __init__(self, options: TelemetryOptions, agent: str, environment: Mapping[str, str] = os.environ) -> None:
+        from isthmus.a2a.token_file import ensure_token_file
+        from isthmus.observability.metrics import WorkMetrics
+
+        path = options.metrics_token_file
+        self.token = "" if path is None else ensure_token_file(path)
+        self._options = options
+        self._metrics = WorkMetrics()
+        self._warning = ""
+        self._tracing: Tracing | None = None
+        try:
+            self._tracing = _tracing(options, agent, environment)
+        except ModuleNotFoundError as error:
+            if options.traces:
+                raise BadInputError(f"--otel: {MISSING}") from error
+            # A variable for all programs of a machine must not keep this one from starting.
+            self._warning = MISSING
+        self.work: Telemetry = self._metrics if self._tracing is None else Telemetries(self._tracing, self._metrics)
+
+    async def __aenter__(self) -> "ServedTelemetry":
+        """Return it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Send the last traces."""
+        if self._tracing is not None:
+            await asyncio.to_thread(self._tracing.close)
+
+    def name_in(self, handler: logging.Handler) -> None:
+        """Have the ids of the trace under way in what a handler logs; log why there are no traces."""
+        if self._warning:
+            log.warning("%s", self._warning)
+        if self._tracing is not None:
+            from isthmus.observability.tracing import TraceIds
+
+            handler.addFilter(TraceIds())
+
+    def probes(self, engine: "Engine") -> "Probes":
+        """Return the pages for programs that watch the server."""
+        from isthmus.a2a.server.probes import Metrics, Probes
+        from isthmus.engine.readiness import Readiness
+        from isthmus.observability.exposition import CONTENT_TYPE
+        from isthmus.observability.page import MetricsPage
+
+        ready, options = Readiness(engine), self._options
+        page = MetricsPage(engine, self._metrics, ready, options.metrics_users)
+        return Probes(ready, Metrics(page.text, CONTENT_TYPE, self.token, options.metrics_are_open))
+
+
+def _tracing(options: TelemetryOptions, agent: str, environment: Mapping[str, str]) -> "Tracing | None":
+    """Return what makes traces, None if none are wanted; nothing of OpenTelemetry is loaded then.
+
+    Raises:
+        ModuleNotFoundError: OpenTelemetry is not installed.
+    """
+    is_named = any(environment.get(name) for name in ENDPOINTS)
+    is_off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if is_off or environment.get("OTEL_TRACES_EXPORTER") == "none" or not (options.traces or is_named):
+        return None
+    from isthmus.observability.tracing import Tracing, exporting_provider
+
+    keeps_content = environment.get(CONTENT, "").strip().lower() in ("true", "1", "span_only", "span_and_event")
+    return Tracing(exporting_provider(), agent, keeps_content=keeps_content)

@@ -1,0 +1,110 @@
+"""Counts the work of a server for Prometheus, as it happens. What is counted when the page is read: see `page`."""
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
+
+from typing_extensions import override
+
+from isthmus.observability.exposition import Counter, Histogram
+from isthmus.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
+
+VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BRIEF = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+_WORK = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+
+
+class WorkMetrics(Telemetry):
+    """Counters and histograms of a server's work since its start. ``clock`` returns monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._queue = Histogram(
+            "isthmus_queue_seconds", "Time for which tasks waited for a process before work on them began.", _BRIEF
+        )
+        self._segments = Histogram(
+            "isthmus_segment_seconds",
+            "Time of work on a task until it asked or ended, by its state then; interrupted: the work was broken off.",
+            _WORK,
+            ("state",),
+        )
+        self._tokens = Counter(
+            "isthmus_model_tokens_total",
+            "Tokens of models; input includes cached ones.",
+            ("direction", "provider", "model"),
+        )
+        self._models = Histogram(
+            "isthmus_model_seconds",
+            "Time of requests to models with all their attempts, by result: ok, or the kind of the failure.",
+            _WORK,
+            ("provider", "model", "result"),
+        )
+        self._tools = Counter(
+            "isthmus_tool_calls_total",
+            "Calls of tools that ran, by kind of effect (mcp: a tool of an MCP server) and result.",
+            ("kind", "status"),
+        )
+        self._requests = Counter(
+            "isthmus_http_requests_total",
+            "Requests that were answered, by method of A2A (or of HTTP, if there is none) and HTTP status.",
+            ("method", "code"),
+        )
+        self._pushes = Counter(
+            "isthmus_push_attempts_total",
+            "Attempts to deliver push notifications: delivered, failed and tried again, or given-up.",
+            ("outcome",),
+        )
+        self._lag = Histogram(
+            "isthmus_push_lag_seconds", "Time from the change of a task to its delivered push notification.", _BRIEF
+        )
+
+    @override
+    def measure(self, operation: Operation) -> AbstractContextManager[object]:
+        if isinstance(operation, TaskSegment) and operation.queued_seconds is not None:
+            self._queue.observe(operation.queued_seconds)
+        return self._measured(operation)
+
+    @contextlib.contextmanager
+    def _measured(self, operation: Operation) -> Generator[None]:
+        began = self._clock()
+        try:
+            yield
+        finally:
+            seconds = self._clock() - began
+            match operation:
+                case ServedRequest(verb, _, _, method):
+                    verb = verb if verb in VERBS else "other"
+                    self._requests.add(method or verb, str(operation.status))
+                case TaskSegment():
+                    self._segments.observe(seconds, operation.state or "interrupted")
+                case ModelCall(provider, model):
+                    result = operation.failure or ("ok" if operation.finish or operation.answer else "interrupted")
+                    self._models.observe(seconds, provider, model, result)
+                    self._tokens.add("input", provider, model, amount=operation.input_tokens)
+                    self._tokens.add("output", provider, model, amount=operation.output_tokens)
+                case ToolRun(_, kind):
+                    self._tools.add("mcp" if operation.server else kind, operation.status or "canceled")
+
+    @override
+    def queued(self, task_id: str) -> None: ...
+
+    @override
+    def pushed(self, attempt: PushAttempt) -> None:
+        self._pushes.add(attempt.outcome)
+        if attempt.outcome == "delivered":
+            self._lag.observe(attempt.lag_seconds)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the text format."""
+        for metric in (
+            self._queue,
+            self._segments,
+            self._tokens,
+            self._models,
+            self._tools,
+            self._requests,
+            self._pushes,
+            self._lag,
+        ):
+            yield from metric.lines()

@@ -1,0 +1,48 @@
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
+from isthmus.app.setup import BadInputError
+
+COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
+
+
+@pytest.fixture
+def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.context", None)
+    monkeypatch.delitem(sys.modules, "isthmus.observability.tracing", raising=False)
+
+
+@pytest.mark.usefixtures("without_the_extra")
+def test_wanted_traces_need_their_packages() -> None:
+    with pytest.raises(BadInputError, match=r"--otel: .*pip install 'isthmus\[otel\]'"):
+        ServedTelemetry(TelemetryOptions(traces=True), "Isthmus", {})
+
+
+@pytest.mark.usefixtures("without_the_extra")
+def test_a_collector_in_the_environment_does_not_keep_a_server_from_starting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    telemetry = ServedTelemetry(TelemetryOptions(), "Isthmus", COLLECTOR)
+    assert not caplog.records
+    telemetry.name_in(logging.NullHandler())
+    assert "pip install 'isthmus[otel]'" in caplog.text
+
+
+@pytest.mark.usefixtures("without_the_extra")
+def test_without_a_collector_nothing_of_opentelemetry_is_loaded() -> None:
+    handler = logging.NullHandler()
+    ServedTelemetry(TelemetryOptions(), "Isthmus", {}).name_in(handler)
+    ServedTelemetry(TelemetryOptions(traces=True), "Isthmus", {"OTEL_SDK_DISABLED": "TRUE"}).name_in(handler)
+    ServedTelemetry(TelemetryOptions(), "Isthmus", {**COLLECTOR, "OTEL_TRACES_EXPORTER": "none"}).name_in(handler)
+    assert handler.filters == []
+
+
+def test_the_token_for_the_metrics_is_made_once(tmp_path: Path) -> None:
+    options = TelemetryOptions(metrics_token_file=tmp_path / "reader")
+    token = ServedTelemetry(options, "Isthmus", {}).token
+    assert len(token) > 30
+    assert ServedTelemetry(options, "Isthmus", {}).token == token
