@@ -15,8 +15,8 @@ KEY = "workspace_path"
 class WorkspaceRule:
     """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none.
 
-    Those in and below ``elsewhere`` need not be on this machine. ``repositories`` are names of workspaces that are no
-    folders, such as ``/git:NAME``: the agent makes a folder for each session.
+    Those in and below ``elsewhere`` need not be on this machine. ``repositories`` are names of workspaces without
+    a folder, such as ``/git:NAME``: the agent makes a folder for each session.
     """
 
     default: Path | None = None
