@@ -42,7 +42,7 @@ class Extent:
 
 
 FULL = Extent(3, 4.0, 2.0, 3, 100, 10_000, 200, 440, 10, 10.0)
-QUICK = Extent(1, 2.0, 1.0, 2, 40, 10_000, 50, 154, 2, 3.0)
+QUICK = Extent(1, 2.0, 0.7, 2, 40, 10_000, 50, 154, 2, 2.0)
 
 
 def run(rounds: int | None) -> list[Figure]:

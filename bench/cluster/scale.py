@@ -34,8 +34,8 @@ class Plan:
 
 SHARE = 0.15
 """Part of a core that a server has."""
-OURS = Plan((1, 2, 4), 16, 1.0, 1.0)
-SDK = Plan((1, 2), 4, 2.0, 1.5)
+OURS = Plan((1, 2, 4), 6, 1.0, 1.0)
+SDK = Plan((1, 2), 3, 1.5, 1.5)
 BUDGETS = {2: 1.8, 4: 3.2}
 SATURATED = 0.9
 FIRST_TASKS = 40

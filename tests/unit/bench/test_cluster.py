@@ -78,3 +78,4 @@ async def test_each_take_of_the_queue_is_timed(tmp_path: Path) -> None:
 async def test_users_take_turns_however_many_tasks_one_has_queued(tmp_path: Path) -> None:
     turns = await take_turns(partial(SqliteJournal.open, tmp_path / "journal.sqlite"), tmp_path, 2 * (OTHERS + 1))
     assert 0 < turns.share < 0.3
+    assert turns.overtaken <= OTHERS + 1
