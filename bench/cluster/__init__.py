@@ -25,7 +25,7 @@ FOLLOWED_MILLISECONDS = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is measured; times in seconds."""
+    """Amounts of what is measured; times in seconds."""
 
     rounds: int
     seconds: float

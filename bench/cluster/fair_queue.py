@@ -124,7 +124,7 @@ async def _queue(journal: Journal, number: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How users took turns: the one's share of all starts, and the longest waits of the others, times in ms."""
+    """Turns of users: the one's share of all starts, and the longest waits of the others, times in ms."""
 
     share: float
     overtaken: int

@@ -353,8 +353,9 @@ async def test_the_queue_is_not_slower_for_the_tasks_that_have_ended(
     )
     database = url.rpartition("/")[2]
     for name, state, tag, count in (("ended", "completed", "0", 5000), ("waiting", "submitted", "n + 1", 500)):
-        rows = f"SELECT '{name} ' || n, '{state}', {tag}, {columns} FROM tasks, generate_series(1, {count}) AS n"
-        server.sql(f"INSERT INTO tasks (id, state, tag, {columns}) {rows} WHERE id = 't1'", database)
+        into = f"INSERT INTO tasks (id, state, tag, {columns})"
+        rows = f"SELECT '{name} ' || n, '{state}', {tag}, {columns}"
+        server.sql(f"{into} {rows} FROM tasks, generate_series(1, {count}) AS n WHERE id = 't1'", database)
     server.sql("ANALYZE tasks", database)
     read = (
         "SELECT sum(coalesce(seq_tup_read, 0) + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes"
