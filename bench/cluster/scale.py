@@ -38,6 +38,8 @@ OURS = Plan((1, 2, 4), 6, 1.0, 1.0)
 SDK = Plan((1, 2), 3, 1.5, 1.5)
 BUDGETS = {2: 1.8, 4: 3.2}
 SATURATED = 0.9
+JUDGED_ROUNDS = 3
+"""Number of rounds from which ratios are judged: other programs on the machine make a processor slower for seconds."""
 FIRST_TASKS = 40
 """Number of the first tasks of a server, which it runs without its quota."""
 Start = Callable[[Mapping[str, str], str, str], AbstractContextManager[Replica]]
@@ -106,19 +108,21 @@ def quotas_missing() -> str:
         return str(error)
 
 
-def reason_not_to_judge(missing: str, share: float) -> str:
-    """Return the reason why ratios are not judged, if there is one: no quotas, or a server that did not use its own.
+def reason_not_to_judge(missing: str, share: float, rounds: int) -> str:
+    """Return the reason why ratios are not judged, if there is one.
 
-    ``share`` is the part of its quota that the single server used.
+    ``missing`` says why there are no quotas; ``share`` is the part of its quota that the single server used.
     """
     if missing:
         return f"none: no CPU quotas here ({missing})"
+    if rounds < JUDGED_ROUNDS:
+        return f"none: of fewer than {JUDGED_ROUNDS} rounds"
     return "" if share >= SATURATED else f"none: 1 server used {share:.0%} of its quota"
 
 
 def _ratios(whose: str, found: Runs) -> Iterator[Figure]:
     share = _median(found[1], lambda run: run.share_of(SHARE))
-    reason = reason_not_to_judge(quotas_missing(), share)
+    reason = reason_not_to_judge(quotas_missing(), share, len(found[1]))
     one = _rate(found, 1)
     yield Figure(f"{whose}CPU of 1 server of its quota", share * 100, f"% of {SHARE:g} core")
     for count in (count for count in found if count > 1):

@@ -50,9 +50,10 @@ def test_without_control_groups_the_reason_is_said(tmp_path: Path) -> None:
 
 
 def test_a_ratio_is_judged_only_beside_a_server_that_used_up_its_quota() -> None:
-    assert reason_not_to_judge("", 0.97) == ""
-    assert reason_not_to_judge("", 0.5) == "none: 1 server used 50% of its quota"
-    assert reason_not_to_judge("no cgroups", 0.97) == "none: no CPU quotas here (no cgroups)"
+    assert reason_not_to_judge("", 0.97, 3) == ""
+    assert reason_not_to_judge("", 0.97, 1) == "none: of fewer than 3 rounds"
+    assert reason_not_to_judge("", 0.5, 3) == "none: 1 server used 50% of its quota"
+    assert reason_not_to_judge("no cgroups", 0.97, 3) == "none: no CPU quotas here (no cgroups)"
 
 
 @pytest.mark.parametrize("result", [{"kind": "task", "id": "t1"}, {"kind": "status-update", "taskId": "t1"}])
