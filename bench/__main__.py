@@ -1,4 +1,4 @@
-"""``python -m bench [NAME...] [--json FILE] [--rounds N]``."""
+"""``python -m bench [NAME...] [--json FILE] [--rounds N] [--quick]``."""
 
 import argparse
 import importlib
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.figures import Figure, table
 
-BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host", "acp", "session", "edits", "web")
+BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host", "acp", "session", "edits", "web", "cluster")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--rounds", type=int, metavar="N", help="number of interleaved rounds; default: as each benchmark needs"
     )
+    parser.add_argument("--quick", action="store_true", help="the short form of benchmarks that have one: cluster")
     options = parser.parse_args(arguments)
     names: list[str] = options.names or list(BENCHMARKS)
     if unknown := [name for name in names if name not in BENCHMARKS]:
@@ -37,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"\n{name}: {summary}", flush=True)
         begin = time.monotonic()
         try:
-            found: list[Figure] = module.run(options.rounds)
+            is_quick = options.quick and hasattr(module, "run_quick")
+            found: list[Figure] = module.run_quick() if is_quick else module.run(options.rounds)
         except Exception as error:
             broken.append(name)
             print(f"  could not be run: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

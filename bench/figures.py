@@ -47,6 +47,11 @@ def beside(
     return Figure(name, value, unit, peer, peer_value, no_budget)
 
 
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Return the value below which ``percent`` of the values are; at least one is given."""
+    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
+
+
 def table(figures: Sequence[Figure]) -> list[str]:
     """Return the figures in columns."""
     rows = [("", "isthmus", "peer", "", "ratio", "budget", "")]

@@ -55,8 +55,16 @@ class Connection:
             self._writer.close()
             await self._writer.wait_closed()
 
-    async def post(self, body: bytes, on_event: Callable[[int], None] | None = None) -> Answer:
-        """Send a request and read the answer to its end. ``on_event`` receives the number of events so far."""
+    async def post(
+        self,
+        body: bytes,
+        on_event: Callable[[int], None] | None = None,
+        on_piece: Callable[[bytes], None] | None = None,
+    ) -> Answer:
+        """Send a request and read the answer to its end.
+
+        ``on_event`` receives the number of events so far, ``on_piece`` each piece of a stream as it comes.
+        """
         assert self._reader is not None
         assert self._writer is not None
         reader = self._reader
@@ -69,7 +77,7 @@ class Connection:
             if found:
                 content = await reader.readexactly(int(rest.partition(b"\r\n")[0]))
             elif b"transfer-encoding: chunked" in head:
-                content = await self._chunks(on_event)
+                content = await self._chunks(on_event, on_piece)
             else:
                 content = b""
         return Answer(status, head, content, _events(content), time.perf_counter() - begin)
@@ -100,7 +108,7 @@ class Connection:
         fields = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return f"POST {self._path} HTTP/1.1\r\n{fields}\r\n".encode()
 
-    async def _chunks(self, on_event: Callable[[int], None] | None) -> bytes:
+    async def _chunks(self, on_event: Callable[[int], None] | None, on_piece: Callable[[bytes], None] | None) -> bytes:
         """Return the body up to its last chunk; chunk heads are left in it, which is harmless here."""
         assert self._reader is not None
         pieces: list[bytes] = []
@@ -110,6 +118,8 @@ class Connection:
             if not piece:
                 raise ConnectionError("the server closed the connection within an answer")
             pieces.append(piece)
+            if on_piece is not None:
+                on_piece(piece)
             if on_event is not None:
                 events += _events(piece)
                 on_event(events)

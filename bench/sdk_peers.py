@@ -50,7 +50,7 @@ def sdk_peers(database: Path) -> Iterator[SdkPeer]:
         python = str(FOLDER / "bin" / "python")
         command = [python, "-m", "bench.programs.sdk_a2a_1"]
         path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
-        name = f"a2a-sdk {_version(python)}"
+        name = f"a2a-sdk {version(python)}"
         yield SdkPeer(f"{name} in memory", command, path | UNTRACED, cpu_at_most=0.35, rate_at_least=4)
         yield SdkPeer(f"{name} in memory, traced", command, path, budget=OF_UNTRACED, streams=False)
         yield SdkPeer(
@@ -61,13 +61,13 @@ def sdk_peers(database: Path) -> Iterator[SdkPeer]:
             few_tasks=True,
             streams=False,
         )
-    name = f"a2a-sdk {_version(sys.executable)} in memory"
+    name = f"a2a-sdk {version(sys.executable)} in memory"
     command = python_program("bench.programs.sdk_a2a")
     yield SdkPeer(name, command, UNTRACED, budget=OF_1_3, tells_at_once=False)
     yield SdkPeer(f"{name}, traced", command, budget=OF_1_3, streams=False, tells_at_once=False)
 
 
-def _version(python: str) -> str:
+def version(python: str) -> str:
     """Return the version of the SDK that an interpreter imports, so that the table names the version that ran."""
     code = "import importlib.metadata; print(importlib.metadata.version('a2a-sdk'))"
     asked = subprocess.run([python, "-c", code], capture_output=True, text=True, encoding="utf-8", timeout=60)

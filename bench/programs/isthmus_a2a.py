@@ -1,4 +1,6 @@
-"""Our A2A server and engine on a real SQLite journal, with an agent of negligible cost.
+"""Our A2A server and engine on a real journal, with an agent of negligible cost.
+
+``isthmus_a2a`` keeps tasks in an SQLite file, ``isthmus_a2a URL`` in that PostgreSQL database.
 
 A prompt ``stream N`` is answered with N thoughts, ``ask`` with a question, and ``hold`` never; any other prompt is
 repeated in one text, as the peers do.
@@ -18,7 +20,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
 from isthmus.events import StateChange, TaskState, TextContent, Thought
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.opening import open_journal
 from isthmus.models.base import Text
 from support.agents import AskingAgent, reply
 
@@ -43,8 +45,8 @@ class BenchAgent:
         return StateChange(TaskState.COMPLETED)
 
 
-async def _serve(folder: Path) -> None:
-    journal = await SqliteJournal.open(folder / "journal.sqlite")
+async def _serve(folder: Path, url: str) -> None:
+    journal = await open_journal(folder / "journal.sqlite", url)
     engine = Engine(BenchAgent(), journal, EngineOptions(model_name=lambda: "bench"))
     await engine.start()
     server = A2AServer(application(engine, ServerOptions(TOKEN)), bind("127.0.0.1", 0))
@@ -55,4 +57,4 @@ async def _serve(folder: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as data:
-        sys.exit(asyncio.run(_serve(Path(data))))
+        sys.exit(asyncio.run(_serve(Path(data), sys.argv[1] if len(sys.argv) > 1 else "")))

@@ -1,21 +1,24 @@
 """A minimal server of a2a-sdk 1.x that serves A2A 0.3 by its adapter; its tasks have the same events as ours.
 
-``sdk_a2a_1`` keeps tasks in memory, ``sdk_a2a_1 FILE`` in that SQLite database, with the SDK's defaults. It runs in the
-virtual environment of ``bench/peers.txt``, not in that of the checkout, because the two versions of the SDK exclude
-each other. Therefore pyright does not check it, and no other module may import it.
+``sdk_a2a_1`` keeps tasks in memory, ``sdk_a2a_1 FILE`` in that SQLite database, ``sdk_a2a_1 URL`` in that PostgreSQL
+database as one of several processes (``a2a.server.cluster``), all with the SDK's defaults. It runs in the virtual
+environment of ``bench/peers.txt``, not in that of the checkout, because the two versions of the SDK exclude each other.
+Therefore pyright does not check it, and no other module may import it.
 """
 
 import asyncio
 import socket
 import sys
+from typing import Any
 
 import uvicorn
 from a2a.helpers import new_data_part, new_task_from_user_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.cluster import DatabaseTaskEventStream, VersionedDatabaseTaskStore
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
-from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore, TaskStore, TaskUpdater
+from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part, TaskState
 from sqlalchemy.ext.asyncio import create_async_engine
 from starlette.applications import Starlette
@@ -25,7 +28,10 @@ from isthmus.a2a.protocol.extension import URI
 
 
 class Executor(AgentExecutor):
-    """Executor that answers ``stream N`` with N thoughts and ``hold`` never, and repeats any other prompt."""
+    """Executor that answers ``stream N`` with N thoughts, ``words N SECONDS`` with a word at a time, ``hold`` never.
+
+    It repeats any other prompt.
+    """
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Answer with a text, and complete the task."""
@@ -37,7 +43,12 @@ class Executor(AgentExecutor):
         prompt = context.get_user_input()
         if prompt == "hold":
             await asyncio.Event().wait()
-        if prompt.startswith("stream "):
+        if prompt.startswith("words "):
+            _, count, seconds = prompt.split()
+            for number in range(int(count)):
+                await asyncio.sleep(float(seconds))
+                await self._say(updater, new_text_part(f"word{number} "), "TEXT_CONTENT")
+        elif prompt.startswith("stream "):
             for number in range(int(prompt.split()[1])):
                 thought = {"subject": f"Step {number}", "description": "Looking at the next file of the workspace."}
                 await self._say(updater, new_data_part(thought), "THOUGHT")
@@ -55,12 +66,19 @@ class Executor(AgentExecutor):
         await updater.update_status(TaskState.TASK_STATE_WORKING, message, metadata=metadata)
 
 
-async def _store(database: str | None) -> TaskStore:
+async def _stores(database: str | None) -> dict[str, Any]:
+    """Return the options of the handler that say where tasks are kept."""
     if database is None:
-        return InMemoryTaskStore()
-    store = DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{database}"))
-    await store.initialize()
-    return store
+        return {"task_store": InMemoryTaskStore()}
+    if not database.startswith("postgresql://"):
+        store = DatabaseTaskStore(create_async_engine(f"sqlite+aiosqlite:///{database}"))
+        await store.initialize()
+        return {"task_store": store}
+    engine = create_async_engine(database.replace("postgresql://", "postgresql+asyncpg://"))
+    versioned, stream = VersionedDatabaseTaskStore(engine), DatabaseTaskEventStream(engine)
+    await versioned.initialize()
+    await stream.initialize()
+    return {"task_store": versioned, "event_stream": stream}
 
 
 def _listener() -> socket.socket:
@@ -84,7 +102,7 @@ async def _serve(database: str | None) -> None:
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="echo", name="echo", description="echo", tags=["echo"])],
     )
-    handler = DefaultRequestHandler(agent_executor=Executor(), task_store=await _store(database), agent_card=card)
+    handler = DefaultRequestHandler(agent_executor=Executor(), agent_card=card, **await _stores(database))
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True)]
     application = Starlette(routes=routes)
     server = uvicorn.Server(uvicorn.Config(application, log_level="error", access_log=False, lifespan="off"))

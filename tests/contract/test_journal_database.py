@@ -12,6 +12,7 @@ from isthmus.journal import postgres_writer
 from isthmus.journal.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_connection import Connection, Database
+from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
@@ -339,3 +340,29 @@ async def test_messages_that_race_the_end_of_a_run_are_each_taken_once(url: str)
     finally:
         for journal in journals:
             await journal.aclose()
+
+
+async def test_the_queue_is_not_slower_for_the_tasks_that_have_ended(
+    server: Postgres, journal: PostgresJournal, url: str
+) -> None:
+    await journal.queue.add(NewTask("t1", "c1", "/work", "Fix it"), [Prompt("m1", "Fix it")])
+    columns = await run_sql(
+        url,
+        "SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns"
+        " WHERE table_name = 'tasks' AND column_name NOT IN ('key', 'id', 'state', 'tag')",
+    )
+    database = url.rpartition("/")[2]
+    for name, state, tag, count in (("ended", "completed", "0", 5000), ("waiting", "submitted", "n + 1", 500)):
+        into = f"INSERT INTO tasks (id, state, tag, {columns})"
+        rows = f"SELECT '{name} ' || n, '{state}', {tag}, {columns}"
+        server.sql(f"{into} {rows} FROM tasks, generate_series(1, {count}) AS n WHERE id = 't1'", database)
+    server.sql("ANALYZE tasks", database)
+    read = (
+        "SELECT sum(coalesce(seq_tup_read, 0) + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes"
+        " WHERE relname = 'tasks')) FROM pg_stat_user_tables WHERE relname = 'tasks'"
+    )
+    before = int(server.sql(read, database))
+    taken = await journal.queue.take("owner", LEASE, 4, QueueScope())
+    assert [item.row.task_id for item in taken] == ["t1", "waiting 1", "waiting 2", "waiting 3"]
+    await journal.aclose()  # its session tells what it has read
+    assert int(server.sql(read, database)) - before < 1000

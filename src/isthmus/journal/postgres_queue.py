@@ -63,7 +63,8 @@ class PostgresQueue(SqlQueue):
                 f"WITH waiting AS (SELECT key, tag FROM tasks WHERE tag > 0 AND parent = '' AND {fits}"
                 " ORDER BY tag, key LIMIT ? FOR UPDATE SKIP LOCKED),"
                 f" left_behind AS (SELECT key, tag FROM tasks WHERE {left} AND parent = '' AND {fits}"
-                " ORDER BY key LIMIT ? FOR UPDATE SKIP LOCKED),"
+                # Not "ORDER BY key": for that PostgreSQL reads the index of all keys, those of ended tasks, too.
+                " ORDER BY lease_until, key LIMIT ? FOR UPDATE SKIP LOCKED),"
                 " next AS (SELECT key, tag FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
                 " ORDER BY tag, key LIMIT ?),"
                 # The lowest of the tags: the others of this step are not before a task that comes next.
