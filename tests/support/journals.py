@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from isthmus.journal.base import Journal
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.schema import BUSY_SECONDS
 from isthmus.journal.sqlite import SqliteJournal
-from support.postgres import Postgres, postgres
+
+if TYPE_CHECKING:
+    from support.postgres import Postgres
 
 KINDS = ("sqlite", "postgres")
 CHOSEN = os.environ.get("ISTHMUS_TEST_JOURNAL", "sqlite")
@@ -61,8 +63,10 @@ async def journal_at(path: Path, *, busy_seconds: float = BUSY_SECONDS, agent: S
 
 
 @cache
-def _server() -> Postgres:
+def _server() -> "Postgres":
     """Return a server for all tests of this process, which ends with it."""
+    from support.postgres import postgres  # here: programs of tests have no path to what it uses
+
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(postgres())
