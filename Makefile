@@ -33,6 +33,10 @@ PYTEST_ARGS ?=
 PYTEST_WORKERS ?= 4
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 CHAOS_KILLS ?= 200
+# How long make load takes, in seconds, and its tasks and users.
+LOAD_SECONDS ?= 3600
+LOAD_TASKS ?= 20000
+LOAD_USERS ?= 50
 # How long make fuzz takes, in seconds. Its seed is printed; repeat a run with: make fuzz FUZZ_SEED=...
 FUZZ_SECONDS ?= 3600
 # How often make kills kills the companion of each agent CLI, in each of its two installations.
@@ -53,7 +57,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test comparisons quick agents contract-acp contract-postgres coverage chaos kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test comparisons quick agents contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +99,9 @@ coverage: ## make test with branch coverage: half as long again
 
 chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
+
+load: setup ## put the load of a week on two servers with one database: LOAD_TASKS tasks of LOAD_USERS users in LOAD_SECONDS
+	LOAD_SECONDS=$(LOAD_SECONDS) LOAD_TASKS=$(LOAD_TASKS) LOAD_USERS=$(LOAD_USERS) $(BIN)/python -m pytest -s tests/chaos/test_replica_load.py $(PYTEST_ARGS)
 
 kills: setup peers $(KILLED)/plain/.installed $(KILLED)/extras/.installed ## kill the companion of the real Gemini CLI and Qwen Code KILLS times each, installed without extras and with all
 	KILLS=$(KILLS) KILLS_PYTHON=$(abspath $(KILLED)/plain/bin/python) $(BIN)/python -m pytest tests/peers/test_companion_killed.py $(PYTEST_ARGS)

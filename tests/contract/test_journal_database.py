@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -366,3 +367,17 @@ async def test_the_queue_is_not_slower_for_the_tasks_that_have_ended(
     assert [item.row.task_id for item in taken] == ["t1", "waiting 1", "waiting 2", "waiting 3"]
     await journal.aclose()  # its session tells what it has read
     assert int(server.sql(read, database)) - before < 1000
+
+
+async def test_a_machine_whose_clock_is_set_keeps_the_databases_time(
+    journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = await new_task(journal)
+    clock = time.time
+    for step in (30.0, -30.0, 86_400.0):
+        monkeypatch.setattr(time, "time", lambda step=step: clock() + step)
+        await journal.renew([taken.lease], LEASE)
+        row = await journal.task("t1")
+        assert row is not None
+        assert abs(row.lease_until - clock() - LEASE) < 5
+        assert await journal.queue.take("another", LEASE, 1, QueueScope()) == []

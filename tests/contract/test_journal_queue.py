@@ -213,3 +213,25 @@ async def test_push_targets_are_counted_by_state(journal: Journal) -> None:
     assert await journal.pushes.claim(row, "owner-a")
     await journal.pushes.failed(row, "owner-a", "gone", None)
     assert dict(await journal.pushes.counts()) == {PushState.ACTIVE: 1, PushState.GIVEN_UP: 1}
+
+
+async def test_a_task_that_is_reserved_is_left_to_its_process_for_the_time_of_a_lease(
+    journal_place: JournalPlace,
+) -> None:
+    now = [1000.0]
+    journal = await journal_place.open(lambda: now[0])
+    try:
+        for task_id in ("t1", "t2", "t3"):
+            taken = await new_task(journal, task_id)
+            await journal.finish(taken.lease, [StateChange(TaskState.INPUT_REQUIRED)], [])
+            await journal.queue.resume(await row_of(journal, task_id), [Prompt("m2", "Go on")], reserved="owner-x")
+        assert await take(journal, 1) == []
+        assert await take(journal, 1, QueueScope(is_reserved=True)) == []
+        (own,) = await journal.queue.take("owner-x", LEASE, 1, QueueScope(is_reserved=True))
+        assert own.row.task_id == "t1"
+        await journal.finish(own.lease, [StateChange(TaskState.COMPLETED)], [])
+        assert await take(journal, 1, gone=["owner-x"]) == ["t2"]
+        now[0] += LEASE + 1
+        assert "t3" in await take(journal, 5)
+    finally:
+        await journal.aclose()

@@ -12,7 +12,7 @@ import pytest
 
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, Turn
-from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions, subscriptions
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.task_run import Agent
@@ -22,8 +22,10 @@ from isthmus.internal_events import ThoughtProgress
 from isthmus.journal import postgres_replicas
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.replicas import Member
+from isthmus.tools.base import ToolKind
 from support.agents import EchoAgent, GatedAgent, WaitingAgent
 from support.postgres import Postgres, postgres, run_sql
+from support.suspended_calls_harness import AskingTool, harness
 from support.turns import all_of
 from support.waiting import eventually_async
 
@@ -222,3 +224,16 @@ async def test_an_engine_that_vanished_is_forgotten_when_its_tasks_have_gone_on(
         assert second.journal.replicas.count == 1
         await eventually_async(lambda: run_sql(url, "SELECT count(*) = 1 FROM replicas"))
         await journal.aclose()
+
+
+async def test_an_answer_reaches_the_call_that_waits_for_it_in_another_engine(url: str, tmp_path: Path) -> None:
+    asking, idle = AskingTool(kind=ToolKind.READ), AskingTool(kind=ToolKind.READ)
+    first, second = [await PostgresJournal.open(url) for _ in range(2)]
+    async with harness(tmp_path, asking, journal=first) as user, harness(tmp_path, idle, journal=second) as other:
+        await until_met(user.engine, other.engine)
+        assert await user.prompt() == StateChange(TaskState.INPUT_REQUIRED)
+        (call,) = (await other.engine.get(user.task)).pending
+        answer = [ToolCallConfirmation(call.tool_call_id, "accept")]
+        await all_of(await other.engine.answer(user.task, answer, answered_by="elsewhere"))
+        assert (await other.engine.get(user.task)).state is TaskState.COMPLETED
+        assert (asking.log, idle.log) == (["begun", "accept"], [])

@@ -10,7 +10,7 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import StateChange, TaskState
+from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.tools.base import ToolKind
 from isthmus.tools.user_question import Chosen
 from support.scripted_wire import Call
@@ -163,12 +163,30 @@ async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Pa
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as here:
         await here.prompt()
-        async with harness(tmp_path, AskingTool(kind=READ), replies=["over"]) as there:
-            there.task = here.task
-            await there.answer("accept", here.question)
-            await eventually_async(lambda: tool.log == ["begun", "left"])
-            assert here.agent.suspended.task_ids == ()
-            assert here.tools.count == 1
+        row = await here.engine.journal.task(here.task)
+        assert row is not None
+        assert await here.engine.journal.claim(row, [Prompt("m", "Leave it")], "another", 60) is not None
+        await eventually_async(lambda: tool.log == ["begun", "left"])
+        assert here.agent.suspended.task_ids == ()
+        assert here.tools.count == 1
+
+
+async def test_an_answer_that_another_process_receives_reaches_the_call_here(tmp_path: Path) -> None:
+    tool, idle = AskingTool(kind=READ), AskingTool(kind=READ)
+    async with harness(tmp_path, tool) as here, harness(tmp_path, idle) as there:
+        await here.prompt()
+        there.task = here.task
+        assert await there.answer("accept", here.question) == StateChange(TaskState.COMPLETED)
+        assert (tool.log, idle.log) == (["begun", "accept"], [])
+
+
+async def test_an_answer_reaches_the_call_of_a_process_that_takes_no_other_tasks(tmp_path: Path) -> None:
+    tool, idle = AskingTool(kind=READ), AskingTool(kind=READ)
+    async with harness(tmp_path, tool, takes_over=False) as here, harness(tmp_path, idle) as there:
+        await here.prompt()
+        there.task = here.task
+        assert await there.answer("accept", here.question) == StateChange(TaskState.COMPLETED)
+        assert (tool.log, idle.log) == (["begun", "accept"], [])
 
 
 async def test_other_calls_are_asked_and_answered_while_one_waits_in_its_middle(tmp_path: Path) -> None:

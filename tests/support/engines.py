@@ -11,6 +11,7 @@ from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
+from isthmus.journal.base import Journal
 from support.journals import journal_at
 
 
@@ -24,11 +25,13 @@ async def engine_on(
     lease_seconds: float = 20.0,
     busy_seconds: float = 5.0,
     placement: Placement = EVERY_TASK,
+    journal: Journal | None = None,
 ) -> AsyncGenerator[Engine]:
-    """Start an engine with its journal in ``path``, which is also its default workspace; close it at the end."""
+    """Start an engine in ``path``, its default workspace, with the journal or one there; close it at the end."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
     options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds, placement=placement)
-    engine = Engine(agent, await journal_at(path / "journal.sqlite", busy_seconds=busy_seconds), options)
+    opened = journal or await journal_at(path / "journal.sqlite", busy_seconds=busy_seconds)
+    engine = Engine(agent, opened, options)
     await engine.start()
     try:
         yield engine

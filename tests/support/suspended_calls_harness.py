@@ -22,6 +22,7 @@ from isthmus.development_tool import (
 )
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.journal.base import Journal
 from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
 from isthmus.settings.hooks import Hook
@@ -157,6 +158,7 @@ async def harness(
     replies: list[list[Call] | str] | None = None,
     takes_over: bool = True,
     hooks: tuple[Hook, ...] = (),
+    journal: Journal | None = None,
 ) -> AsyncGenerator[SuspendedCallsHarness]:
     """Start an agent in an engine whose model calls the tools and then ends its turn."""
     called = [*(Call(tool.name, {}) for tool in tools)]
@@ -178,7 +180,7 @@ async def harness(
         )
         agent.suspended.seconds = seconds
         try:
-            async with engine_on(path, agent, lease_seconds=1, takes_over=takes_over) as engine:
+            async with engine_on(path, agent, lease_seconds=1, takes_over=takes_over, journal=journal) as engine:
                 yield SuspendedCallsHarness(engine, agent, released, wire)
         finally:
             await model.aclose()

@@ -196,6 +196,8 @@ def test_the_queries_name_metrics_that_exist() -> None:
     used = {name for query in queries for name in re.findall(r"\bisthmus_\w+", query)}
     known = {name + suffix for name, suffixes in METRICS.items() for suffix in suffixes}
     assert used == known
+    written = "\n".join(path.read_text("utf-8") for path in (DEPLOY.parent / "src/isthmus/observability").glob("*.py"))
+    assert [name for name in METRICS if f'"{name}"' not in written] == []
     rules = yaml.safe_load(read("prometheus/adapter-rules.yaml"))["rules"]["external"]
     for rule in rules:
         assert {rule["seriesQuery"], *re.findall(r"\bisthmus_\w+", rule["metricsQuery"])} <= known

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from isthmus.engine.options import EngineOptions
 from isthmus.engine.slots import Slots
 from isthmus.journal.base import Journal, JournalUnavailable
 from isthmus.journal.queue import QueueScope
@@ -20,6 +21,12 @@ LOOK_SECONDS = 1.0
 """Interval in seconds at which a process with free slots looks into a queue of which it hears no news."""
 
 log = logging.getLogger(__name__)
+
+
+def scope_of(options: EngineOptions) -> QueueScope:
+    """Return the tasks that a process with these options takes; without ``takes_over`` those reserved for it."""
+    labels, roots = ("", *options.placement.labels), tuple(options.workspaces.resolved_roots)
+    return QueueScope(labels, roots, is_reserved=not options.takes_over)
 
 
 class Dispatcher:
@@ -112,7 +119,7 @@ class Dispatcher:
                 self._answered = asked
                 if asked == self._asked:
                     break
-        if sweeps:
+        if sweeps and not self._scope.is_reserved:
             for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone):
                 await self._resume_child(row)
 

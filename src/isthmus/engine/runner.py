@@ -15,9 +15,10 @@ from isthmus.agent.session import Session
 from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
 from isthmus.engine.cancellation import Cancellation
 from isthmus.engine.child_monitor import ChildMonitor
-from isthmus.engine.dispatcher import Dispatcher
+from isthmus.engine.dispatcher import Dispatcher, scope_of
 from isthmus.engine.feed import TaskFeed
 from isthmus.engine.lease_keeper import LeaseKeeper
+from isthmus.engine.notice_taker import NoticeTaker
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.progress_publisher import ProgressPublisher
@@ -33,8 +34,6 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, JournalUnavailable, StaleLease
 from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.notices import JournalNotice
-from isthmus.journal.queue import QueueScope
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 from isthmus.telemetry import TaskSegment
@@ -75,7 +74,7 @@ class Runner:
         self._dispatcher = Dispatcher(
             journal,
             self._owner,
-            QueueScope(("", *options.placement.labels), tuple(options.workspaces.resolved_roots)),
+            scope_of(options),
             self.slots,
             options.lease_seconds,
             begin=partial(self._start_segment, is_whole_session=False),
@@ -96,12 +95,13 @@ class Runner:
                     await self.go_on(row)
         placement = self.options.placement
         member = Member(self._owner, placement.labels, placement.slots)
-        await self.journal.replicas.join(member, self._take_notice)
+        notices = NoticeTaker(self.news, self._segments, self._progress, self._leases, self._dispatcher)
+        await self.journal.replicas.join(member, notices.take)
         if self.options.takes_over:
             self._dispatcher.sweep()
             await self._dispatcher.take()
-            self._upkeep.append(asyncio.create_task(self._dispatcher.run(), name="isthmus-dispatcher"))
-        self._upkeep += [
+        self._upkeep = [
+            asyncio.create_task(self._dispatcher.run(), name="isthmus-dispatcher"),
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
             asyncio.create_task(self.retention.run(self.options.lease_seconds / 4), name="isthmus-journal-size"),
         ]
@@ -195,11 +195,13 @@ class Runner:
 
         Raises LimitReached.
         """
-        is_held_here = self._suspended is not None and self._suspended.holds(row.task_id)
-        if row.parent or is_held_here or self._dispatcher.may_begin(row.label):
+        held = self._suspended
+        is_held_here = held is not None and held.holds(row.task_id)
+        asker = "" if held is None or row.parent else await held.asker_elsewhere(row)
+        if row.parent or is_held_here or (not asker and self._dispatcher.may_begin(row.label)):
             return await self._claim_here(row, events, limits)
         self.options.telemetry.queued(row.task_id)
-        if (queued := await self.journal.queue.resume(row, events, limits)) is not None:
+        if (queued := await self.journal.queue.resume(row, events, limits, asker)) is not None:
             self._note_answers(row, events)
             self._dispatcher.queued()
         return queued
@@ -382,24 +384,6 @@ class Runner:
             self._dispatcher.sweep()  # It starts when a slot is free.
         elif await self._take_idle(row, also_broken=also_broken) is not None:
             log.info("task %s continues after its process ended or could not record it", row.task_id)
-
-    def _take_notice(self, notice: JournalNotice) -> None:
-        """Take news from other processes."""
-        for task_id in notice.events:
-            self.news.notify(task_id)
-        for task_id in notice.progress:
-            self.news.notify(task_id, has_progress=True)
-        for task_id in notice.followed:
-            self._progress.follow(task_id)
-        left = [*self._segments] if notice.is_all else [key for key in notice.inboxes if key in self._segments]
-        for task_id in left:
-            self.posted(task_id)
-        if left:
-            self._leases.look_for_cancellations()
-        if notice.is_all:
-            self.news.notify_all()
-        if notice.is_all or notice.is_queue:
-            self._dispatcher.sweep()
 
     def _ask(self, row: TaskRow) -> None:
         """Show the questions of a task in editors."""

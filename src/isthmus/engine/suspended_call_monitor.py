@@ -7,7 +7,7 @@ detected here. Not here: the calls themselves, see :mod:`isthmus.agent.calls.sus
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
@@ -47,18 +47,24 @@ class SuspendedCallMonitor:
 
         False if that process may be on another machine.
         """
+        return any(map(self._journal.replicas.is_gone, await self._askers(row)))
+
+    async def asker_elsewhere(self, row: TaskRow) -> str:
+        """Return the other process whose call waits for the answer to a waiting task; empty if there is none."""
+        is_gone, own = self._journal.replicas.is_gone, self._suspended.process
+        askers = [asker for asker in await self._askers(row) if asker != own and not is_gone(asker)]
+        return askers[-1] if askers else ""
+
+    async def _askers(self, row: TaskRow) -> Sequence[str]:
+        """Return the processes that asked what a waiting task asks, unless its calls wait here."""
         every = self._suspended.asks_only_here
         waiting = {call.tool_call_id for call in row.pending if every or QUESTION_MARK in call.tool_call_id}
         if not waiting or self._suspended.holds(row.task_id):
-            return False
+            return ()
         events = await self._journal.events(row.task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)
         updates = [item.event for item in events if isinstance(item.event, ToolCallUpdate)]
         askers = {item.tool_call.tool_call_id: item.asked_in for item in updates}
-        return any(
-            asker is not None and self._journal.replicas.is_gone(asker)
-            for call, asker in askers.items()
-            if call in waiting
-        )
+        return [asker for call, asker in askers.items() if call in waiting and asker is not None]
 
     def ended(self, task_id: str) -> None:
         """End in the background the calls of a task that is no longer waiting."""
@@ -114,8 +120,8 @@ class SuspendedCallMonitor:
     async def _waits_for_us(self, task_id: str) -> bool:
         """Return whether the task runs here, or waits with the questions that this process asked."""
         row = await self._journal.task(task_id)
-        if self._running_of(task_id) is not None:
-            return True
+        if self._running_of(task_id) is not None or (row is not None and row.is_queued):
+            return True  # or is about to: it waits for this process
         if row is None or row.state is not TaskState.INPUT_REQUIRED:
             return False
         waiting = {call.tool_call_id for call in row.pending}

@@ -132,10 +132,10 @@ def _driver() -> Any:
 
 
 async def clock_offset(connection: Connection) -> float:
-    """Return by how many seconds the database's clock is ahead of this machine's."""
-    before = time.time()
+    """Return by how many seconds the database's clock is ahead of this machine's monotonic one, which nobody sets."""
+    before = time.monotonic()
     there: float = await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())::float8")
-    return there - (before + time.time()) / 2
+    return there - (before + time.monotonic()) / 2
 
 
 def is_lost(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.rows import COLUMNS, row_from
-from isthmus.journal.sql_queue import SqlQueue, abandoned, in_scope
+from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
@@ -45,9 +45,9 @@ class PostgresQueue(SqlQueue):
 
     @override
     def resume(
-        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS, reserved: str = ""
     ) -> Awaitable[QueuedTask | None]:
-        written = self._submit(events, lambda bodies: Claim(row, events, bodies, None, 0.0, limits))
+        written = self._submit(events, lambda bodies: Claim(row, events, bodies, None, 0.0, limits, reserved))
         self._changes.follow(row.task_id, written)
         return written
 
@@ -58,9 +58,10 @@ class PostgresQueue(SqlQueue):
         fits, of_scope = in_scope(scope)
 
         async def work(connection: Connection, now: float) -> Sequence[ClaimedTask]:
-            left, values = abandoned(now, gone)
+            left, values = abandoned(scope, now, gone)
+            free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
             statement = (
-                f"WITH waiting AS (SELECT key, tag FROM tasks WHERE tag > 0 AND parent = '' AND {fits}"
+                f"WITH waiting AS (SELECT key, tag FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
                 " ORDER BY tag, key LIMIT ? FOR UPDATE SKIP LOCKED),"
                 f" left_behind AS (SELECT key, tag FROM tasks WHERE {left} AND parent = '' AND {fits}"
                 # Not "ORDER BY key": for that PostgreSQL reads the index of all keys, those of ended tasks, too.
@@ -70,12 +71,12 @@ class PostgresQueue(SqlQueue):
                 # The lowest of the tags: the others of this step are not before a task that comes next.
                 " started AS (UPDATE queue SET started = (SELECT min(tag) FROM next WHERE tag > 0)"
                 " WHERE started < (SELECT min(tag) FROM next WHERE tag > 0))"
-                " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0 FROM next"
-                f" WHERE tasks.key = next.key RETURNING next.tag, tasks.key, {_TAKEN}"
+                " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0, reserved = ''"
+                f" FROM next WHERE tasks.key = next.key RETURNING next.tag, tasks.key, {_TAKEN}"
             )
             found = await connection.fetch(
                 numbered(statement),
-                *(*of_scope, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
+                *(*of_scope, *of_free, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
             )
             ordered = sorted(found, key=lambda values: (values[0], values[1]))
             rows = [(row_from(tuple(values)[2:]), values[0]) for values in ordered]

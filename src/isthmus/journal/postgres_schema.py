@@ -97,6 +97,7 @@ CREATE TABLE chats (
 _QUEUE = """
 ALTER TABLE tasks ADD COLUMN label text COLLATE "C" NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN tag bigint NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN reserved text COLLATE "C" NOT NULL DEFAULT '';
 CREATE INDEX tasks_in_queue ON tasks (tag, key) WHERE tag > 0;
 CREATE INDEX tasks_in_queue_by_user ON tasks ("user", tag) WHERE tag > 0;
 DROP INDEX tasks_at_work;

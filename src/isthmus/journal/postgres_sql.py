@@ -53,6 +53,7 @@ _CHANGED = (
     ("text", "reason"),
     ("text", "pending"),
     ("bigint", "tag"),
+    ("text", "reserved"),
     ("integer", "inbox"),
     ("bigint", "size"),
 )

@@ -66,8 +66,8 @@ class _Queued:
 class PostgresWriter:
     """The queue of a journal's writes.
 
-    ``offset`` is by how many seconds the database's clock is ahead; ``clock`` replaces that clock, in Unix seconds.
-    ``text_of`` returns the text with which a group's news is sent to other processes, or None.
+    ``offset`` is by how many seconds the database's clock is ahead of the monotonic one; ``clock`` replaces that clock,
+    in Unix seconds. ``text_of`` returns the text with which a group's news is sent to other processes, or None.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class PostgresWriter:
 
     def now(self) -> float:
         """Return the time of the journal's clock in Unix seconds: that of the database."""
-        return time.time() + self._offset if self._clock is None else self._clock()
+        return time.monotonic() + self._offset if self._clock is None else self._clock()
 
     def submit(self, write: TaskWrite, series: Hashable = None) -> Written[Any]:
         """Queue a write; the future is done when its group is committed.

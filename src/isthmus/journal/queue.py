@@ -17,10 +17,14 @@ from isthmus.record import record
 
 @record
 class QueueScope:
-    """The tasks that a process may take: with one of its ``labels``, and if there are ``roots``, in or below one."""
+    """The tasks that a process may take: with one of its ``labels``, and if there are ``roots``, in or below one.
+
+    With ``is_reserved`` it takes those alone that are reserved for it.
+    """
 
     labels: tuple[str, ...] = ("",)
     roots: tuple[str, ...] = ()
+    is_reserved: bool = False
 
 
 class TaskQueue(Protocol):
@@ -31,9 +35,13 @@ class TaskQueue(Protocol):
         ...
 
     def resume(
-        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS, reserved: str = ""
     ) -> Awaitable[QueuedTask | None]:
-        """Add events to a task at rest, like :meth:`~isthmus.journal.base.Journal.claim`, and let it wait."""
+        """Add events to a task at rest, like :meth:`~isthmus.journal.base.Journal.claim`, and let it wait.
+
+        The owner ``reserved`` of leases has what the task needs to go on: it is left to that one, unless it is gone or
+        does not take it in the time of a lease.
+        """
         ...
 
     def take(

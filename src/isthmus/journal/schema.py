@@ -118,12 +118,13 @@ It is computed from the body, which begins with ``{"type":"``, so that rows of o
 _QUEUE = """
 ALTER TABLE tasks ADD COLUMN label TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN tag INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tasks ADD COLUMN reserved TEXT NOT NULL DEFAULT '';
 CREATE INDEX tasks_in_queue ON tasks (tag, key) WHERE tag > 0;
 CREATE INDEX tasks_in_queue_by_user ON tasks (user, tag) WHERE tag > 0;
 CREATE TABLE queue (started INTEGER NOT NULL);
 INSERT INTO queue VALUES (0);
 """
-"""Start tags of waiting tasks (0: it does not wait), and the tag of the task that started last."""
+"""Start tags of waiting tasks (0: it does not wait), owners for which they wait, and the tag that started last."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';

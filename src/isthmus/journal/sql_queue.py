@@ -27,8 +27,21 @@ def in_scope(scope: QueueScope) -> tuple[str, list[Any]]:
     return condition, values
 
 
-def abandoned(now: float, gone: Sequence[str]) -> tuple[str, list[Any]]:
+def for_owner(scope: QueueScope, owner: str, gone: Sequence[str], since: float) -> tuple[str, list[Any]]:
+    """Return the SQL condition for the waiting tasks that are not reserved for another process, and its values.
+
+    Tasks that have waited since before ``since`` are anybody's.
+    """
+    if scope.is_reserved:
+        return "reserved = ?", [owner]
+    owners = ("", owner, *gone)
+    return f"(reserved IN ({', '.join('?' * len(owners))}) OR updated < ?)", [*owners, since]
+
+
+def abandoned(scope: QueueScope, now: float, gone: Sequence[str]) -> tuple[str, list[Any]]:
     """Return the SQL condition for the tasks at work that no process holds any more, and its values."""
+    if scope.is_reserved:
+        return "key < 0", []
     owners = f" OR owner IN ({', '.join('?' * len(gone))})" if gone else ""
     return f"{_AT_WORK} AND tag = 0 AND (lease_until < ?{owners})", [now, *gone]
 
@@ -42,7 +55,7 @@ class SqlQueue(TaskQueue):
 
     @override
     async def abandoned_children(self, limit: int, scope: QueueScope, gone: Sequence[str] = ()) -> Sequence[TaskRow]:
-        left, values = abandoned(self._now(), gone)
+        left, values = abandoned(scope, self._now(), gone)
         fits, of_scope = in_scope(scope)
         query = f"SELECT {COLUMNS} FROM tasks WHERE {left} AND {fits} AND parent <> '' ORDER BY key LIMIT ?"
         return await self._read(query, (*values, *of_scope, limit), row_from)

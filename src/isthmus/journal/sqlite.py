@@ -194,8 +194,8 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
-                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE id = ? AND epoch = ?"
-                " RETURNING epoch",
+                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
+                " WHERE id = ? AND epoch = ? RETURNING epoch",
                 (owner, now + lease_seconds, row.task_id, row.epoch),
             ).fetchone()
             if changed is None:

@@ -9,7 +9,7 @@ from typing_extensions import override
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
 from isthmus.journal.queue import QueueScope
-from isthmus.journal.sql_queue import SqlQueue, abandoned, in_scope
+from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
 from isthmus.journal.task_changes import TaskChanges
@@ -42,13 +42,13 @@ class SqliteQueue(SqlQueue):
 
     @override
     def resume(
-        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS, reserved: str = ""
     ) -> Awaitable[QueuedTask | None]:
         now = self._now()
 
         def work(connection: sqlite3.Connection) -> QueuedTask | None:
             check_limits(connection, row.user, limits, row.task_id)
-            found = claim_task(connection, row, events, None, 0.0, now, _next_tag(connection, row.user))
+            found = claim_task(connection, row, events, None, 0.0, now, _next_tag(connection, row.user), reserved)
             return None if found is None else QueuedTask(*found)
 
         written = self._writer.submit(work, is_brief=True)
@@ -61,13 +61,14 @@ class SqliteQueue(SqlQueue):
     ) -> Awaitable[Sequence[ClaimedTask]]:
         now = self._now()
         fits, of_scope = in_scope(scope)
-        left, values = abandoned(now, gone)
+        left, values = abandoned(scope, now, gone)
+        free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
         query = (
-            f"SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = '' AND {fits}"
+            f"SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
             f" ORDER BY tag, key LIMIT ?) UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = ''"
             f" AND {fits} ORDER BY tag, key LIMIT ?"
         )
-        given: Sequence[Any] = (*of_scope, limit, *values, *of_scope, limit)
+        given: Sequence[Any] = (*of_scope, *of_free, limit, *values, *of_scope, limit)
 
         def work(connection: sqlite3.Connection) -> Sequence[ClaimedTask]:
             found = connection.execute(query, given).fetchall()
@@ -76,7 +77,7 @@ class SqliteQueue(SqlQueue):
                 connection.execute("UPDATE queue SET started = max(started, ?)", (min(tags),))
             for key, _, _ in found:
                 connection.execute(
-                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0 WHERE key = ?",
+                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = '' WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
             rows = [(row_of(connection, task_id), tag) for _, tag, task_id in found]

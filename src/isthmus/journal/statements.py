@@ -70,15 +70,17 @@ def claim_task(
     until: float,
     now: float,
     tag: int = 0,
+    reserved: str = "",
 ) -> tuple[TaskRow, Sequence[Delivery]] | None:
     """Add events to a task at rest that ``owner`` works on, or without one let it wait; None if it is not as it was."""
     bodies = [encode_event(event) for event in events]  # Before anything is written.
     change = _last_change(events) or StateChange(TaskState.WORKING)
     changed = connection.execute(
         "UPDATE tasks SET state = ?, error = ?, reason = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?,"
-        " pending = '[]', seq = seq + ?, updated = ?"
+        " reserved = ?, pending = '[]', seq = seq + ?, updated = ?"
         " WHERE id = ? AND owner IS NULL AND tag = 0 AND epoch = ? RETURNING key, seq",
-        (change.state, change.error, change.reason, owner, until, tag, len(events), now, row.task_id, row.epoch),
+        (change.state, change.error, change.reason, owner, until, tag, reserved, len(events), now)
+        + (row.task_id, row.epoch),
     ).fetchone()
     if changed is None:
         return None

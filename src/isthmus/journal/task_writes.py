@@ -56,7 +56,10 @@ class Take:
 
 @record
 class Claim:
-    """A claim of a task at rest, unchanged since ``row`` was read. Without an ``owner`` it waits in the queue."""
+    """A claim of a task at rest, unchanged since ``row`` was read. Without an ``owner`` it waits in the queue.
+
+    There it waits for the owner ``reserved``, unless that is empty.
+    """
 
     row: TaskRow
     events: Sequence[AgentEvent]
@@ -64,6 +67,7 @@ class Claim:
     owner: str | None
     seconds: float
     limits: UserLimits
+    reserved: str = ""
 
 
 @record

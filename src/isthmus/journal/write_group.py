@@ -66,6 +66,8 @@ class TaskEntry:
     """Approximate size of its events in bytes."""
     message: str = ""
     digest: str = ""
+    reserved: str = ""
+    """Owner of leases for whom a task waits in the queue; empty for any."""
     is_changed: bool = False
     has_later_prompt: bool = False
     """Whether the group gave it a message after its first event."""
@@ -270,6 +272,7 @@ class WriteGroup:
         self._count(entry, TaskState.WORKING)
         entry.state, entry.owner, entry.epoch = TaskState.WORKING, write.owner, entry.epoch + 1
         entry.lease_until, entry.pending, entry.error, entry.reason = self._now + write.seconds, "[]", None, None
+        entry.reserved = write.reserved
         deliveries = self._append(entry, write.events, write.bodies)
         return self._begun(entry, deliveries)
 
@@ -278,7 +281,7 @@ class WriteGroup:
         if entry is None or entry.epoch != write.row.epoch:
             return None
         entry.owner, entry.epoch, entry.lease_until = write.owner, entry.epoch + 1, self._now + write.seconds
-        entry.tag, entry.is_changed = 0, True
+        entry.tag, entry.reserved, entry.is_changed = 0, "", True
         return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, ())
 
     def _renew(self, write: Renew) -> Sequence[Lease]:

@@ -1,0 +1,46 @@
+"""Takes news from other processes to the parts of an engine that they concern."""
+
+from collections.abc import Mapping
+
+from isthmus.engine.dispatcher import Dispatcher
+from isthmus.engine.lease_keeper import LeaseKeeper
+from isthmus.engine.progress_publisher import ProgressPublisher
+from isthmus.engine.task_news import TaskNews
+from isthmus.engine.task_run import TaskRun
+from isthmus.journal.notices import JournalNotice
+
+
+class NoticeTaker:
+    """The receiver of the news for one engine, which works on ``runs``."""
+
+    def __init__(
+        self,
+        news: TaskNews,
+        runs: Mapping[str, TaskRun],
+        progress: ProgressPublisher,
+        leases: LeaseKeeper,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._news = news
+        self._runs = runs
+        self._progress = progress
+        self._leases = leases
+        self._dispatcher = dispatcher
+
+    def take(self, notice: JournalNotice) -> None:
+        """Take one notice."""
+        for task_id in notice.events:
+            self._news.notify(task_id)
+        for task_id in notice.progress:
+            self._news.notify(task_id, has_progress=True)
+        for task_id in notice.followed:
+            self._progress.follow(task_id)
+        left = [*self._runs] if notice.is_all else [task_id for task_id in notice.inboxes if task_id in self._runs]
+        for task_id in left:
+            self._runs[task_id].has_inbox = True
+        if left:
+            self._leases.look_for_cancellations()
+        if notice.is_all:
+            self._news.notify_all()
+        if notice.is_all or notice.is_queue:
+            self._dispatcher.sweep()
