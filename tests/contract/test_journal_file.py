@@ -238,7 +238,8 @@ async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journ
             " body TEXT NOT NULL); INSERT INTO was SELECT number, task, body FROM inbox; DROP TABLE inbox;"
             " ALTER TABLE was RENAME TO inbox; DROP INDEX tasks_by_parent; ALTER TABLE tasks DROP COLUMN parent;"
             " DROP TABLE chats; DROP INDEX tasks_in_queue; DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
-            " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag; ALTER TABLE tasks DROP COLUMN reserved; PRAGMA user_version=4"
+            " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag;"
+            " ALTER TABLE tasks DROP COLUMN reserved; PRAGMA user_version=4"
         )
     opened = await SqliteJournal.open(path)
     try:

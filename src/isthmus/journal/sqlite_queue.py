@@ -64,8 +64,8 @@ class SqliteQueue(SqlQueue):
         left, values = abandoned(scope, now, gone)
         free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
         query = (
-            f"SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
-            f" ORDER BY tag, key LIMIT ?) UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = ''"
+            "SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = ''"
+            f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?) UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = ''"
             f" AND {fits} ORDER BY tag, key LIMIT ?"
         )
         given: Sequence[Any] = (*of_scope, *of_free, limit, *values, *of_scope, limit)
@@ -77,7 +77,8 @@ class SqliteQueue(SqlQueue):
                 connection.execute("UPDATE queue SET started = max(started, ?)", (min(tags),))
             for key, _, _ in found:
                 connection.execute(
-                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = '' WHERE key = ?",
+                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
+                    " WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
             rows = [(row_of(connection, task_id), tag) for _, tag, task_id in found]

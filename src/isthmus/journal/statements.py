@@ -79,8 +79,10 @@ def claim_task(
         "UPDATE tasks SET state = ?, error = ?, reason = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?,"
         " reserved = ?, pending = '[]', seq = seq + ?, updated = ?"
         " WHERE id = ? AND owner IS NULL AND tag = 0 AND epoch = ? RETURNING key, seq",
-        (change.state, change.error, change.reason, owner, until, tag, reserved, len(events), now)
-        + (row.task_id, row.epoch),
+        (
+            *(change.state, change.error, change.reason, owner, until, tag, reserved, len(events), now),
+            *(row.task_id, row.epoch),
+        ),
     ).fetchone()
     if changed is None:
         return None
