@@ -65,8 +65,9 @@ class SqliteQueue(SqlQueue):
         free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
         query = (
             "SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = ''"
-            f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?) UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = ''"
-            f" AND {fits} ORDER BY tag, key LIMIT ?"
+            f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"
+            f" UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = '' AND {fits}"
+            " ORDER BY tag, key LIMIT ?"
         )
         given: Sequence[Any] = (*of_scope, *of_free, limit, *values, *of_scope, limit)
 
