@@ -21,6 +21,7 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import ThoughtProgress
 from isthmus.journal import postgres_replicas
 from isthmus.journal.postgres import PostgresJournal
+from isthmus.journal.postgres_sql import lock_number
 from isthmus.journal.replicas import Member
 from isthmus.tools.base import ToolKind
 from support.agents import EchoAgent, GatedAgent, WaitingAgent
@@ -209,6 +210,33 @@ async def test_a_connection_that_is_cut_and_made_again_is_not_an_end(
         row = await second.journal.task(turn.task_id)
         assert row is not None
         assert (row.state, row.epoch) == (TaskState.COMPLETED, 1)
+
+
+async def test_an_engine_whose_connection_alone_is_cut_keeps_its_tasks(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_replicas, "LOOK_SECONDS", 0.5)
+    agent = WaitingAgent()
+    async with replica(url, tmp_path, EchoAgent()) as second, replica(url, tmp_path, agent) as first:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        assert await run_sql(url, f"{CUT_LISTENERS} AND pid = ($1)", await listener_of(url, turn.task_id)) == 1
+        await until_met(first, second)
+        looked = asyncio.get_running_loop().time() + 1.5
+        await eventually_async(lambda: asyncio.get_running_loop().time() > looked)
+        row = await second.journal.task(turn.task_id)
+        assert row is not None
+        assert row.epoch == 1
+        agent.release.set()
+        await all_of(turn)
+
+
+async def listener_of(url: str, task_id: str) -> int:
+    """Return the database's process for the connection that listens for the owner of a task."""
+    owner = await run_sql(url, "SELECT owner FROM tasks WHERE id = $1", task_id)
+    locked = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND (classid::bigint << 32) | objid::bigint = $1"
+    return int(await run_sql(url, locked, lock_number("replica", owner)))
 
 
 async def test_an_engine_that_vanished_is_forgotten_when_its_tasks_have_gone_on(url: str, tmp_path: Path) -> None:

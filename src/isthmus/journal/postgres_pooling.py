@@ -51,6 +51,10 @@ class PooledConnection:
     async def add_listener(self, channel: str, callback: Callable[[object, int, str, Any], None]) -> None:
         """Do nothing: notices do not arrive."""
 
+    def add_termination_listener(self, callback: Callable[[object], None]) -> None:
+        """Call a function when the connection has ended."""
+        self._connection.add_termination_listener(callback)
+
     def transaction(self) -> AbstractAsyncContextManager[Any]:
         """Return a context in which all statements are one transaction."""
         return self._held()

@@ -156,6 +156,7 @@ class PostgresReplicas(Replicas):
         failures = 0
         while True:
             connection: Connection | None = None
+            began = time.monotonic()
             try:
                 connection = await self._database.connect()
                 await self._begin(connection, member)
@@ -170,7 +171,9 @@ class PostgresReplicas(Replicas):
                 self._has_lock = False
                 await end(connection)
             self._first.set()
-            await asyncio.sleep(PAUSES[min(failures, len(PAUSES)) - 1])
+            # A connection that was good for a while is made again at once, before the others miss the lock.
+            if failures or time.monotonic() - began < PAUSES[-1]:
+                await asyncio.sleep(PAUSES[min(max(failures, 1), len(PAUSES)) - 1])
 
     async def _begin(self, connection: Connection, member: Member) -> None:
         """Listen, be seen, and find out whether notices arrive."""
@@ -180,6 +183,7 @@ class PostgresReplicas(Replicas):
             for statement in _SESSION:
                 await connection.execute(statement)
             await connection.add_listener(CHANNEL, self._receive)
+            connection.add_termination_listener(self._notice_end)
         await connection.execute(
             "INSERT INTO replicas (owner, lock, labels, slots, begun)"
             " VALUES ($1, $2, $3, $4, extract(epoch FROM clock_timestamp()))"
@@ -263,6 +267,11 @@ class PostgresReplicas(Replicas):
             await self._say(connection, member, JournalNotice(progress=tuple(dict.fromkeys(tasks))))
         if ended:
             await connection.execute("DELETE FROM progress WHERE task = ANY($1::text[])", list(ended))
+
+    def _notice_end(self, connection: object) -> None:
+        """Let the loop see that the connection is lost."""
+        del connection
+        self._speaks.set()
 
     def _receive(self, connection: object, process: int, channel: str, payload: Any) -> None:
         """Take a notice, on the event loop."""
