@@ -56,7 +56,8 @@ def run_quick() -> list[Figure]:
 
 
 def _run(extent: Extent) -> list[Figure]:
-    sys.path.append(str(ROOT / "tests"))  # PostgreSQL is started from this process
+    # PostgreSQL is started from this process.
+    sys.path += [str(ROOT / "tests"), str(ROOT / "scripts")]
     from support.postgres import postgres
 
     with clean_home() as environment, postgres(is_durable=True) as database:
