@@ -82,12 +82,20 @@ class Database:
         return f"{parts.scheme}://{host}{parts.path}"
 
     async def connect(self) -> Connection:
-        """Return a new connection.
+        """Return a new connection. An attempt that is cancelled is let end by itself: the driver cannot break it off.
 
         Raises:
             JournalError: the extra is not installed, the URL is wrong, or the database refuses.
             OSError, asyncpg.PostgresError, TimeoutError: the database cannot be reached now; see :func:`is_lost`.
         """
+        making = asyncio.ensure_future(self._connect())
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            making.add_done_callback(_end_unused)
+            raise
+
+    async def _connect(self) -> Connection:
         try:
             driver = _driver()
         except ImportError as error:
@@ -110,6 +118,12 @@ class Database:
             found.terminate()
             raise
         return found
+
+
+def _end_unused(making: "asyncio.Future[Connection]") -> None:
+    """End a connection for which nobody waits any more."""
+    if not making.cancelled() and making.exception() is None:
+        making.result().terminate()
 
 
 async def _connect(driver: Any, url: str, **options: Any) -> Any:
