@@ -69,7 +69,7 @@ class ConnectionProxy:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass bytes on until there are no more, and then their end: the other direction may go on."""
+    """Pass bytes on to their end, and then close this direction; the other one may go on."""
     while data := await reader.read(_CHUNK):
         writer.write(data)
         await writer.drain()

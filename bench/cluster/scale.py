@@ -100,7 +100,7 @@ def _quotas(stack: ExitStack, count: int) -> Sequence[Quota | None]:
 
 
 def quotas_missing() -> str:
-    """Return the reason why there are no quotas here, if that is so."""
+    """Return the reason why quotas cannot be used here; empty if they can."""
     try:
         with quota(SHARE):
             return ""
@@ -111,7 +111,7 @@ def quotas_missing() -> str:
 def reason_not_to_judge(missing: str, share: float, rounds: int) -> str:
     """Return the reason why ratios are not judged, if there is one.
 
-    ``missing`` says why there are no quotas; ``share`` is the part of its quota that the single server used.
+    ``missing`` is the reason why quotas cannot be used; ``share`` is the part of its quota that the single server used.
     """
     if missing:
         return f"none: no CPU quotas here ({missing})"

@@ -53,8 +53,8 @@ async def copy_journal(source: JournalPlace, target: JournalPlace, on_progress: 
     Processes may go on working with the source if both are files: the copy has the moment at which it began.
 
     Raises:
-        JournalError: there is no journal, or another one at the target; a process works with one of them; one of them
-            fails. Nothing is left at the target then.
+        JournalError: the source is not a journal, the target is not empty, a process works with one of them, or one of
+            them cannot be read or written. Nothing is left at the target then.
     """
     notify = on_progress or _ignore
     if not source.url and not target.url:

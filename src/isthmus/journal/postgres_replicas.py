@@ -120,7 +120,7 @@ class PostgresReplicas(Replicas):
 
     @override
     def send(self, notice: JournalNotice) -> None:
-        if self.others:
+        if self.others and self.hears:  # while the database is away nothing is gathered: it would grow
             self._outbox.append(notice)
             self._speaks.set()
 

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
+from isthmus.agent.turn import AgentTurn
 from isthmus.client import PromptMessage, Turn
 from isthmus.engine import Engine
+from isthmus.engine.dispatcher import Dispatcher
 from isthmus.engine.placement import Placement
-from isthmus.events import StateChange, TaskState
+from isthmus.engine.slots import Slots
+from isthmus.events import Prompt, StateChange, TaskState
+from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, NewTask
 from support.agents import GatedAgent
 from support.engines import engine_on, events
+from support.journals import journal_at
 from support.turns import all_of
 from support.waiting import eventually_async
 
@@ -105,6 +110,41 @@ async def test_a_message_to_a_waiting_task_is_read_when_it_runs(tmp_path: Path) 
         assert agent.started == ["one", "two", "besides"]
 
 
+async def test_a_message_for_the_work_under_way_may_come_while_the_task_waits(tmp_path: Path) -> None:
+    class Steered(GatedAgent):
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            end = await super().advance(turn)
+            steered.append(await turn.takes_steering())
+            return end
+
+    agent, steered = Steered(), list[bool]()
+    async with engine_on(tmp_path, agent, placement=ONE) as engine:
+        first, second = await prompt(engine, "one"), await prompt(engine, "two")
+        await engine.prompt(PromptMessage("besides", task_id=second.task_id, is_steering=True))
+        agent.let_go("one", "two")
+        await all_of(first)
+        await all_of(second)
+        assert steered == [False, True]
+
+
+async def test_a_free_slot_is_kept_for_the_tasks_that_wait(tmp_path: Path) -> None:
+    async def nothing(*_: object) -> None: ...
+
+    journal, slots = await journal_at(tmp_path / "journal.sqlite"), Slots(1)
+    dispatcher = Dispatcher(
+        journal, "owner", QueueScope(), slots, 20.0, begin=lambda _: None, resume_child=nothing, renew=nothing
+    )
+    assert dispatcher.may_begin("")
+    assert not dispatcher.may_begin("gpu")
+    dispatcher.queued()
+    assert not dispatcher.may_begin("")
+    await dispatcher.take()
+    assert dispatcher.may_begin("")
+    dispatcher.is_draining = True
+    assert not dispatcher.may_begin("")
+    await journal.aclose()
+
+
 async def test_a_waiting_task_is_cancelled_though_no_slot_is_free(tmp_path: Path) -> None:
     agent = GatedAgent()
     async with engine_on(tmp_path, agent, placement=ONE) as engine:
@@ -147,12 +187,12 @@ async def test_subagents_tasks_need_no_slot(tmp_path: Path) -> None:
     async with engine_on(tmp_path, agent, placement=ONE) as engine:
         parent = await prompt(engine, "parent")
         await until_started(agent, "parent")
-        await engine.journal.create(
-            NewTask("child", "child", str(tmp_path), "part", parent=parent.task_id), [], "a process that ended", 0.0
-        )
-        followed = await engine.follow("child", 0)
-        assert await state_of(engine, followed) is not TaskState.COMPLETED
-        agent.let_go("parent", "child")
+        child = NewTask("child", "child", str(tmp_path), "part", parent=parent.task_id)
+        await engine.journal.create(child, [Prompt("m1", "part")], "a process that ended", 0.0)
+        agent.let_go("part")
+        await all_of(await engine.follow("child", 0))
+        assert agent.started == ["parent", "part"]
+        agent.let_go("parent")
 
 
 async def test_a_drained_engine_leaves_what_comes_in_to_the_next_one(tmp_path: Path) -> None:

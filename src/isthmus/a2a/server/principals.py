@@ -145,7 +145,7 @@ class Principals:
     def _keep_issued(self, principal: Principal, served: ServedPrincipal, now: float) -> None:
         """Drop the principal of a token that was issued elsewhere if it has expired, or has no request open.
 
-        Each of these tokens is a principal of its own, and there is no end of them.
+        Each of these tokens is a principal of its own, so that without this their number would only grow.
         """
         if principal.expires is not None and principal.expires <= now:
             served.endpoint.streams.close("this stream ends: its token has expired; connect again with a new one")
