@@ -1,22 +1,20 @@
 """The options of ``isthmus serve`` about its part among several servers."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from isthmus.app.setup import BadInputError
+from isthmus.cli.option_group import option_group
 
 if TYPE_CHECKING:
     from isthmus.engine.placement import Placement
     from isthmus.worktrees.repository_url import RepositoryUrl
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-_OPTIONS = (
+replica_options = option_group(
     click.option(
         "--slots",
         type=click.IntRange(min=1),
@@ -56,13 +54,6 @@ _OPTIONS = (
         help="On SIGTERM begin no more work, and give running tasks so long before others go on with them. Default: 0.",
     ),
 )
-
-
-def replica_options(function: F) -> F:
-    """Add the options to a command."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def placement(options: dict[str, Any]) -> "Placement":

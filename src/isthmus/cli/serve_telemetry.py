@@ -1,17 +1,16 @@
 """The options of ``isthmus serve`` for those who operate it."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from isthmus.cli.option_group import option_group
 
 if TYPE_CHECKING:
     from isthmus.app.serving_telemetry import TelemetryOptions
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OPTIONS = (
+telemetry_options = option_group(
     click.option(
         "--metrics-token-file",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -32,13 +31,6 @@ _OPTIONS = (
         help="Send traces by OpenTelemetry, as its OTEL_... variables say; OTEL_EXPORTER_OTLP_ENDPOINT implies it.",
     ),
 )
-
-
-def telemetry_options(function: F) -> F:
-    """Add the options to a command."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def telemetry(options: dict[str, Any]) -> "TelemetryOptions":

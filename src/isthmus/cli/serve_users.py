@@ -1,21 +1,19 @@
 """The options of ``isthmus serve`` about users who are not in the server's own table."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from isthmus.app.setup import BadInputError
+from isthmus.cli.option_group import option_group
 
 if TYPE_CHECKING:
     from isthmus.app.serving_users import SignIn
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _CLAIM = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
-_OPTIONS = (
+users_options = option_group(
     click.option(
         "--oidc-issuer",
         metavar="URL",
@@ -49,13 +47,6 @@ _OPTIONS = (
         help="Append a line of JSON for each request: who did what, and how it ended.",
     ),
 )
-
-
-def users_options(function: F) -> F:
-    """Add the options to a command."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
 
 
 def sign_in(options: dict[str, Any]) -> "SignIn | None":
