@@ -8,6 +8,7 @@ import pytest
 
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import JournalError
@@ -65,7 +66,7 @@ async def test_several_journals_share_the_sessions_of_a_pool(journals: list[Post
 
 async def test_a_task_is_followed_and_cancelled_at_another_engine(url: str, tmp_path: Path) -> None:
     agent = WaitingAgent()
-    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=2.0)
+    options = EngineOptions(WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=2.0))
     first = Engine(agent, await PostgresJournal.open(url), options)
     second = Engine(EchoAgent(), await PostgresJournal.open(url), options)
     await first.start()

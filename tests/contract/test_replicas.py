@@ -6,6 +6,7 @@ No engine here would notice anything by itself in time: leases last ten minutes.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def url(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> str:
 @contextlib.asynccontextmanager
 async def replica(url: str, folder: Path, agent: Agent, placement: Placement = EVERY_TASK) -> AsyncGenerator[Engine]:
     journal = await PostgresJournal.open(url)
-    options = EngineOptions(WorkspaceRule(default=folder), lease_seconds=LEASE, placement=placement)
+    options = EngineOptions(WorkspaceRule(default=folder), placement=replace(placement, lease_seconds=LEASE))
     engine = Engine(agent, journal, options)
     await engine.start()
     try:

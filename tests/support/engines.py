@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.client import Delivery
@@ -29,7 +30,7 @@ async def engine_on(
 ) -> AsyncGenerator[Engine]:
     """Start an engine in ``path``, its default workspace, with the journal or one there; close it at the end."""
     rule = WorkspaceRule(default=path) if workspace is None else WorkspaceRule(workspace, (workspace,))
-    options = EngineOptions(rule, takes_over=takes_over, lease_seconds=lease_seconds, placement=placement)
+    options = EngineOptions(rule, takes_over=takes_over, placement=replace(placement, lease_seconds=lease_seconds))
     opened = journal or await journal_at(path / "journal.sqlite", busy_seconds=busy_seconds)
     engine = Engine(agent, opened, options)
     await engine.start()

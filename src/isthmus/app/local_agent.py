@@ -237,7 +237,6 @@ async def local_agent(
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
             brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
             placement=placement,
-            lease_seconds=placement.lease_seconds,
             telemetry=telemetry,
         ),
     )

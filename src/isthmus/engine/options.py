@@ -50,7 +50,6 @@ class EngineOptions:
 
     workspaces: WorkspaceRule = field(default_factory=WorkspaceRule)
     model_name: Callable[[], str] = str
-    lease_seconds: float = 20.0
     takes_over: bool = True
     maximum_size: int | None = MAXIMUM_SIZE
     delete_files: DeleteFiles | None = None

@@ -69,14 +69,14 @@ class Runner:
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
         take_idle = partial(self._take_idle, also_broken=True)
         self._cancellation = Cancellation(journal, self._segments, self._running, take_idle)
-        self._leases = LeaseKeeper(journal, self._segments, self._running, options.lease_seconds)
+        self._leases = LeaseKeeper(journal, self._segments, self._running, options.placement.lease_seconds)
         self._progress = ProgressPublisher(journal.replicas, self._segments.get)
         self._dispatcher = Dispatcher(
             journal,
             self._owner,
             scope_of(options),
             self.slots,
-            options.lease_seconds,
+            options.placement.lease_seconds,
             begin=partial(self._start_segment, is_whole_session=False),
             resume_child=self._resume_child,
             renew=self._leases.renew_if_due,
@@ -103,7 +103,9 @@ class Runner:
         self._upkeep = [
             asyncio.create_task(self._dispatcher.run(), name="isthmus-dispatcher"),
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
-            asyncio.create_task(self.retention.run(self.options.lease_seconds / 4), name="isthmus-journal-size"),
+            asyncio.create_task(
+                self.retention.run(self.options.placement.lease_seconds / 4), name="isthmus-journal-size"
+            ),
         ]
 
     @property
@@ -185,7 +187,7 @@ class Runner:
             queued = await self.journal.queue.add(task, events, limits)
             self._dispatcher.queued()
             return queued
-        write = self.journal.create(task, events, self._owner, self.options.lease_seconds, limits)
+        write = self.journal.create(task, events, self._owner, self.options.placement.lease_seconds, limits)
         return await self._run_taken(task.task_id, write, task.parent, is_whole_session=is_whole_session)
 
     async def claim(
@@ -210,7 +212,7 @@ class Runner:
         self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
     ) -> ClaimedTask | None:
         """Claim a task at rest and run it here, whether or not a slot is free."""
-        write = self.journal.claim(row, events, self._owner, self.options.lease_seconds, limits)
+        write = self.journal.claim(row, events, self._owner, self.options.placement.lease_seconds, limits)
         if (taken := await self._run_taken(row.task_id, write, row.parent)) is not None:
             self._note_answers(row, events)
         return taken
@@ -236,7 +238,7 @@ class Runner:
         if row.state.is_waiting:
             return await self._claim_here(row, [])
         if row.owner is None or (also_broken and self._is_broken(row)) or self._is_abandoned(row):
-            write = self.journal.take_over(row, self._owner, self.options.lease_seconds)
+            write = self.journal.take_over(row, self._owner, self.options.placement.lease_seconds)
             return await self._run_taken(row.task_id, write, row.parent)
         return None
 
@@ -346,7 +348,7 @@ class Runner:
 
     async def _look_after_leases(self) -> None:
         while True:
-            await asyncio.sleep(self.options.lease_seconds / 4)
+            await asyncio.sleep(self.options.placement.lease_seconds / 4)
             try:
                 await self._leases.renew()
                 await self._leases.cancel_asked()

@@ -10,6 +10,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.base import JournalError
@@ -129,7 +130,7 @@ class RefusingJournal(SqliteJournal):
 async def test_a_task_that_could_not_be_kept_is_canceled_without_waiting_for_its_lease(tmp_path: Path) -> None:
     agent = WaitingAgent()
     journal = RefusingJournal(tmp_path / "journal.sqlite")
-    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), lease_seconds=600))
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), placement=Placement(lease_seconds=600)))
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
     await agent.started.wait()

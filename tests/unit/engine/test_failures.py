@@ -9,6 +9,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, TaskNotFound
 from isthmus.development_tool import ToolCall
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import Placement
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState
@@ -52,7 +53,7 @@ class ForgetfulJournal(SqliteJournal):
 async def test_followers_of_a_task_are_told_when_it_cannot_be_kept_and_it_goes_on_later(tmp_path: Path) -> None:
     agent = WaitingAgent()
     journal = FullJournal(tmp_path / "journal.sqlite")
-    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), lease_seconds=0.4))
+    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), placement=Placement(lease_seconds=0.4)))
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
     following = [asyncio.create_task(all_of(item)) for item in (turn, await engine.follow(turn.task_id))]

@@ -15,6 +15,7 @@ from isthmus.client import (
 )
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
@@ -129,7 +130,7 @@ async def test_a_task_of_a_workspace_that_is_not_allowed_is_not_seen_nor_touched
 async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Path) -> None:
     agent = WaitingAgent()
     # Long enough that it does not expire on a busy machine: the other engine would continue the task.
-    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=4)
+    options = EngineOptions(WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=4))
     owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
     await owner.start()
     async with engine_on(tmp_path, EchoAgent()) as other:

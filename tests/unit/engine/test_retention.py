@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.client import LimitReached, PromptMessage, TaskNotFound, Turn
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import Placement
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
@@ -139,7 +140,7 @@ async def test_an_engine_removes_old_tasks_by_itself_and_their_files(tmp_path: P
         asked.extend(task_ids)
 
     rule = WorkspaceRule(default=tmp_path)
-    options = EngineOptions(rule, lease_seconds=0.2, maximum_size=150_000, delete_files=files)
+    options = EngineOptions(rule, placement=Placement(lease_seconds=0.2), maximum_size=150_000, delete_files=files)
     engine = Engine(EchoAgent(), await opened(tmp_path), options)
     await engine.start()
     first = await engine.prompt(PromptMessage("old " + "x" * 100_000))
@@ -158,7 +159,9 @@ async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_
     async with engine_on(tmp_path, agent) as engine:
         turn = await engine.prompt(PromptMessage("x" * 100_000))
         await all_of(turn)
-    options = EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.2, maximum_size=120_000)
+    options = EngineOptions(
+        WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=0.2), maximum_size=120_000
+    )
     engine = Engine(agent, await opened(tmp_path), options)
     await engine.start()
     async with asyncio.timeout(60):
@@ -212,7 +215,9 @@ async def refusal(engine: Engine) -> str | None:
 async def test_a_full_disk_stops_nothing_for_good_and_says_so(tmp_path: Path) -> None:
     agent = WaitingAgent()
     journal = await opened(tmp_path)
-    engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=tmp_path), lease_seconds=0.3))
+    engine = Engine(
+        agent, journal, EngineOptions(WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=0.3))
+    )
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
     await agent.started.wait()
