@@ -249,6 +249,27 @@ async def test_a_request_whose_answer_is_lost_is_found_when_it_comes_again(serve
             await journal.aclose()
 
 
+async def test_a_database_that_refuses_to_tell_whether_something_is_stored_stops_nothing_else(
+    server: Postgres, url: str
+) -> None:
+    async with cutting_proxy(f"http://127.0.0.1:{server.port}/") as proxy:
+        port = proxy.url.rstrip("/").rpartition(":")[2]
+        journal = await PostgresJournal.open(url.replace(f":{server.port}/", f":{port}/"))
+        try:
+            lease = (await new_task(journal)).lease
+            proxy.cut_after, proxy.lost_replies = 0, [b"COMMIT"]
+            written = journal.append(lease, [TextContent("m", "one")])
+            await eventually_async(lambda: not proxy.lost_replies)
+            await run_sql(url, "ALTER TABLE events RENAME TO hidden")
+            proxy.cut_after = None
+            with pytest.raises(JournalError, match="may be stored or not"):
+                await asyncio.wait_for(written, 20)
+            await run_sql(url, "ALTER TABLE hidden RENAME TO events")
+            await asyncio.wait_for(new_task(journal, "t2"), 20)
+        finally:
+            await journal.aclose()
+
+
 async def test_a_process_that_lost_its_lease_while_the_database_was_away_writes_nothing(
     server: Postgres, url: str, journal: PostgresJournal
 ) -> None:

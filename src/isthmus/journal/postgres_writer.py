@@ -156,6 +156,11 @@ class PostgresWriter:
             except asyncio.CancelledError:
                 self._fail(group, JournalError("the journal was closed before this was stored"))
                 raise
+            except Exception as error:  # a bug; the writes that come next must not wait for ever
+                log.exception("a group of writes failed")
+                failure = JournalError("internal error while this was stored, see the log")
+                failure.__cause__ = error
+                self._give_up(group, failure)
 
     def _next_group(self) -> list[_Queued]:
         """Take the writes that share the next transaction: up to the limit, or one function."""
@@ -272,7 +277,11 @@ class PostgresWriter:
             self._losses = 0
 
     async def _is_stored(self, probe: NewEvent, group: Sequence[_Queued], until: float) -> bool:
-        """Return whether a group was committed though the answer was lost: its first event is there."""
+        """Return whether a group was committed though the answer was lost: its first event is there.
+
+        Raises:
+            JournalUnavailable: the database cannot be asked.
+        """
         while True:
             connection = await self._connected(group, until)
             try:
@@ -285,7 +294,7 @@ class PostgresWriter:
                 )
             except Exception as error:
                 if not is_lost(error):
-                    raise
+                    raise JournalUnavailable(UNKNOWN) from error
                 self._lose(error)
 
     def _fail(self, group: Sequence[_Queued] | deque[_Queued], error: JournalError) -> None:
