@@ -4,15 +4,16 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal import postgres_writer
+from isthmus.journal import postgres_connection, postgres_writer
 from isthmus.journal.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
 from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_connection import Connection, Database
+from isthmus.journal.postgres_connection import Connection, Database, clock_offset
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask
 from support.cutting_proxy import cutting_proxy
@@ -402,3 +403,16 @@ async def test_a_machine_whose_clock_is_set_keeps_the_databases_time(
         assert row is not None
         assert abs(row.lease_until - clock() - LEASE) < 5
         assert await journal.queue.take("another", LEASE, 1, QueueScope()) == []
+
+
+async def test_the_databases_time_is_not_taken_from_a_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0, 104.0, 104.0, 104.02]
+    times = [1000.0, 1004.01]
+
+    class Answering:
+        async def fetchval(self, query: str) -> float:
+            assert "clock_timestamp" in query
+            return times.pop(0)
+
+    monkeypatch.setattr(postgres_connection, "time", SimpleNamespace(monotonic=lambda: clock.pop(0)))
+    assert await clock_offset(cast("Connection", Answering())) == pytest.approx(900)
