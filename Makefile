@@ -32,6 +32,7 @@ PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
 PYTEST_WORKERS ?= 4
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
+# CHAOS_FAULTS="pause,clock" lets only these faults befall servers that share a database.
 CHAOS_KILLS ?= 200
 # How long make load takes, in seconds, and its tasks and users.
 LOAD_SECONDS ?= 3600
@@ -97,7 +98,7 @@ contract-postgres: setup ## the A2A contract suites with tasks in PostgreSQL, an
 coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
 
-chaos: setup ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
+chaos: setup pgbouncer ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
 
 load: setup ## put the load of a week on two servers with one database: LOAD_TASKS tasks of LOAD_USERS users in LOAD_SECONDS

@@ -22,6 +22,6 @@ def main() -> int | None:
     time.time_ns = now
     time.time = lambda: now() / 1e9
 
-    from isthmus.__main__ import main as isthmus  # noqa: PLC0415 - after the clock
+    from isthmus.__main__ import main as isthmus
 
     return isthmus()
