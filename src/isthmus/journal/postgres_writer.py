@@ -156,7 +156,7 @@ class PostgresWriter:
             except asyncio.CancelledError:
                 self._fail(group, JournalError("the journal was closed before this was stored"))
                 raise
-            except Exception as error:  # a bug; the writes that come next must not wait for ever
+            except Exception as error:  # a bug; the writes that come next must not wait for it
                 log.exception("a group of writes failed")
                 failure = JournalError("internal error while this was stored, see the log")
                 failure.__cause__ = error
