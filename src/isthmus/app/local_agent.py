@@ -231,7 +231,7 @@ async def local_agent(
             lambda: setup.model.name,
             takes_over=takes_over,
             maximum_size=setup.journal_maximum_size,
-            delete_files=files.delete,
+            delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
             on_task_end=task_ended,
             keep_files=AttachedFiles(files.outputs, model.media_rules).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),

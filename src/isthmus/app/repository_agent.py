@@ -7,7 +7,8 @@ changed files are kept in the repository before the event that says so is stored
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Protocol
 
@@ -63,8 +64,8 @@ class Worktree(Protocol):
         ...
 
 
-OpenWorktree = Callable[[str, Session], Awaitable[Worktree]]
-"""Function that opens the worktree of a session in the repository of this name; raises IsthmusError."""
+OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[Worktree]]
+"""Function that opens the worktree of a session in the repository of this name for a time; raises IsthmusError."""
 
 
 class FullAgent(CommandAgent, ObservableAgent, SuspendingAgent, CompletingAgent, Protocol):
@@ -108,10 +109,15 @@ class RepositoryAgent:
         named = "" if session.settings is None else session.settings.workspace_path
         if not named.startswith(SCHEME):
             return await self._agent.advance(turn)
-        try:
-            worktree = await self._open_worktree(named.removeprefix(SCHEME), session)
-        except IsthmusError as error:
-            raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
+        async with AsyncExitStack() as stack:
+            try:
+                worktree = await stack.enter_async_context(self._open_worktree(named.removeprefix(SCHEME), session))
+            except IsthmusError as error:
+                raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
+            return await self._advance_in(worktree, turn)
+
+    async def _advance_in(self, worktree: Worktree, turn: AgentTurn) -> StateChange:
+        session = turn.session
         folder = str(worktree.folder)
         move_paths(session, session.worktrees, folder)
         session.workspace = folder

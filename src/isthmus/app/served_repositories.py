@@ -1,56 +1,93 @@
 """The repositories in which the sessions of a server work: ``--repository NAME=git+URL``."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
 from isthmus.app.repository_agent import SCHEME, FullAgent, RepositoryAgent, Worktree
+from isthmus.app.worktree_pruning import WorktreePruning
+from isthmus.engine.retention import DeleteFiles
 from isthmus.journal.base import Journal
 from isthmus.record import record
 from isthmus.worktrees.errors import SessionMovedError
-from isthmus.worktrees.names import session_name
+from isthmus.worktrees.mirror import FOLDER
 from isthmus.worktrees.repositories import Repositories
 from isthmus.worktrees.repository_url import RepositoryUrl
 from isthmus.worktrees.session_worktree import SessionWorktree
 
-FOLDER = "repositories"
-"""Folder of the mirrors and worktrees in the data folder."""
 
-
-@record
 class ServedRepositories:
-    """Repositories by name, with their mirrors below ``data_dir``. ``environment`` has what git logs in with."""
+    """Repositories by name, with their mirrors below ``data_dir``. ``environment`` has what git logs in with.
 
-    data_dir: Path
-    environment: Mapping[str, str]
-    by_name: Mapping[str, RepositoryUrl]
+    ``journal_name`` is the name of the journal for operators: worktrees of other journals' sessions are left alone.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        environment: Mapping[str, str],
+        by_name: Mapping[str, RepositoryUrl],
+        journal_name: str,
+    ) -> None:
+        self._data_dir = data_dir
+        self._by_name = by_name
+        self._repositories = Repositories(data_dir, environment)
+        self._pruning = WorktreePruning(self._repositories, tuple(by_name.values()), journal_name)
+
+    def __bool__(self) -> bool:
+        """Return whether there is a repository."""
+        return bool(self._by_name)
 
     @property
     def workspaces(self) -> tuple[str, ...]:
         """The workspaces of their sessions."""
-        return tuple(f"{SCHEME}{name}" for name in self.by_name)
+        return tuple(f"{SCHEME}{name}" for name in self._by_name)
 
     def agent(self, agent: FullAgent, journal: Journal) -> RepositoryAgent:
         """Return an agent that also works in the repositories."""
-        empty = self.data_dir / FOLDER / "empty"
+        empty = self._data_dir / FOLDER / "empty"
         empty.mkdir(mode=0o700, parents=True, exist_ok=True)
         return RepositoryAgent(agent, partial(self.open, journal), empty)
 
-    async def open(self, journal: Journal, name: str, session: Session) -> Worktree:
+    def deleting(self, delete_files: DeleteFiles) -> DeleteFiles:
+        """Return a function that deletes other files of tasks, and soon the worktrees of sessions without tasks."""
+
+        async def delete(task_ids: Sequence[str]) -> None:
+            await delete_files(task_ids)
+            self._pruning.look_soon()
+
+        return delete
+
+    @asynccontextmanager
+    async def pruned(self, journal: Journal) -> AsyncGenerator[None]:
+        """Remove worktrees of deleted sessions in the background."""
+        task = asyncio.create_task(self._pruning.run(journal), name="isthmus-worktrees") if self._by_name else None
+        try:
+            yield
+        finally:
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    @asynccontextmanager
+    async def open(self, journal: Journal, name: str, session: Session) -> AsyncGenerator[Worktree]:
         """Open the worktree of a session in the repository of this name, with its files as they were left.
 
         Raises:
             AgentFailedError: there is no such repository.
             WorktreeError: it cannot be reached, or git failed.
         """
-        if (repository := self.by_name.get(name)) is None:
-            known = ", ".join(self.by_name) or "none"
+        if (repository := self._by_name.get(name)) is None:
+            known = ", ".join(self._by_name) or "none"
             raise AgentFailedError(f"this server has no repository {name[:100]!r}; it has: {known}")
-        key = session_name(session.user, await _main_context(journal, session))
-        opened = await Repositories(self.data_dir, self.environment).open(repository, key)
-        return _Kept(opened.worktree)
+        owner = self._pruning.owner(session.user, await _main_context(journal, session))
+        with self._pruning.in_use(owner.session):
+            opened = await self._repositories.open(repository, owner.session, owner)
+            yield _Kept(opened.worktree)
 
 
 async def _main_context(journal: Journal, session: Session) -> str:

@@ -96,8 +96,10 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
     from isthmus.a2a.wires import Wires
     from isthmus.app.served_repositories import ServedRepositories
+    from isthmus.app.task_files import TaskFiles
     from isthmus.engine.placement import EVERY_TASK
     from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.journal.place import JournalPlace
     from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
 
@@ -124,7 +126,8 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
         telemetry.name_in(handler)
         has_default = settings.workspace is not None or settings.agent is not None
-        served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories)
+        journal_name = JournalPlace(TaskFiles(setup.data_dir).journal, setup.journal).name
+        served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories, journal_name)
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
         wires = Wires(strict_extension=settings.strict_extension)
@@ -136,6 +139,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
             _engine(
                 setup, settings, rule, push_rule, view and view.begin, placement, served, runs_commands, telemetry.work
             ) as engine,
+            served.pruned(engine.journal),
             pushing(
                 engine, sender, wires, is_served=partial(_is_served, users, access), telemetry=telemetry.work
             ) as push,
@@ -252,7 +256,7 @@ def _engine(
         names_settings_files=False,
         on_resources=on_resources,
         placement=placement,
-        repositories=repositories if repositories.by_name else None,
+        repositories=repositories or None,
         telemetry=telemetry,
     )
 

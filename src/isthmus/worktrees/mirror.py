@@ -21,12 +21,14 @@ from isthmus.worktrees.git_output import (
     read_refused,
     read_remote_refs,
 )
-from isthmus.worktrees.git_program import NETWORK_SECONDS, Git
+from isthmus.worktrees.git_program import LOCAL_SECONDS, NETWORK_SECONDS, Git
 from isthmus.worktrees.repository_url import RepositoryUrl
 from isthmus.worktrees.work_files import remove_folder
 
 _EXACT_FILES = "* -text -eol -ident -filter -working-tree-encoding -merge\n"
 """Attributes of all files, above those of the repository: bytes as they are stored, through no program."""
+FOLDER = "repositories"
+"""Folder of the mirrors and worktrees in the data folder."""
 _FETCHED_HEAD = "refs/isthmus/fetched/HEAD"
 _REFSPECS = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
@@ -49,9 +51,10 @@ class Mirror:
         """Path of the lock that whoever changes the mirror holds."""
         return self.folder / "lock"
 
-    async def run(self, *arguments: str, git: Git | None = None) -> str:
+    async def run(self, *arguments: str, git: Git | None = None, seconds: float = LOCAL_SECONDS) -> str:
         """Run git on the mirror and return its output. Raises as :meth:`Git.text`."""
-        return await (git or self.git).text(f"--git-dir={self.path}", *arguments, folder=self.folder)
+        where = f"--git-dir={self.path}"
+        return await (git or self.git).text(where, *arguments, folder=self.folder, seconds=seconds)
 
     async def remote_refs(self, *names: str) -> dict[str, str]:
         """Return the objects of these refs in the remote repository, as far as they are there.
@@ -255,7 +258,7 @@ def repository_folder(data_dir: Path, repository: RepositoryUrl) -> Path:
     Raises:
         WorktreeError: it cannot be created.
     """
-    folder = data_dir / "repositories" / repository.folder_name
+    folder = data_dir / FOLDER / repository.folder_name
     try:
         make_private_directory(folder)
     except OSError as error:

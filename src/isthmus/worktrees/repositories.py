@@ -1,7 +1,7 @@
 """The repositories of a data folder, and the worktrees of sessions in them."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +11,14 @@ from isthmus.worktrees.errors import GitFailedError
 from isthmus.worktrees.git_environment import EXACT
 from isthmus.worktrees.git_program import NETWORK_SECONDS, Git
 from isthmus.worktrees.lock import held
-from isthmus.worktrees.mirror import Mirror, repository_folder
+from isthmus.worktrees.mirror import FOLDER, Mirror, repository_folder
 from isthmus.worktrees.names import result_ref, session_ref
+from isthmus.worktrees.owners import OwnedWorktree, WorktreeOwner, forget_owner, owned_worktrees, write_owner
 from isthmus.worktrees.repository_url import RepositoryUrl
-from isthmus.worktrees.session_worktree import SessionWorktree
+from isthmus.worktrees.session_worktree import IsDeleted, SessionWorktree
+
+OBJECTS_KEPT = "3.days.ago"
+"""Time since which an object of the mirror was not needed before it is removed: a checkpoint may be about to use it."""
 
 
 @record
@@ -32,10 +36,11 @@ class Repositories:
     data_dir: Path
     environment: Mapping[str, str]
 
-    async def open(self, repository: RepositoryUrl, session: str) -> OpenedWorktree:
+    async def open(self, repository: RepositoryUrl, session: str, owner: WorktreeOwner | None = None) -> OpenedWorktree:
         """Return the worktree of a session, with the files as they were left on whichever machine was the last.
 
-        A new session begins at the ref of the repository. ``session`` is what :func:`names.session_name` returns.
+        A new session begins at the ref of the repository. ``session`` is what :func:`names.session_name` returns, and
+        ``owner`` is noted, so that the worktree can be removed when its session is deleted.
 
         Raises:
             WorktreeError: the repository cannot be reached, or git failed; the text says what to do.
@@ -43,6 +48,8 @@ class Repositories:
         mirror = await self._mirror(repository)
         async with held(mirror.lock, NETWORK_SECONDS) as lock:
             mirror = replace(mirror, git=replace(mirror.git, lock=lock))
+            if owner is not None:
+                await asyncio.to_thread(write_owner, mirror.folder, owner)
             await mirror.update((session_ref(session), result_ref(session)))
             taken = await SessionWorktree(mirror, session).begin()
         return OpenedWorktree(await self.at(repository, session), taken)
@@ -55,36 +62,48 @@ class Repositories:
         """
         return SessionWorktree(await self._mirror(repository), session)
 
-    async def remove(self, repository: RepositoryUrl, session: str) -> None:
-        """Remove the worktree of a deleted session, and its hidden refs here and in the remote repository.
+    async def remove(self, repository: RepositoryUrl, session: str, is_deleted: IsDeleted) -> bool:
+        """Remove the worktree of a session with its hidden refs as :meth:`SessionWorktree.remove`, if it is deleted.
+
+        No session of this repository is opened meanwhile. The note of its owner goes last.
 
         Raises:
-            WorktreeError: the repository cannot be reached, or git failed.
+            WorktreeError: the repository cannot be reached, or git failed; the files are removed as far as possible.
         """
         mirror = await self._mirror(repository)
         async with held(mirror.lock, NETWORK_SECONDS):
-            if mirror.path.is_dir():
-                await SessionWorktree(mirror, session).remove()
+            is_gone = await SessionWorktree(mirror, session).remove(is_deleted)
+            if is_gone:
+                await asyncio.to_thread(forget_owner, mirror.folder, session)
+        return is_gone
 
-    async def prune(self, repository: RepositoryUrl, kept: Collection[str]) -> tuple[str, ...]:
-        """Remove the worktrees of all sessions of this machine but those to be kept, and return their names.
+    async def owned(self, repository: RepositoryUrl) -> Sequence[OwnedWorktree]:
+        """Return the worktrees of this machine whose owner is known, also those of which only the note is left."""
+        return await asyncio.to_thread(owned_worktrees, self.data_dir / FOLDER / repository.folder_name)
 
-        What the remote repository has of them stays: another machine may use it.
+    async def has_unkept_changes(self, repository: RepositoryUrl, session: str) -> bool:
+        """Return whether the worktree of a session has files, other than ignored ones, that no checkpoint has.
+
+        Raises:
+            WorktreeError: git failed.
+        """
+        return await (await self.at(repository, session)).has_unkept_changes()
+
+    def folder(self, repository: RepositoryUrl, session: str) -> Path:
+        """Return the folder in which a session works on this machine, whether or not it is there."""
+        return self.data_dir / FOLDER / repository.folder_name / "worktrees" / session
+
+    async def drop_objects(self, repository: RepositoryUrl) -> None:
+        """Remove objects of the mirror that no session and no branch has needed for :data:`OBJECTS_KEPT`.
 
         Raises:
             WorktreeError: git failed.
         """
         mirror = await self._mirror(repository)
-        removed: list[str] = []
-        async with held(mirror.lock, NETWORK_SECONDS):
-            if not mirror.path.is_dir():
-                return ()
-            for name in sorted(await asyncio.to_thread(_sessions_of, mirror.folder)):
-                if name not in kept:
-                    await SessionWorktree(mirror, name).remove(in_remote=False)
-                    removed.append(name)
-            await mirror.run("worktree", "prune")
-        return tuple(removed)
+        async with held(mirror.lock, NETWORK_SECONDS) as lock:
+            if mirror.path.is_dir():
+                git = replace(mirror.git, lock=lock)
+                await mirror.run("prune", f"--expire={OBJECTS_KEPT}", git=git, seconds=NETWORK_SECONDS)
 
     async def _mirror(self, repository: RepositoryUrl) -> Mirror:
         folder = await asyncio.to_thread(repository_folder, self.data_dir, repository)
@@ -95,10 +114,3 @@ class Repositories:
             with suppress(GitFailedError):  # none is configured
                 git = replace(git, ssh=await git.text("config", "--get", "core.sshCommand", folder=folder) or "ssh")
         return Mirror(git, repository, folder)
-
-
-def _sessions_of(folder: Path) -> set[str]:
-    try:
-        return {path.name for path in (folder / "worktrees").iterdir() if not path.name.startswith(".")}
-    except FileNotFoundError:
-        return set()

@@ -6,15 +6,16 @@ is what this machine left there.
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.text.units import show_size
-from isthmus.worktrees.errors import GitFailedError, WorktreeError
+from isthmus.worktrees.errors import GitFailedError, SessionMovedError, WorktreeError
 from isthmus.worktrees.git_output import CheckpointNote, KnownCommit, read_checkpoint_note
 from isthmus.worktrees.git_program import Git
 from isthmus.worktrees.lock import held
@@ -25,6 +26,9 @@ from isthmus.worktrees.work_files import WorkFiles, remove_folder
 
 LOCK_SECONDS = 600.0
 """Maximum wait in seconds for another operation on the same session."""
+
+IsDeleted: TypeAlias = Callable[[], Awaitable[bool]]
+"""Function that returns whether a session has been deleted; it may raise errors of its own."""
 
 
 @record
@@ -88,6 +92,10 @@ class SessionWorktree:
         return self.mirror.folder / "indexes" / self.session
 
     @property
+    def _lock(self) -> Path:
+        return self._index.with_name(f"{self.session}.session")
+
+    @property
     def _pushed(self) -> str:
         return f"refs/isthmus/pushed/{self.session}"
 
@@ -103,7 +111,7 @@ class SessionWorktree:
     async def hold(self) -> AsyncGenerator[Git]:
         """Hold the lock of the session, and yield a git that inherits it."""
         self._index.parent.mkdir(mode=0o700, exist_ok=True)
-        async with held(self._index.with_name(f"{self.session}.session"), LOCK_SECONDS) as lock:
+        async with held(self._lock, LOCK_SECONDS) as lock:
             self._files(self.mirror.git).forget_broken_index()
             yield replace(self.mirror.git, lock=lock)
 
@@ -326,28 +334,59 @@ class SessionWorktree:
         subject = " ".join(title.split())[:72] or "Work of a session of Isthmus"
         return await self._files(git).commit(tree, (head,), f"{subject}\n")
 
-    async def remove(self, *, in_remote: bool = True) -> None:
-        """Remove the worktree and the hidden refs; the branch with the result stays.
-
-        ``in_remote``: in the remote repository, too, unless another machine has gone on. The caller holds the mirror's
-        lock.
+    async def has_unkept_changes(self) -> bool:
+        """Return whether there are files, other than ignored ones, that the last checkpoint does not have.
 
         Raises:
-            WorktreeError: the remote repository or git failed; what is left is removed when it is asked again.
+            WorktreeError: git failed.
+        """
+        if not self.folder.is_dir():
+            return False
+        async with self.hold() as git:
+            return await self._files(git).has_changes()
+
+    async def remove(self, is_deleted: IsDeleted) -> bool:
+        """Remove the worktree of a session, and its hidden refs here and in the remote repository, if it is deleted.
+
+        The branch with the result stays, and so do hidden refs that another machine has set meanwhile. The caller holds
+        the mirror's lock. ``is_deleted`` is called after the remote refs were read and before anything is removed: a
+        session that begins again later changes its refs, so that they are not removed.
+
+        Returns:
+            whether the session is deleted.
+
+        Raises:
+            WorktreeError: the remote repository or git failed; the files are removed as far as possible, and what is
+                left when this is called again.
         """
         async with self.hold() as git:
             names = (self._ref, result_ref(self.session))
-            if in_remote:
-                found = await self.mirror.remote_refs(*names)
-                there: dict[str, str | None] = {name: found[name] for name in names if name in found}
-                if there:
-                    await self.mirror.push(dict.fromkeys(there, ""), there, git)
+            unreachable: WorktreeError | None = None
+            found: dict[str, str] = {}
             try:
-                await asyncio.to_thread(remove_folder, self.folder)
-                await asyncio.to_thread(remove_folder, self._admin)
-            except OSError as error:
-                raise WorktreeError(f"{self.folder} cannot be removed: {error.strerror}") from error
-            own = (*names, self._pushed, self._base, f"refs/heads/{self.branch}")
-            fetched = tuple(f"refs/isthmus/fetched/{kind}/{self.session}" for kind in ("sessions", "results"))
-            await self.mirror.set_refs(dict.fromkeys((*own, *fetched)))
-            self._index.unlink(missing_ok=True)
+                found = await self.mirror.remote_refs(*names)
+            except WorktreeError as error:
+                unreachable = error
+            if not await is_deleted():
+                return False
+            await self._remove_here()
+            if unreachable is not None:
+                raise unreachable
+            there: dict[str, str | None] = {name: found[name] for name in names if name in found}
+            if there:
+                with suppress(SessionMovedError):
+                    await self.mirror.push(dict.fromkeys(there, ""), there, git)
+        self._lock.unlink(missing_ok=True)
+        return True
+
+    async def _remove_here(self) -> None:
+        try:
+            await asyncio.to_thread(remove_folder, self.folder)
+            await asyncio.to_thread(remove_folder, self._admin)
+        except OSError as error:
+            raise WorktreeError(f"{self.folder} cannot be removed: {error.strerror}") from error
+        if self.mirror.path.is_dir():
+            refs = (self._ref, result_ref(self.session))
+            own = (*refs, self._pushed, self._base, f"refs/heads/{self.branch}")
+            await self.mirror.set_refs(dict.fromkeys((*own, *map(fetched_ref, refs))))
+        self._index.unlink(missing_ok=True)

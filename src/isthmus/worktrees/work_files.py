@@ -39,13 +39,23 @@ class WorkFiles:
         """Remove the lock of an index that a killed process left; only while no other process uses it."""
         self.index.with_name(f"{self.index.name}.lock").unlink(missing_ok=True)
 
+    async def has_changes(self) -> bool:
+        """Return whether files, other than ignored ones, may differ from those in the index: one command of git.
+
+        Files that :meth:`take` leaves out count as changes.
+        """
+        return bool(await self._listed())
+
+    async def _listed(self) -> str:
+        return await self.run("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+
     async def take(self) -> tuple[str, tuple[str, ...]]:
         """Put all files that are not ignored into the index, and return their tree and the files that are left out.
 
         Left out are repositories of their own inside of the folder, and files that are too large. No program runs for
         any file, and none of git's commands looks into another repository.
         """
-        listed = await self.run("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+        listed = await self._listed()
         taken: list[str] = []
         gone: list[str] = []
         folders: list[str] = []

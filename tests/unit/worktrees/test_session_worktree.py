@@ -32,6 +32,14 @@ async def opened(shared: SharedRepository, machine: str, session: str = SESSION)
     return (await shared.machine(machine).open(shared.url(), session)).worktree
 
 
+async def yes() -> bool:
+    return True
+
+
+async def no() -> bool:
+    return False
+
+
 def files_of(folder: Path) -> dict[str, object]:
     """Return content or target, and whether it can be executed, of everything below a folder but .git."""
     found: dict[str, object] = {}
@@ -229,17 +237,35 @@ async def test_a_deleted_session_leaves_nothing_but_its_branch(shared: SharedRep
     (first.folder / "locked").mkdir()
     (first.folder / "locked/file").write_text("", "utf-8")
     (first.folder / "locked").chmod(0o500)
-    await shared.machine("one").remove(shared.url(), SESSION)
+    assert not await shared.machine("one").remove(shared.url(), SESSION, no)
+    assert await shared.machine("one").has_unkept_changes(shared.url(), SESSION)
+    assert await shared.machine("one").remove(shared.url(), SESSION, yes)
     assert list(shared.refs()) == ["refs/isthmus/sessions/another-session"]
     assert list(shared.refs("refs/heads/isthmus")) == [f"refs/heads/{result.branch}"]
     assert not first.folder.exists()
     assert other.folder.exists()
     left = git(first.mirror.path, "for-each-ref", "--format=%(refname)", "refs/isthmus", "refs/heads")
     assert SESSION not in left
-    await shared.machine("one").remove(shared.url(), SESSION)  # again is harmless
-    assert await shared.machine("one").prune(shared.url(), ()) == ("another-session",)
-    assert not other.folder.exists()
-    assert shared.refs()
+    await shared.machine("one").remove(shared.url(), SESSION, yes)  # again is harmless
+
+
+async def test_objects_of_removed_sessions_leave_the_mirror_after_some_days(shared: SharedRepository) -> None:
+    machine = shared.machine("one")
+    first, other = await opened(shared, "one"), await opened(shared, "one", "another-session")
+    for one in (first, other):
+        (one.folder / "a").write_text(one.session, "utf-8")
+        await one.checkpoint()
+    names = [git(first.mirror.path, "rev-parse", f"refs/isthmus/sessions/{one.session}:a") for one in (first, other)]
+    assert await machine.remove(shared.url(), SESSION, yes)
+    await machine.drop_objects(shared.url())
+    objects = [first.mirror.path / "objects" / name[:2] / name[2:] for name in names]
+    assert [path.exists() for path in objects] == [True, True]
+    for path in (first.mirror.path / "objects").rglob("*"):
+        os.utime(path, (0, 0))
+    await machine.drop_objects(shared.url())
+    assert [path.exists() for path in objects] == [False, True]
+    (other.folder / "b").write_text("2", "utf-8")
+    assert (await other.checkpoint()).is_new
 
 
 @pytest.mark.slow
@@ -315,7 +341,7 @@ async def test_a_repository_is_reached_by_ssh_that_asks_nothing(shared: SharedRe
     assert SESSION in str(shared.refs())
     calls = (tmp_path / "trace").read_text("utf-8").splitlines()
     assert all("BatchMode=yes" in call and " someone@example.org git-" in call for call in calls)
-    await machine.remove(url, SESSION)
+    await machine.remove(url, SESSION, yes)
     assert shared.refs() == {}
 
 
