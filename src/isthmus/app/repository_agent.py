@@ -40,6 +40,10 @@ ATTEMPTS = 3
 PAUSE_SECONDS = 2.0
 """Pause in seconds between them."""
 _SETTLED = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
+_READING = frozenset(
+    ("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search", "write_todos")
+)
+"""Tools after whose calls no files are kept. Not those of commands in the background, whose results tell of files."""
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +57,7 @@ class Worktree(Protocol):
         ...
 
     async def keep(self, about: str) -> None:
-        """Keep the files so that another machine can go on with them; raises IsthmusError."""
+        """Keep the files so that another machine can go on with them, if they have changed; raises IsthmusError."""
         ...
 
     async def result(self, title: str) -> tuple[str, str | None, str] | None:
@@ -125,12 +129,13 @@ class RepositoryAgent:
             await turn.emit(WorktreeUsed(folder))
 
         async def keep(event: AgentEvent) -> None:
-            if isinstance(event, ToolCallUpdate) and event.tool_call.status in _SETTLED:
+            call = event.tool_call if isinstance(event, ToolCallUpdate) else None
+            if call is not None and call.status in _SETTLED and call.tool_name not in _READING:
                 # Before the event: whoever goes on after it finds the files as it says.
-                await _keep(worktree, f"{event.tool_call.tool_name} {event.tool_call.tool_call_id}")
+                await _keep(worktree, f"{call.tool_name} {call.tool_call_id}")
             await turn.keep(event)
 
-        end = await self._agent.advance(AgentTurn(session, keep, turn.takes_steering))
+        end = await self._agent.advance(AgentTurn(session, keep, turn.takes_steering, turn.telemetry))
         if problem := await _keep(worktree, str(end.state)):
             await turn.emit(AgentMessage(f"files of {session.task_id}", problem))
         if end.state is TaskState.COMPLETED:

@@ -12,7 +12,6 @@ from isthmus.app.repository_agent import SCHEME, FullAgent, RepositoryAgent, Wor
 from isthmus.app.worktree_pruning import WorktreePruning
 from isthmus.engine.retention import DeleteFiles
 from isthmus.journal.base import Journal
-from isthmus.record import record
 from isthmus.worktrees.errors import SessionMovedError
 from isthmus.worktrees.mirror import FOLDER
 from isthmus.worktrees.repositories import Repositories
@@ -99,22 +98,28 @@ async def _main_context(journal: Journal, session: Session) -> str:
     return context
 
 
-@record
 class _Kept:
     """The worktree of a session as its agent sees it."""
 
-    worktree: SessionWorktree
+    def __init__(self, worktree: SessionWorktree) -> None:
+        self._worktree = worktree
+        self._mark: str | None = None
+        """Mark of the worktree before its last checkpoint; None before the first."""
 
     @property
     def folder(self) -> Path:
-        return self.worktree.folder
+        return self._worktree.folder
 
     async def keep(self, about: str) -> None:
+        if await self._worktree.is_unchanged(self._mark):
+            return
+        mark, self._mark = self._worktree.head_mark(), None
         try:
-            await self.worktree.checkpoint(about)
+            await self._worktree.checkpoint(about)
         except SessionMovedError as error:
             raise AgentFailedError(f"another server has gone on with this session: {error}") from error
+        self._mark = mark
 
     async def result(self, title: str) -> tuple[str, str | None, str] | None:
-        found = await self.worktree.result(title)
+        found = await self._worktree.result(title)
         return None if found is None else (found.branch, found.patch, found.notice)

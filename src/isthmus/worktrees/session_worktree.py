@@ -16,7 +16,7 @@ from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.text.units import show_size
 from isthmus.worktrees.errors import GitFailedError, SessionMovedError, WorktreeError
-from isthmus.worktrees.git_output import CheckpointNote, KnownCommit, read_checkpoint_note
+from isthmus.worktrees.git_output import CheckpointNote, KnownCommit, is_object_id, read_checkpoint_note
 from isthmus.worktrees.git_program import Git
 from isthmus.worktrees.lock import held
 from isthmus.worktrees.mirror import Mirror, fetched_ref
@@ -213,6 +213,29 @@ class SessionWorktree:
         """
         async with self.hold() as git:
             return await self._checkpoint(git, about)
+
+    def head_mark(self) -> str | None:
+        """Return what the worktree's ``HEAD`` and its branch are, without git; None if that cannot be told so."""
+        try:
+            head = read_regular(self._admin / "HEAD", 4096, through_links=False).decode("ascii").strip()
+            if not (ref := head.removeprefix("ref: ")).startswith("refs/heads/") or ref == head or ".." in ref:
+                return None  # the agent has checked out something else
+            commit = read_regular(self.mirror.path / ref, 4096, through_links=False).decode("ascii").strip()
+        except (OSError, ValueError):
+            return None
+        return f"{ref} {commit}" if is_object_id(commit) else None
+
+    async def is_unchanged(self, mark: str | None) -> bool:
+        """Return whether a checkpoint has all files; one command of git at most.
+
+        ``mark`` is what :meth:`head_mark` returned before that checkpoint, which succeeded.
+
+        Raises:
+            WorktreeError: git failed.
+        """
+        if mark is None or self.head_mark() != mark or not self.folder.is_dir():
+            return False
+        return not await self.has_unkept_changes()
 
     async def _checkpoint(self, git: Git, about: str) -> WorktreeCheckpoint:
         known, base = await self._begun()
