@@ -47,6 +47,7 @@ class AgentResources:
     ``home`` is the folder of the local user's own files (GEMINI.md, commands), ``~/.gemini``; other users of a server
     have no such folder. ``checkpoints`` keeps files before they are edited; without it nothing can be restored.
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
+    ``has_commands`` decides whether the custom commands of a project are offered; without it they always are.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``skills`` finds the skills of a session, ``subagents`` its subagents, and
     ``background`` has its commands in the background. ``model_names`` lists the models to choose from, and ``chats``
@@ -65,6 +66,7 @@ class AgentResources:
     checkpoints: Checkpoints | None = None
     tasks: TaskSource | None = None
     trusts: FolderTrust | None = None
+    has_commands: FolderTrust | None = None
     approvals: KeptApprovals | None = None
     yolo_refusal: YoloRefusal | None = None
     hook_programs: HookPrograms | None = None

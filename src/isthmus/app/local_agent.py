@@ -170,6 +170,8 @@ async def local_agent(
 
     use = mcp_use or McpUse()
     trusts = trust_of(local_editors, Path.home())
+    if repositories is not None:
+        trusts = repositories.trust(trusts, Path.home())
     background = BackgroundCommands()
     mcp = _mcp_host(setup, use, trusts, local_editors, editor_text, background)
     connect = local_editors.connect if local_editors is not None else None
@@ -216,6 +218,7 @@ async def local_agent(
         tasks=tasks_of,
         chats=journal.chats,
         trusts=trusts,
+        has_commands=None if repositories is None else repositories.has_commands(trusts),
         yolo_refusal=yolo_refusal,
         hook_programs=HookProcesses(),
         approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,

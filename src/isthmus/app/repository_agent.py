@@ -72,6 +72,13 @@ OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[Worktree]]
 """Function that opens the worktree of a session in the repository of this name for a time; raises IsthmusError."""
 
 
+FindFolder = Callable[[str, str, str], Path | None]
+"""Function that returns the folder here of a session in the repository of this name; None if it has none (yet).
+
+Its other arguments are the session's context id and user.
+"""
+
+
 class FullAgent(CommandAgent, ObservableAgent, SuspendingAgent, CompletingAgent, Protocol):
     """An agent with commands, completion, a state and suspended calls, as ours is."""
 
@@ -82,15 +89,23 @@ class RepositoryAgent:
     Commands and states of a session without its worktree are those of an ``empty`` folder.
     """
 
-    def __init__(self, agent: FullAgent, open_worktree: OpenWorktree, empty: Path) -> None:
+    def __init__(self, agent: FullAgent, open_worktree: OpenWorktree, find_folder: FindFolder, empty: Path) -> None:
         self._agent = agent
         self._open_worktree = open_worktree
+        self._find_folder = find_folder
         self._empty = empty
 
     @property
     def suspended(self) -> SuspendedCalls:
         """Calls that are waiting for an answer in the middle of their work."""
         return self._agent.suspended
+
+    def place(self, workspace: Path, context_id: str | None, user: str) -> Path:
+        """Return the folder of a user's session here: its worktree, or an empty one if it has none on this machine."""
+        named = str(workspace)
+        if context_id and named.startswith(SCHEME):
+            return self._find_folder(named.removeprefix(SCHEME), context_id, user) or self._empty
+        return self._folder(workspace)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """Return the slash commands for a user in a workspace."""
@@ -104,7 +119,7 @@ class RepositoryAgent:
 
     async def status(self, session: Session) -> SessionStatus:
         """Return the state of a session."""
-        session.workspace = str(self._folder(Path(session.workspace)))
+        session.workspace = str(self.place(Path(session.workspace), session.context_id, session.user))
         return await self._agent.status(session)
 
     async def advance(self, turn: AgentTurn) -> StateChange:

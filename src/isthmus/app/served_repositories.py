@@ -12,6 +12,7 @@ from isthmus.app.repository_agent import SCHEME, FullAgent, RepositoryAgent, Wor
 from isthmus.app.worktree_pruning import WorktreePruning
 from isthmus.engine.retention import DeleteFiles
 from isthmus.journal.base import Journal
+from isthmus.mcp_host.config.folder_trust import FolderTrust, stated_trust
 from isthmus.worktrees.errors import SessionMovedError
 from isthmus.worktrees.mirror import FOLDER
 from isthmus.worktrees.repositories import Repositories
@@ -32,7 +33,7 @@ class ServedRepositories:
         by_name: Mapping[str, RepositoryUrl],
         journal_name: str,
     ) -> None:
-        self._data_dir = data_dir
+        self._root = (data_dir / FOLDER).resolve()
         self._by_name = by_name
         self._repositories = Repositories(data_dir, environment)
         self._pruning = WorktreePruning(self._repositories, tuple(by_name.values()), journal_name)
@@ -48,9 +49,35 @@ class ServedRepositories:
 
     def agent(self, agent: FullAgent, journal: Journal) -> RepositoryAgent:
         """Return an agent that also works in the repositories."""
-        empty = self._data_dir / FOLDER / "empty"
+        empty = self._root / "empty"
         empty.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return RepositoryAgent(agent, partial(self.open, journal), empty)
+        return RepositoryAgent(agent, partial(self.open, journal), self.find_folder, empty)
+
+    def find_folder(self, name: str, context_id: str, user: str) -> Path | None:
+        """Return the worktree here of a session in the repository of this name; None if there is none."""
+        if (repository := self._by_name.get(name)) is None:
+            return None
+        folder = self._repositories.folder(repository, self._pruning.owner(user, context_id).session)
+        return folder if folder.is_dir() else None
+
+    def is_worktree(self, folder: Path) -> bool:
+        """Return whether a folder belongs to a repository, whose content anybody may have written. Blocking."""
+        return folder.resolve().is_relative_to(self._root)
+
+    def trust(self, trusts: FolderTrust, home: Path) -> FolderTrust:
+        """Return the trust ``trusts``, but worktrees are trusted only by rules for folders of repositories.
+
+        A user who trusts their home folder has not thought of what others write to a repository.
+        """
+
+        def trusts_folder(folder: Path) -> bool:
+            return stated_trust(home, folder, self._root) is True if self.is_worktree(folder) else trusts(folder)
+
+        return trusts_folder
+
+    def has_commands(self, trusts: FolderTrust) -> FolderTrust:
+        """Return whether commands of a folder are offered: those of a worktree only if it is trusted."""
+        return lambda folder: not self.is_worktree(folder) or trusts(folder)
 
     def deleting(self, delete_files: DeleteFiles) -> DeleteFiles:
         """Return a function that deletes other files of tasks, and soon the worktrees of sessions without tasks."""

@@ -168,7 +168,9 @@ def command(context: click.Context, **options: Any) -> None:
     if settings.agent is not None:
         if settings.repositories:
             raise BadInputError(
-                "--repository and --agent cannot be used together: only our own agent works in worktrees"
+                "--repository cannot be used with --agent: the files of a session are pushed after each tool call, and"
+                " only Isthmus's own agent tells of its calls in time. Leave out --repository and give the agent a clone"
+                " by --workspace DIR, or leave out --agent"
             )
         from isthmus.app.acp_serving import settle_consent
 

@@ -103,6 +103,15 @@ class CompletingAgent(Agent, Protocol):
         ...
 
 
+@runtime_checkable
+class PlacingAgent(Agent, Protocol):
+    """An agent that has a folder of its own for each session in some workspaces."""
+
+    def place(self, workspace: Path, context_id: str | None, user: str) -> Path:
+        """Return the folder on this machine in which a user's session works, None: one that has not begun."""
+        ...
+
+
 class TaskRun:
     """A task while it is leased to this process. Without ``fold`` the ``session`` is already complete."""
 

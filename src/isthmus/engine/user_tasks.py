@@ -55,7 +55,7 @@ from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_a
 from isthmus.engine.runner import Runner
 from isthmus.engine.session_state import folded_session, session_state
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
-from isthmus.engine.task_run import CommandAgent, CompletingAgent
+from isthmus.engine.task_run import CommandAgent, CompletingAgent, PlacingAgent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import RepeatedMessage, StaleLease
@@ -215,7 +215,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         context_id, workspace = await self._place(scope)
         merged = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
         session = partial(folded_session, self._runner, self._user, context_id, workspace, scope.settings)
-        return await agent.complete(session, Path(workspace), merged, line, self._user)
+        return await agent.complete(session, self._folder(workspace, context_id), merged, line, self._user)
 
     @override
     async def session_status(self, scope: CommandScope) -> SessionStatus:
@@ -273,7 +273,11 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
             if isinstance(delivery.event, Prompt | Command) and delivery.event.settings is not None:
                 merged = merge_agent_settings(merged, delivery.event.settings)
         merged = merge_agent_settings(merged, {**(settings or {}), "workspace_path": workspace})
-        return await self._runner.agent.commands(Path(workspace), merged, self._user)
+        return await self._runner.agent.commands(self._folder(workspace, context_id), merged, self._user)
+
+    def _folder(self, workspace: str, context_id: str | None) -> Path:
+        agent, folder = self._runner.agent, Path(workspace)
+        return agent.place(folder, context_id, self._user) if isinstance(agent, PlacingAgent) else folder
 
     async def _first_state(self, task_id: str) -> CommandExecutionStatus:
         """Return the status of a command's task, which counts as started after :data:`BEGIN_SECONDS`."""

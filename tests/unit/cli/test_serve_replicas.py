@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from isthmus.app.setup import BadInputError
+from isthmus.cli.serve import command
 from isthmus.cli.serve_replicas import placement, repositories
 from isthmus.engine.placement import Placement
 from isthmus.worktrees.repository_url import RepositoryUrl
@@ -56,3 +57,11 @@ def test_repositories_of_another_form_are_refused(given: tuple[str, ...], said: 
         repositories({**NOTHING, "repositories": given})
     assert said in str(raised.value)
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_repository_with_another_agent_is_refused_with_the_reason_and_advice(tmp_path: Path) -> None:
+    options = ["--repository", "app=git+https://h/a.git", "--agent", "some-agent --acp", "--data-dir", str(tmp_path)]
+    with pytest.raises(BadInputError) as raised:
+        command.main(options, standalone_mode=False)
+    assert "only Isthmus's own agent tells of its calls" in str(raised.value)
+    assert "give the agent a clone by --workspace DIR" in str(raised.value)

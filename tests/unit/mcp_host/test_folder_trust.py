@@ -34,6 +34,21 @@ def test_the_longest_rule_that_fits_decides(rules: dict[str, str], folder: str, 
     assert is_trusted(Path(folder), rules) is trusts
 
 
+@pytest.mark.parametrize(
+    ("rules", "trusts"),
+    [
+        ({"/": "TRUST_FOLDER", "/w": "TRUST_FOLDER", "/other": "TRUST_FOLDER"}, None),
+        ({"/w/in": "TRUST_FOLDER"}, True),
+        ({"/w": "DO_NOT_TRUST", "/w/in/a": "TRUST_FOLDER"}, True),
+        ({"/w/in/a": "TRUST_PARENT"}, True),
+        ({"/w/in": "TRUST_PARENT"}, None),
+        ({"/w/in": "TRUST_FOLDER", "/w/in/a/b": "DO_NOT_TRUST"}, False),
+    ],
+)
+def test_rules_above_the_folder_that_others_write_to_do_not_count(rules: dict[str, str], trusts: bool | None) -> None:
+    assert is_trusted(Path("/w/in/a/b"), rules, Path("/w/in")) is trusts
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"/": 3}', "null"])
 def test_a_file_that_says_nothing_usable_trusts_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / ".gemini").mkdir()

@@ -39,8 +39,12 @@ class CustomCommands:
     commands: tuple[CustomCommand, ...] = ()
 
 
-def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[CommandNode]) -> CustomCommands:
+def find_custom_commands(
+    home: Path | None, workspace: Path, built_in: Sequence[CommandNode], *, of_project: bool = True
+) -> CustomCommands:
     """Return the custom commands for a workspace; ``home`` is the user's ``~/.gemini``.
+
+    Without ``of_project`` those of the workspace itself are left out.
 
     Blocking; call it in a thread.
     """
@@ -53,7 +57,7 @@ def find_custom_commands(home: Path | None, workspace: Path, built_in: Sequence[
         for extension in (find_extensions(home.parent, workspace).enabled if home is not None else ())
     ]
     folders += [("user", own, None)] if own is not None else []
-    if own is None or _real(projects) != _real(own):
+    if of_project and (own is None or _real(projects) != _real(own)):
         folders.append(("project", projects, _real(workspace)))
     taken = {node.name for node in built_in}
     for whose, folder, root in folders:

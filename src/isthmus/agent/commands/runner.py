@@ -15,7 +15,7 @@ from isthmus.agent.commands.context import (
     CommandSuspendedError,
     CommandTurn,
 )
-from isthmus.agent.commands.custom_files import find_custom_commands
+from isthmus.agent.commands.custom_files import CustomCommands, find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN, YIELDING
 from isthmus.agent.memory.memory import Memory
@@ -106,7 +106,7 @@ class CommandRunner:
         return end
 
     async def _nodes(self, scope: ToolScope, home: Path | None) -> tuple[tuple[CommandNode, ...], tuple[str, ...]]:
-        found = await asyncio.to_thread(find_custom_commands, home, scope.workspace, BUILT_IN)
+        found = await asyncio.to_thread(self._find_custom, home, scope.workspace)
         for problem in found.problems:
             if problem not in self._logged_problems:
                 self._logged_problems.add(problem)
@@ -117,6 +117,11 @@ class CommandRunner:
         listed = await contents.prompts(scope)
         prompts, too_many = self._prompt_names.nodes(scope.workspace, listed, nodes)
         return _with_yielding((*nodes, *prompts)), (*found.problems, *too_many)
+
+    def _find_custom(self, home: Path | None, workspace: Path) -> CustomCommands:
+        offers = self._resources.has_commands
+        is_offered = offers is None or offers(workspace)
+        return find_custom_commands(home, workspace, BUILT_IN, of_project=is_offered)
 
 
 def _with_yielding(nodes: tuple[CommandNode, ...]) -> tuple[CommandNode, ...]:

@@ -32,8 +32,11 @@ class TrustRule(StrEnum):
     NOT = "DO_NOT_TRUST"
 
 
-def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
-    """Return whether the rules of the file trust `folder` (a resolved path); None if no rule matches."""
+def is_trusted(folder: Path, rules: Mapping[str, str], within: Path | None = None) -> bool | None:
+    """Return whether the rules of the file trust `folder` (a resolved path); None if no rule matches.
+
+    With `within`, a resolved path, only rules for it and for folders below it count.
+    """
     best, trusts = -1, None
     for path, rule in rules.items():
         if (place := _real(path)) is None:
@@ -41,6 +44,8 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
         if rule == TrustRule.PARENT:
             place = place.parent
         elif rule not in (TrustRule.FOLDER, TrustRule.NOT):
+            continue
+        if within is not None and not place.is_relative_to(within):
             continue
         depth = len(place.parts)
         if (folder == place or place in folder.parents) and depth >= best:
@@ -50,10 +55,14 @@ def is_trusted(folder: Path, rules: Mapping[str, str]) -> bool | None:
     return trusts
 
 
-def stated_trust(home: Path, folder: Path) -> bool | None:
-    """Return whether the user's file trusts a folder; None if no rule matches or it cannot be read. Blocking."""
+def stated_trust(home: Path, folder: Path, within: Path | None = None) -> bool | None:
+    """Return whether the user's file trusts a folder; None if no rule matches or it cannot be read. Blocking.
+
+    With `within`, only rules for that folder and for folders below it count.
+    """
     try:
-        return is_trusted(folder.resolve(), _rules(trusted_folders_path(home).read_text(encoding="utf-8")))
+        rules = _rules(trusted_folders_path(home).read_text(encoding="utf-8"))
+        return is_trusted(folder.resolve(), rules, None if within is None else within.resolve())
     except (OSError, UnicodeDecodeError, JsoncError):
         return None
 
