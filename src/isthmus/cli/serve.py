@@ -169,8 +169,8 @@ def command(context: click.Context, **options: Any) -> None:
         if settings.repositories:
             raise BadInputError(
                 "--repository cannot be used with --agent: the files of a session are pushed after each tool call, and"
-                " only Isthmus's own agent tells of its calls in time. Leave out --repository and give the agent a clone"
-                " by --workspace DIR, or leave out --agent"
+                " only Isthmus's own agent tells of its calls in time. Leave out --repository and give it a clone"
+                " of the repository by --workspace DIR, or leave out --agent"
             )
         from isthmus.app.acp_serving import settle_consent
 

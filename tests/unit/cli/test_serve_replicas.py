@@ -64,4 +64,4 @@ def test_a_repository_with_another_agent_is_refused_with_the_reason_and_advice(t
     with pytest.raises(BadInputError) as raised:
         command.main(options, standalone_mode=False)
     assert "only Isthmus's own agent tells of its calls" in str(raised.value)
-    assert "give the agent a clone by --workspace DIR" in str(raised.value)
+    assert "give it a clone of the repository by --workspace DIR" in str(raised.value)
