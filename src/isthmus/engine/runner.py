@@ -5,7 +5,6 @@ Not here: the rights of users, see :mod:`isthmus.engine.user_tasks`, and the age
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 
 from isthmus.agent.session import Session
 from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
+from isthmus.engine.broken_tasks import BrokenTasks
 from isthmus.engine.cancellation import Cancellation
 from isthmus.engine.child_monitor import ChildMonitor
 from isthmus.engine.dispatcher import Dispatcher, scope_of
@@ -30,16 +30,12 @@ from isthmus.engine.subscriptions import FollowSources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
 from isthmus.engine.task_news import TaskNews
 from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
-from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, JournalUnavailable, StaleLease
 from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 from isthmus.telemetry import TaskSegment
-
-BREAKS = 3
-"""Maximum number of times that a task whose write failed is resumed at once."""
 
 TakenT = TypeVar("TakenT", bound=ClaimedTask | None)
 
@@ -60,10 +56,7 @@ class Runner:
         self._owner = new_owner()
         self._segments: dict[str, TaskRun] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._broken: dict[str, str] = {}
-        """Tasks of this process whose segment broke off, with the reason. The next check of the leases resumes them;
-        when that has failed :data:`BREAKS` times, they wait until their lease has expired."""
-        self._breaks: Counter[str] = Counter()
+        self._broken = BrokenTasks(self._owner)
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
@@ -237,13 +230,10 @@ class Runner:
         """Claim a task that waits, whose process has ended or that broke off here, and run it, also without a slot."""
         if row.state.is_waiting:
             return await self._claim_here(row, [])
-        if row.owner is None or (also_broken and self._is_broken(row)) or self._is_abandoned(row):
+        if row.owner is None or (also_broken and self._broken.has(row)) or self._is_abandoned(row):
             write = self.journal.take_over(row, self._owner, self.options.placement.lease_seconds)
             return await self._run_taken(row.task_id, write, row.parent)
         return None
-
-    def _is_broken(self, row: TaskRow) -> bool:
-        return row.owner == self._owner and row.task_id in self._broken
 
     def _is_abandoned(self, row: TaskRow) -> bool:
         return row.owner is not None and (
@@ -297,7 +287,7 @@ class Runner:
         )
         end, telemetry = partial(self._end, row), self.options.telemetry
         segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry)
-        self._broken.pop(row.task_id, None)
+        self._broken.resumed(row.task_id)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries
         self._segments[row.task_id] = segment
@@ -320,8 +310,7 @@ class Runner:
                 self._suspended.ended(row.task_id)
         except Exception as error:  # fails one task only; nothing awaits it
             log.exception("task %s cannot go on", row.task_id)
-            self._broken[row.task_id] = str(error) if isinstance(error, IsthmusError) else "internal error, see the log"
-            self._breaks[row.task_id] += 1
+            self._broken.broke(row.task_id, error)
         finally:
             if self._segments.get(row.task_id) is segment:
                 self._forget(row.task_id)
@@ -330,7 +319,7 @@ class Runner:
     def _end(self, row: TaskRow, segment: TaskRun) -> None:
         session, task_id = segment.session, row.task_id
         self._forget(task_id)
-        self._breaks.pop(task_id, None)
+        self._broken.ended(task_id)
         shown = self.children.own_questions(task_id, session.waiting)
         self.questions.waiting(
             task_id, session.context_id, session.workspace, shown, user=row.user, settings=session.settings
@@ -354,7 +343,7 @@ class Runner:
                 await self._leases.cancel_asked()
                 if self._suspended is not None:
                     await self._suspended.look()
-                for task_id in list(self._broken):
+                for task_id in self._broken:
                     await self._resume_broken(task_id)
                 self._dispatcher.sweep()
             except JournalUnavailable:
@@ -363,9 +352,9 @@ class Runner:
                 log.exception("leases could not be renewed or checked")
 
     async def _resume_broken(self, task_id: str) -> None:
-        if (row := await self.journal.task(task_id)) is None or not self._is_broken(row):
-            self._broken.pop(task_id, None)
-        elif self._breaks[task_id] <= BREAKS:
+        if (row := await self.journal.task(task_id)) is None or not self._broken.has(row):
+            self._broken.resumed(task_id)
+        elif self._broken.may_resume(task_id):
             await self.go_on(row, also_broken=True)
 
     async def _resume_child(self, row: TaskRow) -> None:
@@ -382,7 +371,7 @@ class Runner:
             return
         if row.state.is_terminal or row.task_id in self._segments:
             return
-        if row.is_queued or not (row.parent or self._is_broken(row) or self._dispatcher.may_begin(row.label)):
+        if row.is_queued or not (row.parent or self._broken.has(row) or self._dispatcher.may_begin(row.label)):
             self._dispatcher.sweep()  # It starts when a slot is free.
         elif await self._take_idle(row, also_broken=also_broken) is not None:
             log.info("task %s continues after its process ended or could not record it", row.task_id)
@@ -396,12 +385,9 @@ class Runner:
 
     def deliver(self, task_id: str, after: int, end_from: int, *, to_end: bool = False) -> AsyncIterator[Delivery]:
         """Yield the deliveries of a task after event ``after``, up to ``end_from`` or, with ``to_end``, its end."""
-        sources = FollowSources(self.journal, self.news, self._feed_of, self._break_reason)
+        sources = FollowSources(self.journal, self.news, self._feed_of, self._broken.reason)
         return deliveries(sources, task_id, after, end_from, to_end=to_end)
 
     def _feed_of(self, task_id: str) -> TaskFeed | None:
         segment = self._segments.get(task_id)
         return segment.feed if segment is not None else None
-
-    def _break_reason(self, row: TaskRow) -> str | None:
-        return self._broken.get(row.task_id) if row.owner == self._owner else None

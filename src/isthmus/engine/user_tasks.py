@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from typing_extensions import override
 
@@ -22,13 +21,11 @@ from isthmus.client import (
     Execution,
     HistoryMessage,
     InvalidRequest,
-    LimitReached,
     LineCompleter,
     LongFollower,
     PromptMessage,
     SessionStatus,
     SessionStatusProvider,
-    TaskError,
     TaskList,
     TaskNotCancelable,
     TaskNotFound,
@@ -39,25 +36,20 @@ from isthmus.client import (
     UserLimits,
 )
 from isthmus.development_tool import (
-    AgentSettings,
-    CommandExecutionStatus,
     SlashCommand,
     ToolCall,
     ToolCallConfirmation,
-    decode_agent_settings,
-    merge_agent_settings,
 )
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
 from isthmus.engine.attachments import check_sizes
-from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
 from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
-from isthmus.engine.session_state import folded_session, session_state
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
-from isthmus.engine.task_run import CommandAgent, CompletingAgent, PlacingAgent
+from isthmus.engine.task_access import TaskAccess
+from isthmus.engine.user_commands import UserCommands
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, StateChange, TaskState
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import RepeatedMessage, StaleLease
 from isthmus.journal.task_rows import NewTask, TaskRow
 from isthmus.slash_commands.tree import Completion
@@ -65,8 +57,6 @@ from isthmus.slash_commands.tree import Completion
 HISTORY_LIMIT = 1000
 """Maximum number of messages in a snapshot."""
 CANCEL_SECONDS = 20.0  # the maximum time for a task to stop
-BEGIN_SECONDS = 2.0
-"""Time in seconds after which a command that has not yet printed anything counts as started."""
 ATTEMPTS = 100
 """Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
@@ -91,9 +81,12 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         self._journal = runner.journal
         self._user = user
         self._limits = limits or NO_LIMITS
-        self._brings_programs = brings_programs
         self._workspaces = workspaces or runner.options.workspaces
+        self._access = TaskAccess(
+            runner.journal, user, self._workspaces, runner.options.check_settings, brings_programs=brings_programs
+        )
         self._snapshots = Snapshots(runner.journal, runner.options.model_name)
+        self._commands = UserCommands(runner, self._access, self._limits, self._snapshots)
 
     # --- AgentClient ---
 
@@ -109,7 +102,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         context_id = message.context_id or str(uuid.uuid4())
         known = await self._journal.workspace_of(context_id, self._user) if message.context_id else None
         workspace = self._workspaces.choose(message.settings, known, required=message.requires_settings)
-        await self._check_settings(message.settings, workspace)
+        await self._access.check_settings(message.settings, workspace)
         settings = {**(message.settings or {}), "workspace_path": workspace}
         task_id = message.new_task_id or str(uuid.uuid4())
         digest = digest_of(message) if message.message_id else ""
@@ -160,7 +153,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         return await self._follow(task_id, after, to_end=True)
 
     async def _follow(self, task_id: str, after: int | None, *, to_end: bool = False) -> Turn:
-        await self._runner.go_on(await self._row(task_id))
+        await self._runner.go_on(await self._access.row(task_id))
         snapshot = await self.get(task_id)
         if after is not None and not 0 <= after <= snapshot.seq:
             raise InvalidRequest(f"event {after} of task {task_id} does not exist; it has events 1 to {snapshot.seq}")
@@ -172,7 +165,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
     async def cancel(self, task_id: str) -> TaskSnapshot:
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
-                row = await self._row(task_id)
+                row = await self._access.row(task_id)
                 await self._runner.cancel(task_id)
         except TimeoutError as error:
             raise TaskNotCancelable(f"task {task_id} did not stop within {CANCEL_SECONDS:g} s; try again") from error
@@ -183,7 +176,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
 
     @override
     async def get(self, task_id: str, history_length: int | None = None) -> TaskSnapshot:
-        row = await self._row(task_id)
+        row = await self._access.row(task_id)
         limit = HISTORY_MESSAGES if history_length is None else min(max(0, history_length), HISTORY_LIMIT)
         snapshot = self._snapshots.of(row, await self._snapshots.history(task_id, limit))
         snapshot = replace(snapshot, artifacts=artifacts_of(await self._journal.artifacts(task_id)))
@@ -204,90 +197,22 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
 
     @override
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        context_id, workspace = await self._place(scope)
-        return await self._commands(context_id, workspace, scope.settings)
+        return await self._commands.commands(scope)
 
     @override
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
-        agent = self._runner.agent
-        if not isinstance(agent, CompletingAgent):
-            return ()
-        context_id, workspace = await self._place(scope)
-        merged = decode_agent_settings({**(scope.settings or {}), "workspace_path": workspace})
-        session = partial(folded_session, self._runner, self._user, context_id, workspace, scope.settings)
-        return await agent.complete(session, self._folder(workspace, context_id), merged, line, self._user)
+        return await self._commands.complete(scope, line)
 
     @override
     async def session_status(self, scope: CommandScope) -> SessionStatus:
-        context_id, workspace = await self._place(scope)
-        return await session_state(self._runner, self._user, context_id, workspace, scope.settings)
+        return await self._commands.session_status(scope)
 
     @override
     async def execute(self, command: CommandMessage) -> Execution:
-        command = well_formed(command)
-        try:
-            context_id, workspace = await self._place(command.scope)
-        except TaskError as error:
-            return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
-        tree = await self._commands(context_id, workspace, command.scope.settings)
-        command = resolve_command(command, tree)
-        if (problem := refusal(command, tree)) is not None:
-            return Execution(CommandExecutionStatus.FAILED_TO_START, problem)
-        settings = {**(command.scope.settings or {}), "workspace_path": workspace}
-        title = title_of(format_command(command))
-        task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._user)
-        event = Command(command.message_id or str(uuid.uuid4()), command.path, command.args, settings)
-        try:
-            taken = await self._runner.create(task, [event], self._limits, is_whole_session=context_id is None)
-        except LimitReached as error:
-            return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
-        turn = self._turn(taken.row, 0, is_new=True)
-        return Execution(await self._first_state(task.task_id), turn=turn)
+        return await self._commands.execute(command)
 
     @override
     async def aclose(self) -> None: ...
-
-    # --- commands ---
-
-    async def _place(self, scope: CommandScope) -> tuple[str | None, str]:
-        """Return the session and the workspace of a command."""
-        if scope.task_id is not None:
-            row = await self._row(scope.task_id, scope.context_id)
-            context_id, known = row.context_id, row.workspace
-        else:
-            context_id = scope.context_id
-            known = await self._journal.workspace_of(context_id, self._user) if context_id is not None else None
-        workspace = self._workspaces.choose(scope.settings, known, required=False)
-        await self._check_settings(scope.settings, workspace)
-        return context_id, workspace
-
-    async def _commands(
-        self, context_id: str | None, workspace: str, settings: JsonObject | None
-    ) -> Sequence[SlashCommand]:
-        """Return the commands of a session with its AgentSettings, changed by ``settings``."""
-        if not isinstance(self._runner.agent, CommandAgent):
-            return ()
-        merged: AgentSettings | None = None
-        events = () if context_id is None else await self._journal.session(context_id, self._user)
-        for _, delivery in events:
-            if isinstance(delivery.event, Prompt | Command) and delivery.event.settings is not None:
-                merged = merge_agent_settings(merged, delivery.event.settings)
-        merged = merge_agent_settings(merged, {**(settings or {}), "workspace_path": workspace})
-        return await self._runner.agent.commands(self._folder(workspace, context_id), merged, self._user)
-
-    def _folder(self, workspace: str, context_id: str | None) -> Path:
-        agent, folder = self._runner.agent, Path(workspace)
-        return agent.place(folder, context_id, self._user) if isinstance(agent, PlacingAgent) else folder
-
-    async def _first_state(self, task_id: str) -> CommandExecutionStatus:
-        """Return the status of a command's task, which counts as started after :data:`BEGIN_SECONDS`."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(BEGIN_SECONDS):
-                async for delivery in self._runner.deliver(task_id, 0, 1):
-                    event = delivery.event
-                    if isinstance(event, StateChange) and event.state is not TaskState.SUBMITTED:
-                        return start_status(event.state, (await self._row(task_id)).pending)
-        return CommandExecutionStatus.STARTED
 
     # --- continuing ---
 
@@ -305,15 +230,11 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
                 self._workspaces.choose(message.settings, row.workspace, required=False)
             return None
 
-        row = await self._row(task_id, message.context_id)
-        await self._check_settings(message.settings, row.workspace)
+        row = await self._access.row(task_id, message.context_id)
+        await self._access.check_settings(message.settings, row.workspace)
         settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
         prompt = await self._prompt_of(task_id, row.context_id, message, settings)
         return await self._add(task_id, message.context_id, [prompt], check)
-
-    async def _check_settings(self, settings: JsonObject | None, workspace: str) -> None:
-        if settings is not None:
-            await self._runner.options.check_settings(settings, Path(workspace), self._brings_programs)
 
     async def _add(
         self,
@@ -327,7 +248,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         ``check`` returns the place of events that were taken before; then nothing is added.
         """
         for _ in range(ATTEMPTS):
-            row = await self._row(task_id, context_id)
+            row = await self._access.row(task_id, context_id)
             self._workspaces.require_inside(row.workspace)
             if (place := await check(row)) is not None:
                 return await self._went_on(row, place)
@@ -373,7 +294,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
 
     async def _first_snapshot(self, task_id: str) -> Turn:
         """Return the turn that the client received when its message began the task."""
-        row, first = await self._row(task_id), await self._journal.events(task_id, 0, 1)
+        row, first = await self._access.row(task_id), await self._journal.events(task_id, 0, 1)
         turn = self._turn(row, 1, is_new=True, history=history_of(first))
         return replace(turn, snapshot=snapshot_at(turn.snapshot, TaskState.SUBMITTED, 1, row.created_at))
 
@@ -396,11 +317,3 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         return replace(
             turn, snapshot=replace(turn.snapshot, model=await self._snapshots.model_at(row.task_id, row.seq))
         )
-
-    async def _row(self, task_id: str, context_id: str | None = None) -> TaskRow:
-        row = await self._journal.task(task_id)
-        if row is None or row.user != self._user or not self._workspaces.allows(row.workspace):
-            raise TaskNotFound(f"there is no task {task_id[:100]}")
-        if context_id is not None and context_id != row.context_id:
-            raise InvalidRequest(f"task {task_id} belongs to another contextId than {context_id}")
-        return row
