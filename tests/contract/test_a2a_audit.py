@@ -12,7 +12,7 @@ import pytest
 
 from isthmus.a2a.server.audit_file import AuditFile
 from isthmus.a2a.server.users import Caps
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import Users, users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

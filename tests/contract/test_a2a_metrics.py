@@ -18,9 +18,9 @@ from isthmus.a2a.server.probes import Metrics, Probes
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.agents import Agent
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.readiness import Readiness
-from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.observability.exposition import CONTENT_TYPE

@@ -14,7 +14,7 @@ from isthmus.a2a.oidc.claims import ClaimNames
 from isthmus.a2a.oidc.issuer import Issuer
 from isthmus.a2a.oidc.users import IssuerUsers
 from isthmus.a2a.server.users_file import UsersFile
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.web.bundle import Bundle
 from isthmus.web.pages import WorkbenchPages
 from support.a2a_serving import EXTENSION, RawClient, prompt, rpc

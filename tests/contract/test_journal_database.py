@@ -250,9 +250,7 @@ async def test_a_request_whose_answer_is_lost_is_found_when_it_comes_again(serve
             await journal.aclose()
 
 
-async def test_a_database_that_refuses_to_tell_whether_something_is_stored_stops_nothing_else(
-    server: Postgres, url: str
-) -> None:
+async def test_a_database_that_cannot_say_what_is_stored_stops_nothing_else(server: Postgres, url: str) -> None:
     async with cutting_proxy(f"http://127.0.0.1:{server.port}/") as proxy:
         port = proxy.url.rstrip("/").rpartition(":")[2]
         journal = await PostgresJournal.open(url.replace(f":{server.port}/", f":{port}/"))

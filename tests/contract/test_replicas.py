@@ -15,8 +15,8 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions, subscriptions
+from isthmus.engine.agents import Agent
 from isthmus.engine.placement import EVERY_TASK, Placement
-from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import ThoughtProgress

@@ -17,7 +17,7 @@ from isthmus.a2a.server.listen import bind
 from isthmus.agent.hosted import AgentPort, ask, decision
 from isthmus.agent.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, TextContent, ToolCallUpdate
 from support.a2a_serving import TOKEN, StreamItem, items_of, rpc
 from support.agent_behind import behind, close_behind

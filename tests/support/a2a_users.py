@@ -15,7 +15,7 @@ from isthmus.a2a.server.quota import TokenUse
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.base import Journal
 from support.a2a_serving import TOKEN, RawClient, serving

@@ -27,7 +27,7 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.events import (
     AgentEvent,
     AgentMessage,

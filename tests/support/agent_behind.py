@@ -18,7 +18,7 @@ from isthmus.acp.host.limits import HostLimits
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.app.acp_agent import AcpAgent
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.events import StateChange
 from support.acp_played import PlayedAgent
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.events import AgentEvent
 
 

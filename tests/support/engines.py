@@ -8,8 +8,8 @@ from pathlib import Path
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.agents import Agent
 from isthmus.engine.placement import EVERY_TASK, Placement
-from isthmus.engine.task_run import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
 from isthmus.journal.base import Journal

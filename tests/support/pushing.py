@@ -12,7 +12,7 @@ from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.wires import Wires
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.task_run import Agent
+from isthmus.engine.agents import Agent
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.base import Journal
 from support.journals import journal_at

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.server.application import Application
     from isthmus.a2a.server.auth import Authenticate
     from isthmus.engine import Engine
-    from isthmus.engine.task_run import Agent
+    from isthmus.engine.agents import Agent
 
 
 @record

@@ -19,7 +19,7 @@ from isthmus.agent.session import ReadSession, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
-from isthmus.engine.task_run import CommandAgent, CompletingAgent, ObservableAgent, SuspendingAgent
+from isthmus.engine.agents import CommandAgent, CompletingAgent, ObservableAgent, SuspendingAgent
 from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,

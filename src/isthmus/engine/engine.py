@@ -11,11 +11,11 @@ from isthmus.agent.session import Session
 from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQuery, UserLimits
 from isthmus.development_tool import AgentSettings
+from isthmus.engine.agents import Agent
 from isthmus.engine.child_tasks import EngineChildTasks
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.runner import Runner
-from isthmus.engine.task_run import Agent
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.journal.base import Journal

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from isthmus.agent.session import Session
 from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
+from isthmus.engine.agents import Agent, SuspendingAgent
 from isthmus.engine.broken_tasks import BrokenTasks
 from isthmus.engine.cancellation import Cancellation
 from isthmus.engine.child_monitor import ChildMonitor
@@ -29,7 +30,7 @@ from isthmus.engine.slots import Slots
 from isthmus.engine.subscriptions import FollowSources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
 from isthmus.engine.task_news import TaskNews
-from isthmus.engine.task_run import Agent, SuspendingAgent, TaskRun
+from isthmus.engine.task_run import TaskRun
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, JournalUnavailable, StaleLease
 from isthmus.journal.lease_owner import new_owner

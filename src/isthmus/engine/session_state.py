@@ -4,8 +4,8 @@ from isthmus.agent.session import Session
 from isthmus.client import SessionStatus
 from isthmus.development_tool import merge_agent_settings
 from isthmus.encoding.codec import JsonObject
+from isthmus.engine.agents import ObservableAgent
 from isthmus.engine.runner import Runner
-from isthmus.engine.task_run import ObservableAgent
 
 
 async def folded_session(

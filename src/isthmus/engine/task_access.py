@@ -11,7 +11,7 @@ from isthmus.journal.task_rows import TaskRow
 
 
 class TaskAccess:
-    """What a user reaches in a journal: the own tasks, in the folders that ``workspaces`` allows.
+    """The tasks of one user, in the folders that ``workspaces`` allows, and the settings that the user may send.
 
     ``brings_programs``: the client may bring MCP servers that are commands.
     """

@@ -25,13 +25,13 @@ from isthmus.development_tool import (
     merge_agent_settings,
 )
 from isthmus.encoding.codec import JsonObject, well_formed
+from isthmus.engine.agents import CommandAgent, CompletingAgent, PlacingAgent
 from isthmus.engine.asking import title_of
 from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
 from isthmus.engine.runner import Runner
 from isthmus.engine.session_state import folded_session, session_state
 from isthmus.engine.snapshots import Snapshots
 from isthmus.engine.task_access import TaskAccess
-from isthmus.engine.task_run import CommandAgent, CompletingAgent, PlacingAgent
 from isthmus.events import Command, Prompt, StateChange, TaskState
 from isthmus.journal.task_rows import NewTask
 from isthmus.slash_commands.tree import Completion
