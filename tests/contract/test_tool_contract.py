@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.tools.base import Approved, SearchTool, Tool, ToolFailed, ToolKind, ToolSucceeded
+from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded, is_search_tool
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from support.tool_calls import result_of, running, tool_context
@@ -39,7 +39,7 @@ TOOLS: list[Tool] = [
     *(
         tool
         for tool in builtin_tools().tools.values()
-        if tool.kind is not ToolKind.OTHER and not isinstance(tool, SearchTool)
+        if tool.kind is not ToolKind.OTHER and not is_search_tool(tool)
     ),
     CountLines(),
 ]

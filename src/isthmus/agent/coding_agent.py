@@ -49,7 +49,7 @@ from isthmus.models.base import (
     text_of,
 )
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.base import ModelSpecificTool, SearchTool, Tool, full_parameters_of
+from isthmus.tools.base import Tool, full_parameters_of, is_model_specific, is_search_tool
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
@@ -332,9 +332,9 @@ class CodingAgent:
 
 def _suits(tool: Tool, model: ChatModel) -> bool:
     """Return whether a tool is offered to a model."""
-    if isinstance(tool, SearchTool) and not model.capabilities.web_search:
+    if is_search_tool(tool) and not model.capabilities.web_search:
         return False
-    return not isinstance(tool, ModelSpecificTool) or tool.suits(model.name)
+    return not is_model_specific(tool) or tool.suits(model.name)
 
 
 def _tools_of(session: Session, tools: ToolSet) -> ToolSet:

@@ -8,7 +8,7 @@ tasks, models or protocols.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from isthmus.development_tool import (
     ConfirmationDetails,
@@ -223,11 +223,16 @@ class SplittingTool(Protocol):
         ...
 
 
-@runtime_checkable
 class SearchTool(Protocol):
     """A tool that is offered only with models whose provider searches the web."""
 
     needs_search: bool
+
+
+def is_search_tool(tool: Tool) -> bool:
+    """Return whether a tool is a :class:`SearchTool`."""
+    # For each tool of each model request; isinstance() with a protocol takes 100 times as long in Python 3.11.
+    return hasattr(tool, "needs_search")
 
 
 @runtime_checkable
@@ -239,13 +244,17 @@ class OutsideReader(Protocol):
         ...
 
 
-@runtime_checkable
 class ModelSpecificTool(Protocol):
     """A tool that is offered only to some models, which are trained to use it."""
 
     def suits(self, model_name: str) -> bool:
         """Return whether the tool is offered to a model."""
         ...
+
+
+def is_model_specific(tool: Tool) -> TypeGuard[ModelSpecificTool]:
+    """Return whether a tool is a :class:`ModelSpecificTool`."""
+    return hasattr(tool, "suits")  # as in is_search_tool
 
 
 @runtime_checkable
@@ -298,7 +307,6 @@ class DelegatingTool(Tool, Protocol):
         ...
 
 
-@runtime_checkable
 class FullyDescribed(Protocol):
     """A tool whose full input schema is more precise than the form that every provider accepts."""
 
@@ -310,4 +318,8 @@ class FullyDescribed(Protocol):
 
 def full_parameters_of(tool: Tool) -> Mapping[str, Any]:
     """Return the full JSON schema of a tool's arguments."""
-    return tool.full_parameters if isinstance(tool, FullyDescribed) else tool.parameters
+    return tool.full_parameters if _is_fully_described(tool) else tool.parameters
+
+
+def _is_fully_described(tool: Tool) -> TypeGuard[FullyDescribed]:
+    return hasattr(tool, "full_parameters")  # as in is_search_tool

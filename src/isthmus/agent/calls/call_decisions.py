@@ -122,8 +122,8 @@ class CallDecisions:
 
     def is_offered(self, tool: Tool) -> bool:
         """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
-        policy = self.policy
-        if policy.may_ask or self._is_permitted or self._session.requested_file:
+        # Settings of a session do not change whether somebody can answer.
+        if self._options.policy.may_ask or self._is_permitted or self._session.requested_file:
             return True
         if isinstance(tool, AskingTool) or tool.name in self.tools.always_asked:
             return False
@@ -131,6 +131,7 @@ class CallDecisions:
         named = named_tool(tool, server)
         if may_allow(self.tools.policies, named) or may_permit(self.tools.permissions, named):
             return True
+        policy = self.policy
         now = replace(policy, grants=policy.grants | self._present_grants())
         return not is_always_refused(now, tool.name, tool.kind, server)
 
