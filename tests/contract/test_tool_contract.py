@@ -36,11 +36,7 @@ CALLS: dict[str, dict[str, Any]] = {
 NOTEBOOK = '{"cells": [{"cell_type": "raw", "metadata": {}, "source": "1"}], "metadata": {}, "nbformat": 4}'
 TOOLS: list[Tool] = [
     # Tools of other kinds have tests of their own: they need an answer or a server.
-    *(
-        tool
-        for tool in builtin_tools().tools.values()
-        if tool.kind is not ToolKind.OTHER and not is_search_tool(tool)
-    ),
+    *(tool for tool in builtin_tools().tools.values() if tool.kind is not ToolKind.OTHER and not is_search_tool(tool)),
     CountLines(),
 ]
 

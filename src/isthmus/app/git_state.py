@@ -6,7 +6,7 @@ A repository may be a stranger's: its configuration and attributes can name prog
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.agent.environment import GitState
@@ -27,10 +27,9 @@ async def git_state(
 ) -> GitState | None:
     """Return the state of the workspace's repository; None if there is none, or git cannot be used.
 
-    ``is_above_allowed``: the repository may begin above the workspace.
+    Starts git twice; ask :func:`has_repository` first. ``is_above_allowed``: the repository may begin above the
+    workspace.
     """
-    if not _has_repository((workspace, *workspace.parents) if is_above_allowed else (workspace,)):
-        return None
     place = find_git(environment)
     if place is None:
         return None
@@ -57,7 +56,9 @@ def state_of(status: bytes) -> GitState:
     return GitState(f"branch {printable(head.removeprefix('## '))}", shown)
 
 
-def _has_repository(folders: Sequence[Path]) -> bool:
+def has_repository(workspace: Path, *, is_above_allowed: bool = True) -> bool:
+    """Return whether a workspace seems to be in a git repository. Blocking."""
+    folders = (workspace, *workspace.parents) if is_above_allowed else (workspace,)
     return any(os.path.lexists(folder / ".git") for folder in folders)
 
 

@@ -10,14 +10,16 @@ import platform
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from shutil import which
 
 from isthmus.agent.environment import Environment, environment_text
-from isthmus.app.git_state import git_state
+from isthmus.app.git_state import git_state, has_repository
+from isthmus.app.program_lookup import ProgramLookup
+from isthmus.record import record
 from isthmus.text.visible import printable
 from isthmus.tools.tool_set import ToolScope
 from isthmus.tools.workspace import Workspace
 
+SHELL = "bash"
 PROGRAMS = tuple(
     "git rg python3 uv poetry node npm pnpm yarn bun deno go cargo java mvn gradle dotnet ruby bundle php composer"  # noqa: SIM905
     " make cmake gcc clang docker podman gh".split()
@@ -31,22 +33,37 @@ class SessionEnvironment:
     def __init__(self, environment: Mapping[str, str], now: Callable[[], datetime] = datetime.now) -> None:
         self._environment = environment
         self._now = now
+        self._programs = ProgramLookup((SHELL, *PROGRAMS), environment)
 
     async def __call__(self, scope: ToolScope) -> str:
         """Return the text for a session."""
-        found, git = await asyncio.gather(
-            asyncio.to_thread(self._look, scope.workspace),
-            git_state(scope.workspace, self._environment, is_above_allowed=not scope.user),
-        )
-        programs, entries = found
-        shell = which("bash", path=self._environment.get("PATH")) or "/bin/sh"
+        surroundings = await asyncio.to_thread(self._look, scope.workspace, is_above_allowed=not scope.user)
+        git = None
+        if surroundings.has_repository:
+            git = await git_state(scope.workspace, self._environment, is_above_allowed=not scope.user)
+        programs = dict(surroundings.programs)
+        shell = programs.pop(SHELL, "/bin/sh")
         system = f"{platform.system()} {platform.release()} ({platform.machine()})"
-        return environment_text(Environment(self._now().astimezone(), system, shell, programs, git, entries))
+        return environment_text(
+            Environment(self._now().astimezone(), system, shell, tuple(programs), git, surroundings.entries)
+        )
 
-    def _look(self, workspace: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the programs that are found, and the names at the top of the workspace."""
-        path = self._environment.get("PATH")
-        return tuple(name for name in PROGRAMS if which(name, path=path)), _entries(Workspace(workspace))
+    def _look(self, workspace: Path, *, is_above_allowed: bool) -> "_Surroundings":
+        # All in one thread: passing it work costs more than most of these looks.
+        return _Surroundings(
+            self._programs.found(),
+            _entries(Workspace(workspace)),
+            has_repository(workspace, is_above_allowed=is_above_allowed),
+        )
+
+
+@record
+class _Surroundings:
+    """The programs that are found, the names at the top of a workspace, and whether it is in a git repository."""
+
+    programs: Mapping[str, str]
+    entries: tuple[str, ...]
+    has_repository: bool
 
 
 def _entries(workspace: Workspace) -> tuple[str, ...]:

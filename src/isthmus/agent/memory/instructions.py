@@ -1,17 +1,12 @@
-"""Instructions for the agent as data: the content of its files, and the state of a file when it was read.
+"""Instructions for the agent as data: the content of its files.
 
 Not here: finding the files, see :mod:`isthmus.agent.memory.reading`; reading them again, see
 :mod:`isthmus.agent.memory.memory`.
 """
 
 from pathlib import Path
-from typing import TypeAlias
 
 from isthmus.record import record
-
-Stamp: TypeAlias = tuple[int, int, int, int] | None
-"""Inode, size and both times (modified, changed) of a file or folder; None if it does not exist."""
-
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 """Suffixes read from the user's own folder, which also holds settings, keys and tokens."""
@@ -47,12 +42,3 @@ class Instructions:
             for file in self.files
         ]
         return "\n\n".join([*parts, *(f"[Note: {problem}]" for problem in self.problems)])
-
-
-def stamp_of(path: Path) -> Stamp:
-    """Return a value that changes when a file or folder changes."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.memory.instructions import Instructions, Stamp, is_markdown, stamp_of
+from isthmus.agent.memory.instructions import Instructions, is_markdown
 from isthmus.agent.memory.reading import read_instructions
+from isthmus.files.stamps import Stamps
 from isthmus.record import record
 
 DEFAULT_CONTEXT_FILES = ("GEMINI.md", "AGENTS.md", "CLAUDE.md")
 KEPT = 64
 """Maximum number of workspaces whose instructions are cached."""
-UNSETTLED_NANOSECONDS = 50_000_000
-"""A file changed so shortly before it was read may change again without a difference to be seen."""
 
 _Key: TypeAlias = tuple[Path, Path | None, tuple[str, ...]]
 """Workspace, the user's own folder, and the names of the files."""
@@ -38,13 +37,7 @@ class Reading:
     """Instructions, with the state of every file and folder on which they depend."""
 
     instructions: Instructions
-    stamps: tuple[tuple[Path, Stamp], ...]
-    at: int
-
-    def is_current(self) -> bool:
-        """Return whether none of the files and folders has changed since."""
-        newest = max((max(stamp[2:]) for _, stamp in self.stamps if stamp is not None), default=0)
-        return self.at - newest > UNSETTLED_NANOSECONDS and all(stamp_of(path) == was for path, was in self.stamps)
+    stamps: Stamps
 
 
 class Memory:
@@ -71,10 +64,10 @@ class Memory:
     def _instructions(self, key: _Key) -> Instructions:
         workspace, home, names = key
         reading = self._readings.get(key)
-        if reading is None or not reading.is_current():
+        if reading is None or not reading.stamps.are_current():
             at = time.time_ns()
             instructions, stamps = read_instructions(workspace, names, home, self._bounds if home is None else ())
-            reading = Reading(instructions, stamps, at)
+            reading = Reading(instructions, Stamps(stamps, at))
         self._readings[key] = reading
         self._readings.move_to_end(key)
         while len(self._readings) > KEPT:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isthmus.agent.memory.imports import with_imports
-from isthmus.agent.memory.instructions import InstructionFile, Instructions, Stamp, is_markdown, stamp_of
+from isthmus.agent.memory.instructions import InstructionFile, Instructions, is_markdown
 from isthmus.files.atomic import read_regular
+from isthmus.files.stamps import Stamp, stamp_of
 from isthmus.settings.extensions import ENABLEMENT, find_extensions
 from isthmus.text.text_file import BinaryContentError, decode_text
 from isthmus.tools.failure import ToolFailure
