@@ -59,7 +59,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def harness(project: Path, wire: GeminiWire) -> AgentHarness:
-    rules = load_folder_rules(project, project.parent / "home", {}, is_trusted=True)
+    rules = load_folder_rules(project, project.parent / "home", {}).trusted
     tools = restrict(builtin_tools(), rules.tools, rules.policies, rules.permissions)
     return AgentHarness(
         project, wire, Policy(ApprovalMode.YOLO), tools=replace(tools, hooks=rules.hooks), hook_programs=HookProcesses()

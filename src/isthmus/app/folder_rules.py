@@ -69,10 +69,9 @@ class RulesOfFolders:
 
     async def _of_project(self, folder: Path, names_files: bool) -> FolderRules:
         load = partial(load_folder_rules, folder, self.home, self.environment, names_files=names_files)
-        untrusted = await asyncio.to_thread(load, is_trusted=False)
-        trusted = await asyncio.to_thread(load, is_trusted=True)
-        if trusted == untrusted:
-            return untrusted
+        rules = await asyncio.to_thread(load)
+        if rules.trusted == rules.untrusted:
+            return rules.untrusted
         if self.connect_editor is not None:
             await self.connect_editor(folder)
-        return trusted if await asyncio.to_thread(self.trusts, folder) else untrusted
+        return rules.trusted if await asyncio.to_thread(self.trusts, folder) else rules.untrusted

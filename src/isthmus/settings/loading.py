@@ -22,7 +22,7 @@ from isthmus.settings.keys import KEYS, Setter
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
-from isthmus.settings.sources import OF_OWNER, Sources, read_sources
+from isthmus.settings.sources import OF_OWNER, Owner, Sources, read_sources
 
 LOCAL_PREFIXES = ("scripted", "ollama", "demo")
 """Prefixes of model names that a project's file may not use.
@@ -92,6 +92,14 @@ class Settings:
     """Whether the folder counted as trusted; settings are compared to see whether its trust makes a difference."""
     ignored: tuple[str, ...] = ()
     """Lines about keys that the project's file may not set, and about files that are not used."""
+
+
+@record
+class RulesByTrust:
+    """The rules for a folder while the user does not trust it, and while they do."""
+
+    untrusted: FolderRules
+    trusted: FolderRules
 
 
 def load_settings(
@@ -179,20 +187,27 @@ def load_settings(
 
 
 def load_folder_rules(
-    project: Path, home: Path, environment: Mapping[str, str], *, is_trusted: bool, names_files: bool = True
-) -> FolderRules:
+    project: Path, home: Path, environment: Mapping[str, str], *, names_files: bool = True
+) -> RulesByTrust:
     """Return the rules of all settings files for a folder; ``names_files``: messages may contain their paths.
 
     Raises:
         SettingsError: as in :func:`load_settings`.
     """
-    files = replace(read_sources(project, home, environment, is_trusted=is_trusted), names_files=names_files)
+    files = replace(read_sources(project, home, environment, is_trusted=False), names_files=names_files)
     extensions = find_extensions(home, project, environment)
     claude = read_claude_files(files, project, home, environment)
-    hooks = read_hooks(files, claude, extensions.enabled)
-    permissions = read_permissions(files, claude, project, home)
-    policies = read_policies(files, project, home, extensions.enabled)
-    return _folder_rules(files, policies, hooks, permissions, extensions)
+    policies = read_policies(files, project, home, extensions.enabled)  # a project's files name none
+
+    def rules(files: Sources) -> FolderRules:
+        hooks = read_hooks(files, claude, extensions.enabled)
+        permissions = read_permissions(files, claude, project, home)
+        return _folder_rules(files, policies, hooks, permissions, extensions)
+
+    untrusted = rules(files)
+    if all(file.owner is not Owner.PROJECT for file in (*files.files, *claude.files)):
+        return RulesByTrust(untrusted, untrusted)
+    return RulesByTrust(untrusted, rules(replace(files, is_trusted=True)))
 
 
 def _folder_rules(

@@ -78,7 +78,7 @@ def harness(project: Path, wire: GeminiWire, **events: list[dict[str, Any]]) -> 
         (folder / name).write_text(script, "utf-8")
         (folder / name).chmod(0o755)
     (project / ".claude" / "settings.json").write_text(json.dumps({"hooks": events}), "utf-8")
-    rules = load_folder_rules(project, project.parent / "home", {}, is_trusted=True)
+    rules = load_folder_rules(project, project.parent / "home", {}).trusted
     tools = replace(builtin_tools(), hooks=rules.hooks)
     return AgentHarness(project, wire, Policy(ApprovalMode.YOLO), tools=tools, hook_programs=HookProcesses())
 

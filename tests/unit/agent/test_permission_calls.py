@@ -38,7 +38,7 @@ def harness(
     (home / ".claude").mkdir(parents=True, exist_ok=True)
     project.mkdir(exist_ok=True)
     (home / ".claude" / "settings.json").write_text(json.dumps({"permissions": permissions}), "utf-8")
-    rules = load_folder_rules(project, home, {}, is_trusted=False)
+    rules = load_folder_rules(project, home, {}).untrusted
     tools = restrict(builtin_tools(), rules.tools, rules.policies, rules.permissions)
     return AgentHarness(project, wire, Policy(mode, may_ask=may_ask), tools=tools)
 

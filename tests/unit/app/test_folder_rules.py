@@ -59,3 +59,30 @@ async def test_a_projects_guards_count_where_it_is_trusted_and_its_editor_is_ask
     assert met == ["other"]
     assert await rules.of(tmp_path / "start") == FolderRules()
     assert met == ["other"], "nobody is asked where it makes no difference"
+
+
+async def test_a_changed_settings_file_counts_for_the_next_task(tmp_path: Path) -> None:
+    (tmp_path / "start").mkdir()
+    rules = rules_of(tmp_path, set(), [])
+    assert await rules.of(tmp_path / "start") == FolderRules()
+    write_settings(tmp_path / "start", {"security": {"disableYoloMode": True}})
+    assert (await rules.of(tmp_path / "start")).yolo_refusal is not None
+    write_settings(tmp_path / "home", {"security": {"disableAlwaysAllow": True}})
+    assert not (await rules.of(tmp_path / "start")).keeps_answers
+    (tmp_path / "start" / ".gemini" / "settings.json").unlink()
+    assert (await rules.of(tmp_path / "start")).yolo_refusal is None
+
+
+async def test_files_are_read_once_for_both_answers_about_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_settings(tmp_path / "start", {"security": {"disableYoloMode": True}})
+    read: list[Path] = []
+
+    def noted(path: Path, maximum_bytes: int) -> bytes:
+        read.append(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr("isthmus.settings.sources.read_regular", noted)
+    await rules_of(tmp_path, set(), []).of(tmp_path / "start")
+    assert len(read) == len(set(read))

@@ -178,5 +178,5 @@ def test_another_folder_of_claude_codes_settings_is_read(tmp_path: Path) -> None
 def test_clients_of_a_server_do_not_learn_where_a_hook_is(tmp_path: Path) -> None:
     write_settings(tmp_path / "home", {"hooks": {"BeforeTool": group()}})
     write_claude(tmp_path / "home", {"hooks": {"PreToolUse": group()}})
-    rules = load_folder_rules(tmp_path / "project", tmp_path / "home", {}, is_trusted=False, names_files=False)
+    rules = load_folder_rules(tmp_path / "project", tmp_path / "home", {}, names_files=False).untrusted
     assert {hook.where.partition(" in ")[2] for hook in rules.hooks} == {"the settings of the server's owner"}

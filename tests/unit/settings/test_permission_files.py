@@ -116,7 +116,7 @@ def test_further_folders_of_a_project_need_trust(tmp_path: Path) -> None:
 
 def test_what_only_one_of_two_folders_allows_is_not_allowed_in_both(tmp_path: Path) -> None:
     write_claude(tmp_path / "home", {"permissions": {"allow": ["Bash(ls)", "Edit(src/**)"]}})
-    of = [load_folder_rules(tmp_path / name, tmp_path / "home", {}, is_trusted=False) for name in ("a", "b")]
+    of = [load_folder_rules(tmp_path / name, tmp_path / "home", {}).untrusted for name in ("a", "b")]
     both = of[0] | of[1]
     assert [rule.tool for rule in both.permissions] == ["Bash"]
 

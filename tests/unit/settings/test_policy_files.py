@@ -144,9 +144,9 @@ def test_a_project_can_only_forbid_and_ask_whether_its_folder_is_trusted_or_not(
         for decision in ("allow", "deny", "ask_user")
     )
     write_policy(tmp_path / "project" / ".gemini" / "policies", text)
-    for is_trusted in (False, True):
-        found = load_folder_rules(tmp_path / "project", tmp_path / "home", {}, is_trusted=is_trusted).policies
-        assert [(rule.decision, rule.priority) for rule in found] == [(DENY, 3.001), (ASK, 3.001)]
+    rules = load_folder_rules(tmp_path / "project", tmp_path / "home", {})
+    for found in (rules.untrusted, rules.trusted):
+        assert [(rule.decision, rule.priority) for rule in found.policies] == [(DENY, 3.001), (ASK, 3.001)]
 
 
 def test_the_users_policy_paths_replace_the_folder_and_a_projects_do_not_count(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_policies_that_others_can_write_in_the_machines_folder_do_not_count(
 
 def test_clients_of_a_server_do_not_learn_where_a_policy_is(tmp_path: Path) -> None:
     of_user(tmp_path / "home", '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 1\n')
-    found = load_folder_rules(tmp_path / "project", tmp_path / "home", {}, is_trusted=False, names_files=False)
+    found = load_folder_rules(tmp_path / "project", tmp_path / "home", {}, names_files=False).untrusted
     assert [rule.where for rule in found.policies] == [
         "rule 1 of the policy files in the settings of the server's owner"
     ]
@@ -192,7 +192,7 @@ def test_clients_of_a_server_do_not_learn_where_a_policy_is(tmp_path: Path) -> N
 def test_what_only_one_of_two_folders_allows_is_not_allowed(tmp_path: Path) -> None:
     def one(decision: RuleDecision, tool: str) -> Any:
         of_user(tmp_path / tool, f'[[rule]]\ntoolName = "{tool}"\ndecision = "{decision.value}"\npriority = 1\n')
-        return load_folder_rules(tmp_path / "project", tmp_path / tool, {}, is_trusted=False)
+        return load_folder_rules(tmp_path / "project", tmp_path / tool, {}).untrusted
 
     allowed, denied = one(ALLOW, "a"), one(DENY, "b")
     assert [rule.tool for rule in (allowed | denied).policies] == ["b"]
