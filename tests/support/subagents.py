@@ -10,11 +10,10 @@ from typing import Any
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.personal_tools import PersonalTools
+from isthmus.agent.personal_tools import PersonalFiles, PersonalTools
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.skills.finding import FoundSkills
 from isthmus.agent.subagents.child_tasks import child_task_id
-from isthmus.agent.subagents.finding import FoundSubagents, find_subagents
+from isthmus.agent.subagents.finding import find_subagents
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import PromptMessage, TaskSnapshot
@@ -134,17 +133,13 @@ async def delegation(
     async def opened(name: str | None) -> ChatModel:
         return model
 
-    async def skills(scope: ToolScope) -> FoundSkills:
-        return FoundSkills()
-
-    async def subagents(scope: ToolScope) -> FoundSubagents:
-        return find_subagents(home, None)
+    async def personal(scope: ToolScope) -> PersonalFiles:
+        return PersonalFiles(subagents=find_subagents(home, None))
 
     tools = PersonalTools(
         FixedTools(replace(builtin_tools(), hooks=hooks)),
-        skills,
+        personal,
         folder / "GEMINI.md",
-        subagents,
         lambda: engine.child_tasks,
     )
     checkpoints = CheckpointStore(folder / "checkpoints.sqlite")
@@ -153,7 +148,7 @@ async def delegation(
             opened,
             tools,
             checkpoints=checkpoints,
-            subagents=subagents,
+            personal=personal,
             hook_programs=HookProcesses(),
         ),
         AgentOptions(folder / ".outputs", {"PATH": "/usr/bin:/bin"}, policy or Policy()),

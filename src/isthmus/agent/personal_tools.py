@@ -4,7 +4,7 @@ Only the local user has a home folder here: other users of a server get neither 
 and only the built-in subagents.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,39 +14,50 @@ from typing_extensions import override
 from isthmus.agent.memory.save_memory import SaveMemory
 from isthmus.agent.skills.activate_skill import ActivateSkill
 from isthmus.agent.skills.finding import FoundSkills
+from isthmus.agent.skills.skill_file import InstalledSkill
 from isthmus.agent.subagents.child_tasks import ChildTasks
-from isthmus.agent.subagents.finding import SubagentSource
+from isthmus.agent.subagents.finding import FoundSubagents
 from isthmus.agent.subagents.invoke_agent import InvokeAgent
+from isthmus.record import record
 from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
 
 if TYPE_CHECKING:
     from isthmus.tools.base import Tool
 
-SkillSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSkills]]
-"""Returns the skills of a session."""
 ASKED_MEMORY = "What is remembered counts in all later sessions"
 """Reason to ask the user about each fact that the model wants to remember."""
+
+
+@record
+class PersonalFiles:
+    """The skills and subagents of a session."""
+
+    skills: FoundSkills = FoundSkills()
+    subagents: FoundSubagents = FoundSubagents()
+
+
+PersonalSource: TypeAlias = Callable[[ToolScope], Awaitable[PersonalFiles]]
+"""Returns the skills and subagents of a session."""
 
 
 class PersonalTools(ToolSource):
     """The tools of ``source``, and those of the session's user.
 
     ``memory_file`` (an absolute path) is the local user's own file of instructions; without it nothing is remembered.
-    ``subagents`` finds the subagents, whose tasks are those of ``child_tasks``; without them there are none.
+    ``files`` finds skills and subagents; the tasks of the latter are those of ``child_tasks``, without which they are
+    not offered.
     """
 
     def __init__(
         self,
         source: ToolSource,
-        skills: SkillSource,
+        files: PersonalSource,
         memory_file: Path | None,
-        subagents: SubagentSource | None = None,
         child_tasks: Callable[[], ChildTasks] | None = None,
     ) -> None:
         self._source = source
-        self._subagents = subagents
+        self._files = files
         self._child_tasks = child_tasks
-        self._skills = skills
         self._memory_file = memory_file
         self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
 
@@ -70,15 +81,14 @@ class PersonalTools(ToolSource):
     async def _add(self, scope: ToolScope, whole: ToolSet) -> ToolSet:
         added: dict[str, Tool] = {}
         asked: dict[str, str] = {}
-        found = await self._skills(scope)
-        if found.offered:
-            skills = ActivateSkill(found.offered)
+        found = await self._files(scope)
+        offered, definitions = found.skills.offered, found.subagents.definitions
+        if offered:
+            skills = ActivateSkill(offered)
             added[skills.name] = skills
-        if self._subagents is not None and self._child_tasks is not None and scope.task_id:
-            definitions = (await self._subagents(scope)).definitions
-            if definitions:
-                invoke = InvokeAgent(definitions, self._child_tasks(), scope.task_id)
-                added[invoke.name] = invoke
+        if definitions and self._child_tasks is not None and scope.task_id:
+            invoke = InvokeAgent(definitions, self._child_tasks(), scope.task_id)
+            added[invoke.name] = invoke
         if self._memory_file is not None and not scope.user:
             memory = SaveMemory(self._memory_file)
             added[memory.name], asked[memory.name] = memory, ASKED_MEMORY
@@ -90,16 +100,16 @@ class PersonalTools(ToolSource):
                 whole,
                 tools={**whole.tools, **added},
                 always_asked={**whole.always_asked, **{name: why for name, why in asked.items() if name in added}},
-                readable_folders=_outside(scope.workspace, found),
+                readable_folders=_outside(scope.workspace, offered) if offered else (),
             )
         self._given[_key(scope)] = (whole, shown)
         return shown
 
 
-def _outside(workspace: Path, found: FoundSkills) -> tuple[Path, ...]:
+def _outside(workspace: Path, skills: Sequence[InstalledSkill]) -> tuple[Path, ...]:
     """Return the folders of skills outside the workspace; inside it, ignore files decide what may be read."""
     root = workspace.resolve()
-    return tuple(skill.folder for skill in found.offered if not skill.folder.is_relative_to(root))
+    return tuple(skill.folder for skill in skills if not skill.folder.is_relative_to(root))
 
 
 def _key(scope: ToolScope) -> tuple[str, str]:

@@ -12,8 +12,7 @@ from isthmus.agent.approval.kept_approvals import KeptApprovals, SessionApproval
 from isthmus.agent.background_work import BackgroundWork
 from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
 from isthmus.agent.hooks.tool_hooks import HookPrograms
-from isthmus.agent.personal_tools import SkillSource
-from isthmus.agent.subagents.finding import SubagentSource
+from isthmus.agent.personal_tools import PersonalSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel
@@ -49,9 +48,9 @@ class AgentResources:
     ``tasks`` lists tasks for a command. ``trusts`` decides whether the files of a project act on behalf of the user.
     ``has_commands`` decides whether the custom commands of a project are offered; without it they always are.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
-    the hooks of the settings; ``skills`` finds the skills of a session, ``subagents`` its subagents, and
-    ``background`` has its commands in the background. ``model_names`` lists the models to choose from, and ``chats``
-    keeps saved conversations.
+    the hooks of the settings; ``personal`` finds the skills and subagents of a session, and ``background`` has its
+    commands in the background. ``model_names`` lists the models to choose from, and ``chats`` keeps saved
+    conversations.
     """
 
     open_model: ModelSource
@@ -70,8 +69,7 @@ class AgentResources:
     approvals: KeptApprovals | None = None
     yolo_refusal: YoloRefusal | None = None
     hook_programs: HookPrograms | None = None
-    skills: SkillSource | None = None
-    subagents: SubagentSource | None = None
+    personal: PersonalSource | None = None
     background: BackgroundWork | None = None
     model_names: ModelNames | None = None
     chats: ChatStore | None = None

@@ -16,8 +16,6 @@ from isthmus.agent.memory.memory import own_file
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
 from isthmus.agent.personal_tools import PersonalTools
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.skills.finding import FoundSkills, find_skills
-from isthmus.agent.subagents.finding import FoundSubagents, built_in, find_subagents
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
@@ -26,6 +24,7 @@ from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
+from isthmus.app.personal_files import PersonalFilesOnDisk
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.session_environment import SessionEnvironment
 from isthmus.app.setup import Setup, unused_settings
@@ -53,7 +52,6 @@ from isthmus.models.measured import measured
 from isthmus.models.providers import secret_variables
 from isthmus.record import record
 from isthmus.settings import Settings, SettingsError
-from isthmus.settings.extensions import find_extensions
 from isthmus.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.builtin import builtin_tools
@@ -185,26 +183,12 @@ async def local_agent(
 
     home = Path.home() / ".gemini"
 
-    async def skills_of(scope: ToolScope) -> FoundSkills:
-        if scope.user or not setup.settings.uses_skills:
-            return FoundSkills()
-        return await asyncio.to_thread(_skills, scope.workspace, trusts, setup.settings.disabled_skills)
-
-    async def subagents_of(scope: ToolScope) -> FoundSubagents:
-        if not setup.settings.uses_subagents:
-            return FoundSubagents()
-        if scope.user:
-            return FoundSubagents(built_in())
-        return await asyncio.to_thread(_subagents, scope.workspace, trusts, setup.settings.disabled_subagents)
-
+    personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of
     memory_file = own_file(Path.home() / ".gemini", setup.context_files)
     resources = AgentResources(
         open_model=model.open,
-        tools=RestrictedTools(
-            PersonalTools(mcp, skills_of, memory_file, subagents_of, lambda: engine.child_tasks), rules.of
-        ),
-        skills=skills_of,
-        subagents=subagents_of,
+        tools=RestrictedTools(PersonalTools(mcp, personal, memory_file, lambda: engine.child_tasks), rules.of),
+        personal=personal,
         background=background,
         model_names=model.names,
         servers=mcp,
@@ -308,18 +292,6 @@ async def _settle_trust(setup: Setup, folder: Path, use: McpUse, mcp: McpHost, e
         use.on_unknown_trust, folder, setup.environment, editors
     ):
         await mcp.servers(ToolScope(folder))
-
-
-def _skills(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSkills:
-    """Return the skills of the local user, and of a workspace that the user trusts. Blocking."""
-    others = [extension.folder / "skills" for extension in find_extensions(Path.home(), workspace).enabled]
-    return find_skills(Path.home(), workspace if trusts(workspace) else None, disabled, others)
-
-
-def _subagents(workspace: Path, trusts: FolderTrust, disabled: Sequence[str]) -> FoundSubagents:
-    """Return the subagents of the local user, and of a workspace that the user trusts. Blocking."""
-    others = [extension.folder / "agents" for extension in find_extensions(Path.home(), workspace).enabled]
-    return find_subagents(Path.home(), workspace if trusts(workspace) else None, disabled, others)
 
 
 def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:

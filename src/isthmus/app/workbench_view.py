@@ -56,8 +56,8 @@ class AgentView(WorkbenchView):
             tools = [_named(tool.name, tool.description) for tool in offered.tools.values()]
         except ToolFailure as error:
             problems.append(str(error))
-        skills = None if resources.skills is None else await resources.skills(scope)
-        subagents = None if resources.subagents is None else await resources.subagents(scope)
+        personal = None if resources.personal is None else await resources.personal(scope)
+        skills, subagents = (None, None) if personal is None else (personal.skills, personal.subagents)
         return {
             "servers": [_server(for_others(status) if user else status) for status in servers],
             "tools": tools,

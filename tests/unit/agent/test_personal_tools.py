@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.personal_tools import PersonalTools
-from isthmus.agent.skills.finding import FoundSkills, find_skills
+from isthmus.agent.personal_tools import PersonalFiles, PersonalTools
+from isthmus.agent.skills.finding import find_skills
 from isthmus.events import TaskState
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
@@ -21,10 +21,10 @@ FACT = Call("save_memory", {"fact": "Tabs, not spaces."})
 
 
 def personal(tmp_path: Path, source: ToolSet | None = None) -> PersonalTools:
-    async def skills(scope: ToolScope) -> FoundSkills:
-        return FoundSkills() if scope.user else find_skills(tmp_path, None)
+    async def files(scope: ToolScope) -> PersonalFiles:
+        return PersonalFiles() if scope.user else PersonalFiles(find_skills(tmp_path, None))
 
-    return PersonalTools(FixedTools(source or builtin_tools()), skills, tmp_path / "GEMINI.md")
+    return PersonalTools(FixedTools(source or builtin_tools()), files, tmp_path / "GEMINI.md")
 
 
 async def test_only_the_local_user_has_memory_and_skills(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ ADVICE = "There are no subagents here: the settings switch them off."
 
 async def agents(context: CommandContext) -> None:
     """List the subagents with their descriptions and files."""
-    source = context.resources.subagents
-    found = None if source is None else await source(context.scope)
+    source = context.resources.personal
+    found = None if source is None else (await source(context.scope)).subagents
     if found is None or not (found.definitions or found.problems):
         await context.say(ADVICE)
         return

@@ -11,11 +11,11 @@ ADVICE = (
 
 async def skills(context: CommandContext) -> None:
     """List the skills with their descriptions and folders."""
-    source = context.resources.skills
+    source = context.resources.personal
     if source is None:
         await context.say(ADVICE)
         return
-    found = await source(context.scope)
+    found = (await source(context.scope)).skills
     lines: list[str] = []
     for skill in found.skills:
         note = "" if skill.is_offered else " (used only when you name it)"

@@ -5,16 +5,14 @@ the others. Not here: the tool that begins a subagent.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 
 from isthmus.agent.subagents.definition import SubagentDefinition, read_definition
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
-from isthmus.tools.tool_set import ToolScope
 
 FOLDERS = (".claude/agents", ".gemini/agents")
 """Folders of subagents below the user's home, and below a project; the later one overrides the earlier one."""
@@ -32,10 +30,6 @@ class FoundSubagents:
 
     definitions: tuple[SubagentDefinition, ...] = ()
     problems: tuple[str, ...] = ()
-
-
-SubagentSource: TypeAlias = Callable[[ToolScope], Awaitable[FoundSubagents]]
-"""Returns the subagents of a session."""
 
 
 def find_subagents(
