@@ -5,6 +5,7 @@ it can stop at a question and continue in another process. It looks for new tool
 since servers connect and change their tools.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -24,6 +25,7 @@ from isthmus.agent.fallback import FallbackModels
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.loop_guard import LoopGuard
+from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.options import AgentOptions
@@ -303,8 +305,13 @@ class CodingAgent:
         )
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
-        instructions = await self._memory.instructions(workspace, home, names)
-        is_trusted = await self._resources.trusts_project(session.user, workspace)
+
+        def look() -> tuple[Instructions, bool]:
+            # In one thread, for each request: handing work to a thread costs more than most looks.
+            is_trusted = self._resources.is_project_trusted(session.user, workspace)
+            return self._memory.read(workspace, home, names), is_trusted
+
+        instructions, is_trusted = await asyncio.to_thread(look)
         contents = self._resources.contents
         from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
         subagent = session.subagent

@@ -86,9 +86,11 @@ class AgentResources:
 
     async def trusts_project(self, user: str, workspace: Path) -> bool:
         """Return whether a project's files act on behalf of a user: only the local user can trust them."""
-        if user or self.trusts is None:
-            return False
-        return await asyncio.to_thread(self.trusts, workspace)
+        return await asyncio.to_thread(self.is_project_trusted, user, workspace)
+
+    def is_project_trusted(self, user: str, workspace: Path) -> bool:
+        """Return what :meth:`trusts_project` does. Blocking; for threads that look up more than this."""
+        return not user and self.trusts is not None and self.trusts(workspace)
 
     def home_of(self, user: str) -> Path | None:
         """Return the folder of a user's own files: None for every user except the local one."""

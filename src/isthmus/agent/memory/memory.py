@@ -54,19 +54,20 @@ class Memory:
         ``home`` is the folder of the user's own files, or None if the user has no folder. ``names``, if given, replace
         the default ones.
         """
-        return await asyncio.to_thread(self._instructions, (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
+        return await asyncio.to_thread(self.read, workspace, home, names)
 
     def known(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions | None:
         """Return the last instructions read, if any, without reading."""
         reading = self._readings.get((workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES))
         return reading.instructions if reading is not None else None
 
-    def _instructions(self, key: _Key) -> Instructions:
-        workspace, home, names = key
+    def read(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions:
+        """Return what :meth:`instructions` does. Blocking; for threads that look up more than this."""
+        key: _Key = (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES)
         reading = self._readings.get(key)
         if reading is None or not reading.stamps.are_current():
             at = time.time_ns()
-            instructions, stamps = read_instructions(workspace, names, home, self._bounds if home is None else ())
+            instructions, stamps = read_instructions(workspace, key[2], home, self._bounds if home is None else ())
             reading = Reading(instructions, Stamps(stamps, at))
         self._readings[key] = reading
         self._readings.move_to_end(key)
