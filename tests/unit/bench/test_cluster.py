@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from bench.cluster.fair_queue import OTHERS, TAKEN, add_tasks, take_times, take_turns
 from bench.cluster.following import task_id
+from bench.cluster.pressure import tasks_within
 from bench.cluster.scale import reason_not_to_judge
 from bench.figures import percentile
 from bench.load import Answer
@@ -80,3 +81,11 @@ async def test_users_take_turns_however_many_tasks_one_has_queued(tmp_path: Path
     turns = await take_turns(partial(SqliteJournal.open, tmp_path / "journal.sqlite"), tmp_path, 2 * (OTHERS + 1))
     assert 0 < turns.share < 0.3
     assert turns.overtaken <= OTHERS + 1
+
+
+def test_tasks_across_the_border_of_a_measurement_count_by_their_part_in_it() -> None:
+    batches = [(float(end - 2), float(end)) for end in (2, 4, 6, 8) for _ in range(6)]
+    counted = {begin: tasks_within(batches, begin, begin + 4) for begin in (0.0, 0.5, 1.0, 1.9, 2.0, 3.9)}
+    assert counted == {begin: pytest.approx(12.0) for begin in counted}
+    assert tasks_within([(0.0, 8.0)], 2.0, 4.0) == 0.25
+    assert tasks_within([(0.0, 1.0), (5.0, 6.0)], 1.0, 5.0) == 0.0
