@@ -64,8 +64,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by markers
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the slow files, so that all processes of a run end together; let real programs leave things behind."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the slow files, so that all processes of a run end together; let real programs leave things behind.
+
+    What is about the file of a journal is deselected where the journals of the tests are in PostgreSQL.
+    """
+    if os.environ.get("ISTHMUS_TEST_JOURNAL") == "postgres":
+        of_files = [item for item in items if item.get_closest_marker("sqlite_file") is not None]
+        config.hook.pytest_deselected(items=of_files)
+        items[:] = [item for item in items if item not in of_files]
     items.sort(key=lambda item: not item.nodeid.startswith(("tests/peers/", "tests/chaos/")))
     for item in items:
         callspec = getattr(item, "callspec", None)

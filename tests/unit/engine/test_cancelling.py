@@ -1,45 +1,23 @@
 import asyncio
-import sqlite3
-import threading
-from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 import pytest
 
 from isthmus.agent.turn import AgentTurn
-from isthmus.client import Delivery, PromptMessage
+from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.placement import Placement
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.base import JournalError
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import Finished, Lease
 from support.agents import WaitingAgent
 from support.engines import engine_on
+from support.failing_journals import FullDisk, HeldWrites
+from support.journals import journal_at
 from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
-
-
-class SlowJournal(SqliteJournal):
-    """A journal with slow writes."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.begun, self.go_on = threading.Event(), threading.Event()
-
-    def append(
-        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
-    ) -> Awaitable[Sequence[Delivery]]:
-        if full_sync:
-            self._writer.submit(self._wait)
-        return super().append(lease, events, full_sync=full_sync)
-
-    def _wait(self, connection: sqlite3.Connection) -> None:
-        self.begun.set()
-        assert self.go_on.wait(10)
 
 
 class RunningAgent:
@@ -78,8 +56,11 @@ class StubbornAgent:
         return StateChange(TaskState.COMPLETED)
 
 
-async def test_followers_of_a_task_cancelled_while_a_call_is_kept_get_each_event_once(tmp_path: Path) -> None:
-    journal = SlowJournal(tmp_path / "journal.sqlite")
+async def test_followers_of_a_task_cancelled_while_a_call_is_kept_get_each_event_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    held = HeldWrites(journal, monkeypatch)
     agent = RunningAgent()
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path)))
     await engine.start()
@@ -89,11 +70,11 @@ async def test_followers_of_a_task_cancelled_while_a_call_is_kept_get_each_event
         if isinstance(delivery.event, TextContent) and delivery.event.message_id == "4":
             break
     agent.release.set()
-    assert await asyncio.to_thread(journal.begun.wait, 10)
+    assert await asyncio.to_thread(held.begun.wait, 10)
     cancelling = asyncio.create_task(engine.cancel(turn.task_id))
     for _ in range(5):
         await journal.task(turn.task_id)  # Reads go in turn: the cancellation has read and interrupted by now.
-    journal.go_on.set()
+    held.go_on.set()
     assert (await cancelling).state is TaskState.CANCELED
     seen = [item.seq for item in await following]
     kept = [item.seq for item in await journal.events(turn.task_id, 1, 100)]
@@ -114,30 +95,20 @@ async def test_an_agent_that_does_not_obey_an_interruption_is_canceled_all_the_s
         assert last == StateChange(TaskState.CANCELED)
 
 
-class RefusingJournal(SqliteJournal):
-    """A journal that cannot end a segment while it is full."""
-
-    is_full = False
-
-    def finish(
-        self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall], *, discard_inbox: bool = False
-    ) -> Awaitable[Finished]:
-        if self.is_full:
-            raise JournalError("the disk is full")
-        return super().finish(lease, events, pending, discard_inbox=discard_inbox)
-
-
-async def test_a_task_that_could_not_be_kept_is_canceled_without_waiting_for_its_lease(tmp_path: Path) -> None:
+async def test_a_task_that_could_not_be_kept_is_canceled_without_waiting_for_its_lease(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = WaitingAgent()
-    journal = RefusingJournal(tmp_path / "journal.sqlite")
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    disk = FullDisk(journal, monkeypatch, "finish")
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), placement=Placement(lease_seconds=600)))
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
     await agent.started.wait()
-    journal.is_full = True
+    disk.is_full = True
     agent.release.set()
     with pytest.raises(JournalError, match="the disk is full"):
         await all_of(turn)
-    journal.is_full = False
+    disk.is_full = False
     assert (await engine.cancel(turn.task_id)).state is TaskState.CANCELED
     await engine.aclose()

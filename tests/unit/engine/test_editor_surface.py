@@ -14,8 +14,8 @@ from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, TaskState
-from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent
+from support.journals import journal_at
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +79,7 @@ class Desk:
 async def desk(path: Path, screen: Screen, agent: AskingAgent | None = None) -> AsyncGenerator[Desk]:
     asking = agent or AskingAgent(edit=EDIT)
     options = EngineOptions(WorkspaceRule(default=path))
-    engine = Engine(asking, await SqliteJournal.open(path / "journal.sqlite"), options)
+    engine = Engine(asking, await journal_at(path / "journal.sqlite"), options)
     await engine.start()
 
     async def find(_: QuestionOpened) -> EditorPeer | None:

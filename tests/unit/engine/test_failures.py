@@ -1,71 +1,48 @@
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, TaskNotFound
-from isthmus.development_tool import ToolCall
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.placement import Placement
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState
+from isthmus.events import AgentMessage, StateChange, TaskState
 from isthmus.internal_events import AgentRecord
 from isthmus.journal.base import JournalError
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import Finished, Lease
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events
+from support.failing_journals import FullDisk
+from support.journals import journal_at
 from support.turns import all_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 
-class FullJournal(SqliteJournal):
-    """A journal that cannot end a segment while it is full."""
-
-    is_full = False
-
-    def finish(
-        self, lease: Lease, events: Sequence[AgentEvent], pending: Sequence[ToolCall], *, discard_inbox: bool = False
-    ) -> Awaitable[Finished]:
-        if self.is_full:
-            raise JournalError("the disk is full")
-        return super().finish(lease, events, pending, discard_inbox=discard_inbox)
-
-    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
-        if self.is_full:
-            raise JournalError("the disk is full")
-        return super().release(leases)
-
-
-class ForgetfulJournal(SqliteJournal):
-    """A journal with a session that cannot be decoded."""
-
-    async def session(self, context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
-        raise KeyError(context_id)
-
-
-async def test_followers_of_a_task_are_told_when_it_cannot_be_kept_and_it_goes_on_later(tmp_path: Path) -> None:
+async def test_followers_of_a_task_are_told_when_it_cannot_be_kept_and_it_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = WaitingAgent()
-    journal = FullJournal(tmp_path / "journal.sqlite")
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    disk = FullDisk(journal, monkeypatch, "finish", "release")
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(tmp_path), placement=Placement(lease_seconds=0.4)))
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
     following = [asyncio.create_task(all_of(item)) for item in (turn, await engine.follow(turn.task_id))]
     await agent.started.wait()
-    journal.is_full = True
+    disk.is_full = True
     agent.release.set()
     for follower in following:
         with pytest.raises(JournalError, match="the disk is full"):
             await follower
     with pytest.raises(JournalError, match="tried again later"):
         await all_of(await engine.follow(turn.task_id))
-    journal.is_full = False
+    disk.is_full = False
 
     async def is_completed() -> bool:
         return (await engine.get(turn.task_id)).state is TaskState.COMPLETED
@@ -74,8 +51,14 @@ async def test_followers_of_a_task_are_told_when_it_cannot_be_kept_and_it_goes_o
     await engine.aclose()
 
 
-async def test_a_session_that_cannot_be_read_fails_its_task_and_not_the_engine(tmp_path: Path) -> None:
-    journal = ForgetfulJournal(tmp_path / "journal.sqlite")
+async def test_a_session_that_cannot_be_read_fails_its_task_and_not_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def undecodable(context_id: str, user: str = "") -> Sequence[tuple[str, Delivery]]:
+        raise KeyError(context_id)
+
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    monkeypatch.setattr(journal, "session", undecodable)
     engine = Engine(EchoAgent(), journal, EngineOptions(WorkspaceRule(tmp_path)))
     await engine.start()
     (end,) = events(await all_of(await engine.prompt(PromptMessage("go", context_id="session"))))
@@ -84,12 +67,13 @@ async def test_a_session_that_cannot_be_read_fails_its_task_and_not_the_engine(t
     await engine.aclose()
 
 
-async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path) -> None:
-    journal = FullJournal(tmp_path / "journal.sqlite")
+async def test_an_engine_closes_also_when_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    disk = FullDisk(journal, monkeypatch, "finish", "release")
     engine = Engine(WaitingAgent(), journal, EngineOptions(WorkspaceRule(tmp_path)))
     await engine.start()
     turn = await engine.prompt(PromptMessage("work"))
-    journal.is_full = True
+    disk.is_full = True
     await engine.aclose()
     with pytest.raises(JournalError):
         await engine.get(turn.task_id)
@@ -127,6 +111,7 @@ async def test_who_follows_a_task_that_is_deleted_is_told(tmp_path: Path) -> Non
             await all_of(waiting)
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("what", ["deleted", "replaced"])
 async def test_nothing_is_kept_in_vain_when_the_journal_is_deleted_or_replaced(tmp_path: Path, what: str) -> None:
     async with engine_on(tmp_path, EchoAgent()) as engine:
@@ -139,6 +124,7 @@ async def test_nothing_is_kept_in_vain_when_the_journal_is_deleted_or_replaced(t
             await engine.prompt(PromptMessage("again"))
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.slow
 async def test_asking_while_another_program_holds_the_journal_is_told_and_loses_nothing(tmp_path: Path) -> None:
     agent = WaitingAgent()

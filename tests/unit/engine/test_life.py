@@ -1,28 +1,22 @@
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isthmus.agent.turn import AgentTurn
-from isthmus.client import (
-    NO_LIMITS,
-    InvalidRequest,
-    PromptMessage,
-    TaskNotFound,
-    UserLimits,
-)
+from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.placement import Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, NewTask, TaskRow
+from isthmus.journal.base import Journal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events, once
+from support.journals import journal_at
 from support.turns import all_of
 from support.waiting import eventually_async
 
@@ -81,7 +75,7 @@ async def test_what_an_agent_records_outlives_the_process_before_the_agent_goes_
         async def advance(self, turn: AgentTurn) -> StateChange:
             await turn.emit(StateChange(TaskState.WORKING), AgentRecord({"sent": "1"}))
             # Another author's agent receives the prompt now; from here on the process may be killed at any moment.
-            journal = await SqliteJournal.open(tmp_path / "journal.sqlite")
+            journal = await journal_at(tmp_path / "journal.sqlite")
             known.append([delivery.event for delivery in await journal.events(turn.session.task_id, 0, 100)])
             await journal.aclose()
             return StateChange(TaskState.COMPLETED)
@@ -131,7 +125,7 @@ async def test_a_task_that_another_process_runs_is_cancelled_there(tmp_path: Pat
     agent = WaitingAgent()
     # Long enough that it does not expire on a busy machine: the other engine would continue the task.
     options = EngineOptions(WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=4))
-    owner = Engine(agent, await SqliteJournal.open(tmp_path / "journal.sqlite"), options)
+    owner = Engine(agent, await journal_at(tmp_path / "journal.sqlite"), options)
     await owner.start()
     async with engine_on(tmp_path, EchoAgent()) as other:
         turn = await owner.prompt(PromptMessage("work"))
@@ -183,54 +177,43 @@ async def test_a_model_that_says_no_unicode_is_kept_and_followed(tmp_path: Path)
         assert update.tool_call.input_parameters == {"key\ufffd": ["\ufffd", {"n": 1}]}
 
 
-class WatchedJournal(SqliteJournal):
-    """A journal that sets an event when a task is created or taken, before that is written."""
+def setting_event(journal: Journal, monkeypatch: pytest.MonkeyPatch, *methods: str) -> asyncio.Event:
+    """Return an event that is set when a task is created or taken, before that is written."""
+    taking = asyncio.Event()
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.taking = asyncio.Event()
+    def setting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            taking.set()
+            return method(*values)
 
-    def create(
-        self,
-        task: NewTask,
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
-        limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[ClaimedTask]:
-        self.taking.set()
-        return super().create(task, events, owner, lease_seconds, limits)
+        return call
 
-    def claim(
-        self,
-        row: TaskRow,
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
-        limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[ClaimedTask | None]:
-        self.taking.set()
-        return super().claim(row, events, owner, lease_seconds, limits)
+    for name in methods:
+        monkeypatch.setattr(journal, name, setting(getattr(journal, name)))
+    return taking
 
 
-async def test_what_was_asked_for_runs_also_when_the_asker_is_gone_before_it_is_written(tmp_path: Path) -> None:
+async def test_what_was_asked_for_runs_also_when_the_asker_is_gone_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = AskingAgent()
-    journal = WatchedJournal(tmp_path / "journal.sqlite")
+    journal = await journal_at(tmp_path / "journal.sqlite")
+    taking = setting_event(journal, monkeypatch, "create", "claim")
     engine = Engine(agent, journal, EngineOptions(WorkspaceRule(default=tmp_path)))
     await engine.start()
-    await leave_while_taking(journal, engine.prompt(PromptMessage("do it")))
+    await leave_while_taking(taking, engine.prompt(PromptMessage("do it")))
     (task,) = await eventually_async(engine.tasks)
     await eventually_async(lambda: is_(engine, task.task_id, TaskState.INPUT_REQUIRED))
-    await leave_while_taking(journal, engine.answer(task.task_id, once("one"), answered_by="test"))
+    await leave_while_taking(taking, engine.answer(task.task_id, once("one"), answered_by="test"))
     await eventually_async(lambda: is_(engine, task.task_id, TaskState.COMPLETED))
     assert agent.ran == ["one"]
     await engine.aclose()
 
 
-async def leave_while_taking(journal: WatchedJournal, asking: Coroutine[Any, Any, object]) -> None:
-    journal.taking.clear()
+async def leave_while_taking(taking: asyncio.Event, asking: Coroutine[Any, Any, object]) -> None:
+    taking.clear()
     asked = asyncio.create_task(asking)
-    await journal.taking.wait()
+    await taking.wait()
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked

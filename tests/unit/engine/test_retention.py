@@ -16,13 +16,14 @@ from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_rows import NewTask, TaskRow
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, once
+from support.journals import journal_at
 from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 
 
-async def opened(path: Path) -> SqliteJournal:
-    return await SqliteJournal.open(path / "journal.sqlite")
+async def opened(path: Path) -> Journal:
+    return await journal_at(path / "journal.sqlite")
 
 
 async def add(
@@ -43,6 +44,7 @@ def bytes_of(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in path.glob("journal.sqlite*"))
 
 
+@pytest.mark.sqlite_file
 async def test_what_is_deleted_is_gone_from_the_files_and_the_rest_is_as_it_was(tmp_path: Path) -> None:
     journal = await opened(tmp_path)
     secret = "a password that nobody should find " * 2000
@@ -157,17 +159,17 @@ async def test_an_engine_removes_old_tasks_by_itself_and_their_files(tmp_path: P
 async def test_a_full_journal_refuses_new_tasks_and_lets_those_it_has_go_on(tmp_path: Path) -> None:
     agent = AskingAgent()
     async with engine_on(tmp_path, agent) as engine:
-        turn = await engine.prompt(PromptMessage("x" * 100_000))
+        turn = await engine.prompt(PromptMessage("x" * 200_000))
         await all_of(turn)
     options = EngineOptions(
-        WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=0.2), maximum_size=120_000
+        WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=0.2), maximum_size=190_000
     )
     engine = Engine(agent, await opened(tmp_path), options)
     await engine.start()
     async with asyncio.timeout(60):
         while (refused := await refusal(engine)) is None:
             pass
-    assert "the journal is at its maximum size (120000 bytes)" in refused
+    assert "the journal is at its maximum size (190000 bytes)" in refused
     assert "isthmus.journal.maxSize" in refused
     await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test"))
     assert agent.ran == ["one"]
@@ -212,9 +214,10 @@ async def refusal(engine: Engine) -> str | None:
     return None
 
 
+@pytest.mark.sqlite_file
 async def test_a_full_disk_stops_nothing_for_good_and_says_so(tmp_path: Path) -> None:
     agent = WaitingAgent()
-    journal = await opened(tmp_path)
+    journal = await SqliteJournal.open(tmp_path / "journal.sqlite")
     engine = Engine(
         agent, journal, EngineOptions(WorkspaceRule(default=tmp_path), placement=Placement(lease_seconds=0.3))
     )

@@ -13,8 +13,8 @@ from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
-from isthmus.journal.sqlite import SqliteJournal
 from support.agents import AskingAgent
+from support.journals import journal_at
 from support.turns import all_of
 
 STEPS = st.lists(
@@ -63,7 +63,7 @@ class RestartState:
         return self._engine
 
     async def _start(self) -> None:
-        journal = await SqliteJournal.open(self._folder / "journal.sqlite")
+        journal = await journal_at(self._folder / "journal.sqlite")
         self._engine = Engine(self._agent, journal, EngineOptions(WorkspaceRule(default=self._folder)))
         await self.engine.start()
 
