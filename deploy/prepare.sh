@@ -28,6 +28,7 @@ random() {
 	"$python" -c 'import secrets; print(secrets.token_urlsafe(32))'
 }
 [ -e secrets/token ] || random >secrets/token
+[ -e secrets/metrics-token ] || random >secrets/metrics-token
 [ -e secrets/database-password ] || random >secrets/database-password
 [ -e secrets/pgpass ] || printf '*:*:*:*:%s\n' "$(cat secrets/database-password)" >secrets/pgpass
 [ -e secrets/model.env ] || echo '# Keys of the model, such as GEMINI_API_KEY=...' >secrets/model.env
@@ -37,7 +38,7 @@ ISTHMUS_WORKSPACE=$workspace
 ISTHMUS_UID=$uid
 END
 if [ "$(id -u)" -eq 0 ]; then
-	chown "$uid" secrets/token secrets/pgpass secrets/model.env
+	chown "$uid" secrets/token secrets/metrics-token secrets/pgpass secrets/model.env
 	echo "Let the user $uid write to $workspace: chown -R $uid $workspace"
 fi
 echo "Write the model's key into $(pwd)/secrets/model.env, and start: docker compose -f $(pwd)/compose.yaml up --build -d"

@@ -104,6 +104,24 @@ def test_the_manifests_fit_together() -> None:
     assert (scaled["kind"], scaled["name"]) == ("StatefulSet", resource("StatefulSet")["metadata"]["name"])
 
 
+def test_prometheus_has_a_token_that_opens_the_metrics_alone() -> None:
+    servers = [(where, words) for where, words in command_lines() if words[1] == "serve" and "--help" not in words]
+    assert len(servers) == 4
+    for where, words in servers:
+        options = [word for part in words for word in part.split("=", 1)]
+        metrics, owner = (Path(options[options.index(name) + 1]) for name in ("--metrics-token-file", "--token-file"))
+        assert metrics.name == "metrics-token", where
+        assert metrics.parent == owner.parent, where
+    compose = yaml.safe_load(read("compose.yaml"))
+    assert compose["secrets"]["metrics-token"] == {"file": "./secrets/metrics-token"}
+    assert "metrics-token" in compose["services"]["isthmus-1"]["secrets"]
+    assert "metrics-token" in resource("Secret")["stringData"]
+    assert read("prepare.sh").count("secrets/metrics-token") == 3  # it is looked for, made and given to the servers
+    assert "install -o isthmus -m 0600 token metrics-token pgpass /etc/isthmus/" in read("README.md")
+    for job in yaml.safe_load(read("prometheus/prometheus.yaml"))["scrape_configs"]:
+        assert job["authorization"] == {"credentials_file": "/etc/prometheus/isthmus-metrics-token"}, job["job_name"]
+
+
 def test_a_server_has_more_time_to_end_than_its_tasks_have() -> None:
     found = {
         "compose.yaml": r"stop_grace_period: (\d+)s",
