@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from isthmus.a2a.server.quota import DAY, UsedToday
-from isthmus.app.token_use import FIRST_TASKS, PAGE, JournalTokens
+from isthmus.app.token_use import FIRST_TASKS, LOOK_SECONDS, PAGE, JournalTokens, TokenBudget
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.journal.base import Journal
@@ -100,3 +100,42 @@ async def test_many_tasks_and_long_ones_are_counted_to_their_end(journal: Journa
     long = await new_task(journal, "long")
     await add(journal, long, [used(2) if number % 2 else TextContent("m", "x") for number in range(PAGE * 2 + 1)])
     assert (await JournalTokens(journal).today("alice")).tokens == (FIRST_TASKS + 10) * 2 + PAGE * 2
+
+
+async def test_a_task_at_work_is_ended_at_the_maximum_without_reading_the_journal_before(
+    journal: Journal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, tasks = list[float](), journal.tasks
+
+    def counted(limit: int, states: Sequence[TaskState] = (), user: str | None = None) -> object:
+        reads.append(clock.now)
+        return tasks(limit, states, user)
+
+    monkeypatch.setattr(journal, "tasks", counted)
+    budget = TokenBudget(JournalTokens(journal), {"alice": 100, "bob": None}.get)
+    task = await new_task(journal, "t1", used(10))
+    assert await budget.refusal("alice") is None
+    for _ in range(8):
+        await add(journal, task, [used(10)])
+        budget.used("alice", used(10))
+        assert await budget.refusal("alice") is None
+    assert len(reads) == 1
+    await add(journal, task, [used(20)])
+    budget.used("alice", used(20))
+    refusal = await budget.refusal("alice") or ""
+    assert refusal.startswith("alice has used 110 model tokens today, and 100 are the maximum of a day; the work ended")
+    assert refusal.endswith("send a message in this session from 2024-10-05T00:00+00:00 on to continue")
+    assert len(reads) == 2
+    clock.now += DAY
+    assert await budget.refusal("alice") is None
+    assert await budget.refusal("bob") is None
+
+
+async def test_what_a_users_tasks_use_elsewhere_is_seen_after_a_while(journal: Journal, clock: Clock) -> None:
+    budget = TokenBudget(JournalTokens(journal), {"alice": 100}.get)
+    task = await new_task(journal, "t1", used(10))
+    assert await budget.refusal("alice") is None
+    await add(journal, task, [used(90)])
+    assert await budget.refusal("alice") is None
+    clock.now += LOOK_SECONDS
+    assert "100 model tokens today" in (await budget.refusal("alice") or "")

@@ -33,6 +33,7 @@ from isthmus.agent.references.reading import complete_references, read_reference
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
+from isthmus.agent.spending import TOKEN_QUOTA
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
@@ -209,6 +210,8 @@ class CodingAgent:
             if limit is not None and session.model_turns >= limit:
                 message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
                 return StateChange(TaskState.FAILED, message, TURN_LIMIT)
+            if (refusal := await turn.refusal()) is not None:
+                return StateChange(TaskState.FAILED, refusal, TOKEN_QUOTA)
             if (now := await resources.tools.renewed(scope, tools)) is not tools:
                 tools, loading = now, ToolLoading(_tools_of(session, now), options.tool_search)
                 calls.renew(loading.tools, await resources.approvals_of(session.user, tools))

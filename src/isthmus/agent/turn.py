@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from isthmus.agent.session import Session
+from isthmus.agent.spending import Spending
 from isthmus.events import AgentEvent
 from isthmus.telemetry import NO_TELEMETRY, Telemetry
 
@@ -24,11 +25,13 @@ class AgentTurn:
         keep: Keep,
         take_steering: TakeSteering | None = None,
         telemetry: Telemetry = NO_TELEMETRY,
+        spending: Spending | None = None,
     ) -> None:
         self.session = session
         self.keep = keep
         self.telemetry = telemetry
         self._take_steering = take_steering
+        self._spending = spending or Spending()
 
     async def takes_steering(self) -> bool:
         """Add the user's messages for the work under way to the session; return whether there were any.
@@ -36,6 +39,10 @@ class AgentTurn:
         Only while no call is open: a message in place of an answer gives calls up.
         """
         return self._take_steering is not None and await self._take_steering()
+
+    async def refusal(self) -> str | None:
+        """Return why the user's budget allows no further message of the model; None if it does. Raises JournalError."""
+        return await self._spending.refusal(self.session.user)
 
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
@@ -49,3 +56,4 @@ class AgentTurn:
         """
         for event in events:
             await self.keep(self.session.apply(event))
+            self._spending.used(self.session.user, event)

@@ -168,7 +168,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 pages=pages,
                 issued=access.issued,
                 audit=access.audit,
-                token_use=token_use(engine, settings.agent, settings.user_caps),
+                token_use=token_use(engine, settings.agent, settings.user_caps, table_of(users, pages)),
                 probes=telemetry.probes(engine),
                 telemetry=telemetry.work,
             )

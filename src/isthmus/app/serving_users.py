@@ -1,7 +1,8 @@
 """Users whom ``serve`` lets in beside those with tokens of its own, and the log of what all of them do."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from isthmus.record import record
 if TYPE_CHECKING:
     from isthmus.a2a.oidc.users import IssuerUsers
     from isthmus.a2a.server.application import Audit
+    from isthmus.a2a.server.users import UserTable
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.token_use import JournalTokens
     from isthmus.engine import Engine
@@ -66,19 +68,31 @@ async def served_users(
 
 
 def token_use(
-    engine: "Engine", agent: "HostedCommand | None", user_caps: Sequence[int | None]
+    engine: "Engine",
+    agent: "HostedCommand | None",
+    user_caps: Sequence[int | None],
+    table: "Callable[[], UserTable] | None",
 ) -> "JournalTokens | None":
-    """Return the count of model tokens; None for an agent of others, which does not tell them.
+    """Return the count of model tokens, which ends tasks, too; None for an agent of others, which does not tell them.
 
     Raises:
         BadInputError: the options limit the tokens of such an agent.
     """
-    from isthmus.a2a.server.users import Caps
-    from isthmus.app.token_use import JournalTokens
+    from isthmus.a2a.server.users import Caps, UserTable
+    from isthmus.app.token_use import JournalTokens, TokenBudget
 
+    caps = Caps(*user_caps)
     if agent is None:
-        return JournalTokens(engine.journal)
-    if Caps(*user_caps).max_tokens_a_day is not None:
+
+        def maximum_of(user: str) -> int | None:
+            """Return the maximum of a user; the owner has none."""
+            known = UserTable() if table is None else table()
+            return known.tokens_a_day(user, time.time(), caps) if user else None
+
+        tokens = JournalTokens(engine.journal)
+        engine.spending.budget = TokenBudget(tokens, maximum_of)
+        return tokens
+    if caps.max_tokens_a_day is not None:
         raise BadInputError("--user-max-tokens-a-day: the tokens that the agent of --agent uses are not known")
     return None
 

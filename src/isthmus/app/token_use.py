@@ -1,15 +1,20 @@
 """Counts the model tokens that each user of a server has used today, from the events in the journal.
 
+While tasks work, what this process has seen of them since is added, and the journal is asked again only if that might
+be the maximum, or after a while, since the user's tasks may run in other servers, too.
+
 Nothing is stored for it: after a restart, and in another server of the same journal, the events are counted again. What
 was counted once is not read again, only the events since. A removed task counts until the server is restarted.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from isthmus.a2a.server.quota import DAY, TokenUse, UsedToday
+from isthmus.a2a.server.quota import DAY, TokenUse, UsedToday, again, spent
+from isthmus.agent.spending import Budget
 from isthmus.events import AgentEvent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.journal.base import Journal
@@ -20,6 +25,8 @@ FIRST_TASKS = 50
 MAXIMUM_TASKS = 100_000
 PAGE = 500
 """Number of events that are read at a time."""
+LOOK_SECONDS = 60.0
+"""Maximum time in seconds for which other servers' tasks of a user are not looked at while one works here."""
 OVERLAP = 60.0
 """Difference in seconds between the clocks of servers that write to one journal."""
 
@@ -29,6 +36,8 @@ class _UserDay:
     begun: int = 0
     tokens: int = 0
     looked: float = 0.0
+    since: int = 0
+    """Tokens that tasks of this process have used since the journal was asked, or a moment before."""
     read: dict[str, int] = field(default_factory=dict[str, int])
     """Numbers of the last events that were read, by task."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -46,7 +55,7 @@ class JournalTokens(TokenUse):
         day = self._days.setdefault(user, _UserDay())
         async with day.lock:
             now = self._journal.now()
-            begun = int(now) // DAY * DAY
+            begun, day.since = int(now) // DAY * DAY, 0
             if day.begun != begun:
                 day.begun, day.tokens, day.looked = begun, 0, float(begun)
                 day.read.clear()
@@ -54,6 +63,20 @@ class JournalTokens(TokenUse):
                 await self._count(day, row)
             day.looked = now
             return UsedToday(day.tokens, begun)
+
+    def add(self, user: str, tokens: int) -> None:
+        """Add tokens that a task of this process has used, and that the journal has or will have."""
+        if tokens and (day := self._days.get(user)) is not None:
+            day.since += tokens
+
+    async def reached(self, user: str, maximum: int) -> UsedToday | None:
+        """Return the tokens of a user if they are the maximum or more, otherwise None. Raises JournalError."""
+        day, now = self._days.get(user), self._journal.now()
+        is_known = day is not None and day.begun == int(now) // DAY * DAY and now - day.looked < LOOK_SECONDS
+        if day is not None and is_known and day.tokens + day.since < maximum:
+            return None
+        used = await self.today(user)
+        return used if used.tokens >= maximum else None
 
     async def _changed(self, user: str, since: float) -> list[TaskRow]:
         """Return the tasks of a user, those of subagents too, that changed since a Unix time."""
@@ -89,6 +112,28 @@ class JournalTokens(TokenUse):
             else:
                 high = middle
         return low
+
+
+class TokenBudget(Budget):
+    """The tokens that are left to users; ``maximum_of`` returns the maximum of a user in a day, None for no limit."""
+
+    def __init__(self, tokens: JournalTokens, maximum_of: Callable[[str], int | None]) -> None:
+        self._tokens = tokens
+        self._maximum_of = maximum_of
+
+    @override
+    def used(self, user: str, event: AgentEvent) -> None:
+        self._tokens.add(user, tokens_of(event))
+
+    @override
+    async def refusal(self, user: str) -> str | None:
+        maximum = self._maximum_of(user)
+        if maximum is None or (used := await self._tokens.reached(user, maximum)) is None:
+            return None
+        return (
+            f"{spent(user, used, maximum)}; the work ended here, and what was done is kept: send a message in"
+            f" this session from {again(used)} on to continue"
+        )
 
 
 def tokens_of(event: AgentEvent) -> int:

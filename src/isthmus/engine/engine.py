@@ -8,6 +8,7 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 import contextlib
 
 from isthmus.agent.session import Session
+from isthmus.agent.spending import Spending
 from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQuery, UserLimits
 from isthmus.development_tool import AgentSettings
@@ -55,6 +56,11 @@ class Engine(UserTasks):
     def slots(self) -> int | None:
         """Number of tasks that run here at once, without those of subagents; None for any number."""
         return self._runner.slots.limit
+
+    @property
+    def spending(self) -> Spending:
+        """Budgets of the users whose tasks run here."""
+        return self._runner.spending
 
     @property
     def child_tasks(self) -> ChildTasks:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from isthmus.agent.session import Session
+from isthmus.agent.spending import Spending
 from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
 from isthmus.engine.agents import Agent, SuspendingAgent
 from isthmus.engine.broken_tasks import BrokenTasks
@@ -54,6 +55,7 @@ class Runner:
         self.sessions = Sessions(journal)
         self.news = TaskNews()
         self.slots = Slots(options.placement.slots)
+        self.spending = Spending()
         self._owner = new_owner()
         self._segments: dict[str, TaskRun] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -287,7 +289,7 @@ class Runner:
             None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
         )
         end, telemetry = partial(self._end, row), self.options.telemetry
-        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry)
+        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry, self.spending)
         self._broken.resumed(row.task_id)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries

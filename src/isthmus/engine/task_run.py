@@ -15,6 +15,7 @@ from functools import partial
 from isthmus.agent.calls.events import cancelled_calls, failed_calls, given_up_calls
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
+from isthmus.agent.spending import Spending
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallStatus
@@ -60,6 +61,7 @@ class TaskRun:
         fold: Callable[[Session], Awaitable[Session]] | None,
         on_end: "Callable[[TaskRun], None]",
         telemetry: Telemetry = NO_TELEMETRY,
+        spending: Spending | None = None,
     ) -> None:
         self.lease = lease
         self.session = session
@@ -71,6 +73,7 @@ class TaskRun:
         self._fold = fold
         self._on_end = on_end
         self._telemetry = telemetry
+        self._spending = spending
         self._cancelled = False
         self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
@@ -130,7 +133,7 @@ class TaskRun:
         """Run the agent, close everything that it left open, and return the last state of its turn."""
         try:
             await self._fold_once()
-            turn = AgentTurn(self.session, self._keep_event, self._take_steering, self._telemetry)
+            turn = AgentTurn(self.session, self._keep_event, self._take_steering, self._telemetry, self._spending)
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
             # The turn is also cancelled when the journal refused an event.

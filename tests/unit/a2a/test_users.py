@@ -58,6 +58,18 @@ def test_a_token_that_expired_is_known_as_such() -> None:
     assert not table.is_valid("00000000", NOW)
 
 
+def test_the_largest_maximum_of_a_users_valid_tokens_holds_for_what_is_at_work() -> None:
+    default = Caps(max_tokens_a_day=10)
+    table, _, _ = UserTable().added("alice", NOW, caps=Caps(max_tokens_a_day=30))
+    table, _, _ = table.added("alice", NOW, caps=Caps(max_tokens_a_day=20))
+    table, _, _ = table.added("alice", NOW, NOW + 5, Caps(max_tokens_a_day=90))
+    assert [table.tokens_a_day("alice", NOW + seconds, default) for seconds in (0, 5)] == [90, 30]
+    assert table.tokens_a_day("issuer#sub=bob", NOW, default) == 10
+    assert table.tokens_a_day("issuer#sub=bob", NOW, Caps()) is None
+    unlimited, _, _ = table.added("alice", NOW)
+    assert unlimited.tokens_a_day("alice", NOW, Caps()) is None
+
+
 def test_tokens_are_revoked_by_id_or_all_of_a_user_by_name() -> None:
     table, first, token = UserTable().added("alice", NOW)
     table, _, _ = table.added("alice", NOW)

@@ -1,7 +1,7 @@
 """Limits of a user in time: requests in a minute, and model tokens in a day. Sans-I/O.
 
-The tokens are counted behind the port :class:`TokenUse`. A quota is looked at when a message comes: a task that works
-goes on, and a message that is refused has changed nothing.
+The tokens are counted behind the port :class:`TokenUse`. A quota is looked at when a message comes, and a message that
+is refused has changed nothing; and while a task works between two messages of the model, where its work can end well.
 """
 
 from dataclasses import dataclass
@@ -46,11 +46,18 @@ class TokenQuota(Quota):
     async def check(self) -> None:
         used = await self.use.today(self.user)
         if used.tokens >= self.maximum:
-            again = datetime.fromtimestamp(used.begun + DAY, UTC).isoformat(timespec="minutes")
-            raise LimitReached(
-                f"{self.user} has used {used.tokens:,} model tokens today, and {self.maximum:,} are the maximum of a"
-                f" day; nothing was changed: tasks at work go on, others wait, and messages are taken from {again} on"
-            )
+            text = spent(self.user, used, self.maximum)
+            raise LimitReached(f"{text}; nothing was changed: tasks wait, and messages are taken from {again(used)} on")
+
+
+def spent(user: str, used: UsedToday, maximum: int) -> str:
+    """Return the sentence, without its end, that a user has no tokens left."""
+    return f"{user} has used {used.tokens:,} model tokens today, and {maximum:,} are the maximum of a day"
+
+
+def again(used: UsedToday) -> str:
+    """Return the time from which there are tokens again, as ISO 8601."""
+    return datetime.fromtimestamp(used.begun + DAY, UTC).isoformat(timespec="minutes")
 
 
 @dataclass(slots=True)

@@ -168,6 +168,12 @@ class UserTable:
             return self
         return replace(self, entries={**self.entries, token_id: replace(entry, push=push)})
 
+    def tokens_a_day(self, name: str, now: float, default: Caps) -> int | None:
+        """Return the maximum of a user's model tokens in a day, by any valid token; None if there is none."""
+        found = [entry.caps for entry in self.entries.values() if entry.name == name and not entry.is_expired(now)]
+        maxima = [caps.over(default).max_tokens_a_day for caps in found or [default]]
+        return None if None in maxima else max(each for each in maxima if each is not None)
+
     def of_owner(self) -> "UserTable":
         """Return the table with the devices of the local user alone."""
         return replace(self, entries={key: entry for key, entry in self.entries.items() if not entry.name})
