@@ -1,4 +1,6 @@
-"""Metrics in the text format of Prometheus (0.0.4): counters, gauges and histograms with bounded labels. No I/O.
+"""Counters, gauges and histograms with bounded labels, and the text format of Prometheus (0.0.4). No I/O.
+
+A :class:`Family` is a metric at one moment, from which the page and what is sent by OpenTelemetry are made.
 
 An event costs a look-up and an addition. A metric keeps at most :data:`SERIES` combinations of labels; events with
 others are counted under ``other``, so that no client can make the page grow.
@@ -7,6 +9,9 @@ others are counted under ``other``, so that no client can make the page grow.
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from isthmus.record import record
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SERIES = 256
@@ -16,6 +21,60 @@ VALUES = 64
 VALUE_CHARACTERS = 100
 """Maximum number of characters of a label's value."""
 OTHER = "other"
+
+
+Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+"""Word of the text format for what a metric is."""
+
+
+@record
+class Sample:
+    """A number under these values of the labels."""
+
+    values: tuple[str, ...]
+    number: float
+
+
+@record
+class Distribution:
+    """Numbers of a histogram under these values of the labels; ``counts`` has one more than the metric has bounds."""
+
+    values: tuple[str, ...]
+    counts: tuple[int, ...]
+    total: float
+
+
+@record
+class Family:
+    """A metric at one moment; ``bounds`` are the upper ones of a histogram's buckets, without the infinite one."""
+
+    name: str
+    about: str
+    kind: Kind
+    labels: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the text format."""
+        escaped = self.about.replace("\\", "\\\\").replace("\n", "\\n")
+        yield f"# HELP {self.name} {escaped}"
+        yield f"# TYPE {self.name} {self.kind}"
+        for sample in self.samples:
+            yield f"{self.name}{self._text(sample.values)} {_number(sample.number)}"
+        for each in self.distributions:
+            count = 0
+            for bound, number in zip((*self.bounds, math.inf), each.counts, strict=True):
+                count += number
+                yield f"{self.name}_bucket{self._text(each.values, ('le', _number(bound)))} {count}"
+            yield f"{self.name}_sum{self._text(each.values)} {_number(each.total)}"
+            yield f"{self.name}_count{self._text(each.values)} {count}"
+
+    def _text(self, values: Sequence[str], *more: tuple[str, str]) -> str:
+        """Return the labels as they are written behind a name."""
+        pairs = [*zip(self.labels, values, strict=True), *more]
+        return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in pairs) + "}" if pairs else ""
 
 
 class Labels:
@@ -36,11 +95,6 @@ class Labels:
                 return tuple(OTHER for _ in values)
             self._series.add(found)
         return found
-
-    def text(self, values: Sequence[str], *more: tuple[str, str]) -> str:
-        """Return the labels as they are written behind a name."""
-        pairs = [*zip(self.names, values, strict=True), *more]
-        return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in pairs) + "}" if pairs else ""
 
     @staticmethod
     def _value(known: set[str], value: str) -> str:
@@ -65,15 +119,14 @@ class Counter:
         key = self._labels.bounded(values)
         self._sums[key] = self._sums.get(key, 0.0) + amount
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the text format."""
-        yield from _head(self._name, self._about, "counter")
-        for values, total in self._sums.items():
-            yield f"{self._name}{self._labels.text(values)} {_number(total)}"
+    def family(self) -> Family:
+        """Return the metric at this moment."""
+        samples = tuple(Sample(values, total) for values, total in self._sums.items())
+        return Family(self._name, self._about, "counter", self._labels.names, samples)
 
 
 class Histogram:
-    """Counts of durations in seconds, by the first of the ascending ``bounds`` that each is within."""
+    """Counts of numbers, such as seconds, by the first of the ascending ``bounds`` that each is within."""
 
     def __init__(self, name: str, about: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
         self._name, self._about = name, about
@@ -85,58 +138,46 @@ class Histogram:
     def _empty(self) -> list[int]:
         return [0] * (len(self._bounds) + 1)
 
-    def observe(self, seconds: float, *values: str) -> None:
-        """Count a duration under these values of the labels."""
+    def observe(self, number: float, *values: str) -> None:
+        """Count a number under these values of the labels."""
         key = self._labels.bounded(values)
         counts = self._counts.get(key)
         if counts is None:
             counts = self._counts[key] = self._empty()
-        counts[bisect_left(self._bounds, seconds)] += 1
-        self._sums[key] = self._sums.get(key, 0.0) + seconds
+        counts[bisect_left(self._bounds, number)] += 1
+        self._sums[key] = self._sums.get(key, 0.0) + number
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the text format."""
-        yield from _head(self._name, self._about, "histogram")
-        for values, counts in self._counts.items():
-            total = 0
-            for bound, count in zip((*self._bounds, math.inf), counts, strict=True):
-                total += count
-                yield f"{self._name}_bucket{self._labels.text(values, ('le', _number(bound)))} {total}"
-            yield f"{self._name}_sum{self._labels.text(values)} {_number(self._sums[values])}"
-            yield f"{self._name}_count{self._labels.text(values)} {total}"
+    def family(self) -> Family:
+        """Return the metric at this moment."""
+        found = tuple(
+            Distribution(values, tuple(counts), self._sums[values]) for values, counts in self._counts.items()
+        )
+        return Family(self._name, self._about, "histogram", self._labels.names, (), found, self._bounds)
 
-
-def gauge(name: str, about: str, value: float) -> Iterator[str]:
-    """Yield the lines of a value that goes up and down."""
-    yield from _head(name, about, "gauge")
-    yield f"{name} {_number(value)}"
+    def totals(self, name: str, about: str) -> Family:
+        """Return a counter of what was observed."""
+        samples = tuple(Sample(values, total) for values, total in self._sums.items())
+        return Family(name, about, "counter", self._labels.names, samples)
 
 
-def gauges(
-    name: str, about: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float], kind: str = "gauge"
-) -> Iterator[str]:
-    """Yield the lines of several values of one metric, by the values of their labels."""
-    yield from _head(name, about, kind)
-    written = Labels(labels)
-    for key, value in values.items():
-        yield f"{name}{written.text(key)} {_number(value)}"
+def gauge(name: str, about: str, value: float | None) -> Family:
+    """Return a value that goes up and down; None: it is not known now."""
+    return Family(name, about, "gauge", (), () if value is None else (Sample((), value),))
 
 
-def counter(name: str, about: str, value: float) -> Iterator[str]:
-    """Yield the lines of a sum that is counted elsewhere."""
-    yield from _head(name, about, "counter")
-    yield f"{name} {_number(value)}"
+def gauges(name: str, about: str, labels: Sequence[str], values: Mapping[tuple[str, ...], float]) -> Family:
+    """Return several values of one metric, by the values of their labels."""
+    return Family(name, about, "gauge", tuple(labels), tuple(Sample(*each) for each in values.items()))
 
 
-def page(lines: Iterable[str]) -> bytes:
-    """Return the page with these lines."""
-    return ("\n".join(lines) + "\n").encode()
+def counter(name: str, about: str, value: float) -> Family:
+    """Return a sum that is counted elsewhere."""
+    return Family(name, about, "counter", (), (Sample((), value),))
 
 
-def _head(name: str, about: str, kind: str) -> Iterator[str]:
-    escaped = about.replace("\\", "\\\\").replace("\n", "\\n")
-    yield f"# HELP {name} {escaped}"
-    yield f"# TYPE {name} {kind}"
+def page(families: Iterable[Family]) -> bytes:
+    """Return the page with these metrics."""
+    return "".join(f"{line}\n" for family in families for line in family.lines()).encode()
 
 
 def _escaped(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Counts the work of a server for Prometheus, as it happens. What is counted when the page is read: see `page`."""
+"""Counts the work of a server for its operators, as it happens. What is counted when the page is read: see `page`."""
 
 import contextlib
 import time
@@ -7,11 +7,13 @@ from contextlib import AbstractContextManager
 
 from typing_extensions import override
 
-from isthmus.observability.exposition import Counter, Histogram
+from isthmus.observability.exposition import Counter, Family, Histogram
 from isthmus.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
 
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BRIEF = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+_TOKENS = tuple(4.0**power for power in range(14))
+"""Bounds that the conventions of OpenTelemetry give for tokens."""
 _WORK = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
 
 
@@ -29,9 +31,10 @@ class WorkMetrics(Telemetry):
             _WORK,
             ("state",),
         )
-        self._tokens = Counter(
-            "isthmus_model_tokens_total",
-            "Tokens of models; input includes cached ones.",
+        self._tokens = Histogram(
+            "isthmus_model_request_tokens",
+            "Tokens of requests to models that were answered; input includes cached ones.",
+            _TOKENS,
             ("direction", "provider", "model"),
         )
         self._models = Histogram(
@@ -81,8 +84,9 @@ class WorkMetrics(Telemetry):
                 case ModelCall(provider, model):
                     result = operation.failure or ("ok" if operation.finish or operation.answer else "interrupted")
                     self._models.observe(seconds, provider, model, result)
-                    self._tokens.add("input", provider, model, amount=operation.input_tokens)
-                    self._tokens.add("output", provider, model, amount=operation.output_tokens)
+                    if operation.answer is not None or operation.output_tokens:
+                        self._tokens.observe(operation.input_tokens, "input", provider, model)
+                        self._tokens.observe(operation.output_tokens, "output", provider, model)
                 case ToolRun(_, kind):
                     self._tools.add("mcp" if operation.server else kind, operation.status or "canceled")
 
@@ -95,16 +99,10 @@ class WorkMetrics(Telemetry):
         if attempt.outcome == "delivered":
             self._lag.observe(attempt.lag_seconds)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the text format."""
-        for metric in (
-            self._queue,
-            self._segments,
-            self._tokens,
-            self._models,
-            self._tools,
-            self._requests,
-            self._pushes,
-            self._lag,
-        ):
-            yield from metric.lines()
+    def families(self) -> Iterator[Family]:
+        """Yield the metrics of this moment."""
+        yield self._queue.family()
+        yield self._segments.family()
+        yield self._tokens.totals("isthmus_model_tokens_total", "Tokens of models; input includes cached ones.")
+        for metric in (self._tokens, self._models, self._tools, self._requests, self._pushes, self._lag):
+            yield metric.family()

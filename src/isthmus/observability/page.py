@@ -17,9 +17,9 @@ from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.journal.base import TaskCount
 from isthmus.journal.pushes import PushState
-from isthmus.observability.exposition import OTHER, gauge, gauges, page
+from isthmus.observability.exposition import OTHER, Family, gauge, gauges, page
 from isthmus.observability.metrics import WorkMetrics
-from isthmus.observability.process import process_lines
+from isthmus.observability.process import process_families
 from isthmus.record import record
 
 READ_SECONDS = 5.0
@@ -65,9 +65,13 @@ class MetricsPage:
 
     async def text(self) -> bytes:
         """Return the page. What the journal does not answer in time is left out."""
+        return page(await self.families())
+
+    async def families(self) -> Sequence[Family]:
+        """Return the metrics of this moment; those that the journal does not answer in time are without samples."""
         counted = await self._counted()
         is_available = await self._ready.has_journal()
-        return page(self._lines(counted, is_available=is_available))
+        return [*self._families(counted, is_available=is_available)]
 
     async def _counted(self) -> _Counted | None:
         reading = self._reading
@@ -94,37 +98,35 @@ class MetricsPage:
             now = self._clock()
             self._next = now + max(READ_SECONDS, SHARE * (now - began))
 
-    def _lines(self, counted: _Counted | None, *, is_available: bool) -> Iterator[str]:
+    def _families(self, counted: _Counted | None, *, is_available: bool) -> Iterator[Family]:
         engine, replicas = self._engine, self._engine.journal.replicas
-        if counted is not None:
-            yield from self._task_lines(counted.tasks)
-            yield from gauge("isthmus_queue_length", "Tasks that wait for a process.", counted.queued)
-            pushes = {(state.value,): counted.pushes.get(state, 0) for state in PushState}
-            about = "Push notification configs of tasks, by whether events are still sent to them."
-            yield from gauges("isthmus_pushes", about, ("state",), pushes)
-            yield from gauge("isthmus_journal_bytes", "Size of the journal's tasks in bytes.", counted.size)
-        yield from gauge("isthmus_journal_available", "Whether the journal can be read.", is_available)
-        yield from gauge("isthmus_tasks_running", "Tasks at work in this process.", engine.running)
+        yield self._tasks(counted.tasks if counted is not None else None)
+        yield gauge("isthmus_queue_length", "Tasks that wait for a process.", counted and counted.queued)
+        pushes = {(state.value,): counted.pushes.get(state, 0) for state in PushState} if counted is not None else {}
+        about = "Push notification configs of tasks, by whether events are still sent to them."
+        yield gauges("isthmus_pushes", about, ("state",), pushes)
+        yield gauge("isthmus_journal_bytes", "Size of the journal's tasks in bytes.", counted and counted.size)
+        yield gauge("isthmus_journal_available", "Whether the journal can be read.", is_available)
+        yield gauge("isthmus_tasks_running", "Tasks at work in this process.", engine.running)
         slots = math.inf if engine.slots is None else engine.slots
-        yield from gauge("isthmus_slots", "Tasks that this process runs at once.", slots)
-        yield from gauge("isthmus_draining", "Whether this process begins no more work.", engine.is_draining)
-        yield from gauge("isthmus_replicas", "Processes that run tasks of the journal.", replicas.count)
+        yield gauge("isthmus_slots", "Tasks that this process runs at once.", slots)
+        yield gauge("isthmus_draining", "Whether this process begins no more work.", engine.is_draining)
+        yield gauge("isthmus_replicas", "Processes that run tasks of the journal.", replicas.count)
         about = "Whether news of other processes arrive at once."
-        yield from gauge("isthmus_replica_hears_news", about, replicas.hears)
-        yield from self._work.lines()
-        yield from process_lines()
+        yield gauge("isthmus_replica_hears_news", about, replicas.hears)
+        yield from self._work.families()
+        yield from process_families()
 
-    def _task_lines(self, tasks: Sequence[TaskCount]) -> Iterator[str]:
+    def _tasks(self, tasks: Sequence[TaskCount] | None) -> Family:
         about = "Tasks in the journal, by state."
         if not self._users:
-            found = Counter({(state.value,): 0 for state in TaskState})
-            found.update({(count.state.value,): count.tasks for count in tasks})
-            yield from gauges("isthmus_tasks", about, ("state",), found)
-            return
+            found = Counter({(state.value,): 0 for state in TaskState} if tasks is not None else {})
+            found.update({(count.state.value,): count.tasks for count in tasks or ()})
+            return gauges("isthmus_tasks", about, ("state",), found)
         by_user = Counter[tuple[str, ...]]()
-        for count in sorted(tasks, key=lambda count: -count.tasks):
+        for count in sorted(tasks or (), key=lambda count: -count.tasks):
             if count.user not in self._named and len(self._named) < self._users:
                 self._named[count.user] = None
             user = count.user if count.user in self._named else OTHER
             by_user[count.state.value, user] += count.tasks
-        yield from gauges("isthmus_tasks", f"{about[:-1]} and user (empty: the owner).", ("state", "user"), by_user)
+        return gauges("isthmus_tasks", f"{about[:-1]} and user (empty: the owner).", ("state", "user"), by_user)
