@@ -47,7 +47,8 @@ async def traced(
     folder: Path, workspace: Path, loaded: LoadedProgram, *options: str, script: str = EDIT_SCRIPT, **variables: str
 ) -> AsyncGenerator[tuple[ServeProgram, Collector]]:
     with otlp_collector() as collector:
-        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "20", **variables}
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "20"}
+        environment |= {"OTEL_METRICS_EXPORTER": "none", **variables}
         async with serve_program(
             folder, workspace, "--log-format", "json", *options, script=script, environment=environment, loaded=loaded
         ) as served:

@@ -1,10 +1,11 @@
-"""A collector of OpenTelemetry's traces over HTTP, which decodes what it gets by OpenTelemetry's own messages."""
+"""A collector of OpenTelemetry's traces and metrics over HTTP, which decodes them by OpenTelemetry's own messages."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from support.wire_server import Answer, WireRequest, WireServer
@@ -24,11 +25,28 @@ class ReceivedSpan:
 
 
 @dataclass(slots=True)
+class ReceivedMetric:
+    """A metric as it was sent last. Points are numbers, or of a histogram the message, by their attributes."""
+
+    kind: str
+    unit: str
+    is_monotonic: bool
+    points: list[tuple[dict[str, Any], Any]]
+
+    def value(self, **attributes: str) -> Any:
+        """Return the point whose attributes have these values; dots in their names are written as two underscores."""
+        wanted = {name.replace("__", "."): value for name, value in attributes.items()}
+        (found,) = [point for given, point in self.points if wanted.items() <= given.items()]
+        return found
+
+
+@dataclass(slots=True)
 class Collector:
     """A running collector."""
 
     url: str = ""
     spans: list[ReceivedSpan] = field(default_factory=list[ReceivedSpan])
+    metrics: dict[str, ReceivedMetric] = field(default_factory=dict[str, ReceivedMetric])
     resources: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     paths: set[str] = field(default_factory=set[str])
     bodies: list[bytes] = field(default_factory=list[bytes])
@@ -38,11 +56,36 @@ class Collector:
         return [span for span in self.spans if span.name == name]
 
     def take(self, request: WireRequest) -> Answer:
-        """Keep the spans of a request."""
+        """Keep the spans or metrics of a request."""
         self.paths.add(request.path)
         self.bodies.append(request.body)
+        if request.path.endswith("/metrics"):
+            self._take_metrics(request.body)
+        else:
+            self._take_spans(request.body)
+        return Answer(200, {"content-type": "application/x-protobuf", "content-length": "0"})
+
+    def _take_metrics(self, body: bytes) -> None:
+        message = ExportMetricsServiceRequest()
+        message.ParseFromString(body)
+        for resource in message.resource_metrics:
+            self.resources.append(_attributes(resource.resource.attributes))
+            for metric in (metric for scope in resource.scope_metrics for metric in scope.metrics):
+                kind = metric.WhichOneof("data") or ""
+                data: Any = getattr(metric, kind)
+                self.metrics[metric.name] = ReceivedMetric(
+                    kind,
+                    metric.unit,
+                    kind == "sum" and data.is_monotonic,
+                    [
+                        (_attributes(point.attributes), point if kind == "histogram" else point.as_double)
+                        for point in data.data_points
+                    ],
+                )
+
+    def _take_spans(self, body: bytes) -> None:
         message = ExportTraceServiceRequest()
-        message.ParseFromString(request.body)
+        message.ParseFromString(body)
         for resource in message.resource_spans:
             self.resources.append(_attributes(resource.resource.attributes))
             for scope in resource.scope_spans:
@@ -58,7 +101,6 @@ class Collector:
                     )
                     for span in scope.spans
                 ]
-        return Answer(200, {"content-type": "application/x-protobuf", "content-length": "0"})
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:

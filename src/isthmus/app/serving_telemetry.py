@@ -1,9 +1,9 @@
-"""Metrics and traces of ``serve``, and the pages by which others watch it, from its options."""
+"""Metrics and traces of ``serve``, and the pages and collectors by which others watch it, from its options."""
 
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,11 +15,17 @@ from isthmus.telemetry import Telemetries, Telemetry
 if TYPE_CHECKING:
     from isthmus.a2a.server.probes import Probes
     from isthmus.engine import Engine
+    from isthmus.observability.exposition import Family
+    from isthmus.observability.otlp_metrics import MetricExport
+    from isthmus.observability.page import MetricsPage
     from isthmus.observability.tracing import Tracing
 
-MISSING = "traces need the packages of OpenTelemetry, which are not installed: pip install 'isthmus[otel]'"
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Variables that name a collector, and thereby turn traces on."""
+MISSING = (
+    "traces and metrics for a collector need the packages of OpenTelemetry, which are not installed: pip install"
+    " 'isthmus[otel]'"
+)
+ANSWER_SECONDS = 5.0
+"""Maximum time in seconds that the sender of metrics waits for the event loop."""
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Variable that has the texts of requests to models in traces."""
 
@@ -31,21 +37,21 @@ class TelemetryOptions:
     """Options of ``serve`` for those who operate it.
 
     ``metrics_token_file`` has a token that opens /metrics alone; with ``metrics_are_open`` nobody needs one. The tasks
-    of up to ``metrics_users`` users are counted by name. ``traces``: traces are sent even if no variable of the
-    environment names a collector.
+    of up to ``metrics_users`` users are counted by name. ``otel``: traces and metrics are sent even if no variable
+    of the environment names a collector.
     """
 
     metrics_token_file: Path | None = None
     metrics_are_open: bool = False
     metrics_users: int = 0
-    traces: bool = False
+    otel: bool = False
 
 
 class ServedTelemetry:
     """The telemetry of one server, from its beginning to the end of the context; ``work`` takes what happens.
 
     Raises:
-        BadInputError: the packages for traces are missing, and the options ask for them.
+        BadInputError: the packages of OpenTelemetry are missing, and the options ask for them.
         TokenFileError: the file with the token cannot be used.
     """
 
@@ -59,10 +65,14 @@ class ServedTelemetry:
         self._metrics = WorkMetrics()
         self._warning = ""
         self._tracing: Tracing | None = None
+        self._export: MetricExport | None = None
+        self._open_export: type[MetricExport] | None = None
+        self._is_ending = False
         try:
             self._tracing = _tracing(options, agent, environment)
+            self._open_export = _metric_export(options, environment)
         except ModuleNotFoundError as error:
-            if options.traces:
+            if options.otel:
                 raise BadInputError(f"--otel: {MISSING}") from error
             # A variable for all programs of a machine must not keep this one from starting.
             self._warning = MISSING
@@ -75,12 +85,13 @@ class ServedTelemetry:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Send the last traces."""
-        if self._tracing is not None:
-            await asyncio.to_thread(self._tracing.close)
+        """Send the last traces and metrics."""
+        self._is_ending = True
+        closing = [each.close for each in (self._tracing, self._export) if each is not None]
+        await asyncio.gather(*map(asyncio.to_thread, closing))
 
     def name_in(self, handler: logging.Handler) -> None:
-        """Have the ids of the trace under way in what a handler logs; log why there are no traces."""
+        """Have the ids of the trace under way in what a handler logs; log why nothing is sent."""
         if self._warning:
             log.warning("%s", self._warning)
         if self._tracing is not None:
@@ -89,7 +100,7 @@ class ServedTelemetry:
             handler.addFilter(TraceIds())
 
     def probes(self, engine: "Engine") -> "Probes":
-        """Return the pages for programs that watch the server."""
+        """Return the pages for programs that watch the server, and begin to send metrics if that is wanted."""
         from isthmus.a2a.server.probes import Metrics, Probes
         from isthmus.engine.readiness import Readiness
         from isthmus.observability.exposition import CONTENT_TYPE
@@ -97,7 +108,23 @@ class ServedTelemetry:
 
         ready, options = Readiness(engine), self._options
         page = MetricsPage(engine, self._metrics, ready, options.metrics_users)
+        if self._open_export is not None:
+            self._export = self._open_export(page.known(), self._reading(page, asyncio.get_running_loop()))
         return Probes(ready, Metrics(page.text, CONTENT_TYPE, self.token, options.metrics_are_open))
+
+    def _reading(self, page: "MetricsPage", loop: asyncio.AbstractEventLoop) -> "Callable[[], Iterable[Family]]":
+        """Return the function by which another thread gets the metrics of a page."""
+
+        def read() -> "Iterable[Family]":
+            if self._is_ending:  # the engine is closed: what has been counted is all that is left to say
+                return self._metrics.families()
+            answer = asyncio.run_coroutine_threadsafe(page.families(), loop)
+            try:
+                return answer.result(ANSWER_SECONDS)
+            finally:
+                answer.cancel()
+
+        return read
 
 
 def _tracing(options: TelemetryOptions, agent: str, environment: Mapping[str, str]) -> "Tracing | None":
@@ -106,11 +133,31 @@ def _tracing(options: TelemetryOptions, agent: str, environment: Mapping[str, st
     Raises:
         ModuleNotFoundError: OpenTelemetry is not installed.
     """
-    is_named = any(environment.get(name) for name in ENDPOINTS)
-    is_off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    if is_off or environment.get("OTEL_TRACES_EXPORTER") == "none" or not (options.traces or is_named):
+    if not _sends("TRACES", options, environment):
         return None
     from isthmus.observability.tracing import Tracing, exporting_provider
 
     keeps_content = environment.get(CONTENT, "").strip().lower() in ("true", "1", "span_only", "span_and_event")
     return Tracing(exporting_provider(), agent, keeps_content=keeps_content)
+
+
+def _metric_export(options: TelemetryOptions, environment: Mapping[str, str]) -> "type[MetricExport] | None":
+    """Return what sends metrics, None if none are wanted.
+
+    Raises:
+        ModuleNotFoundError: OpenTelemetry is not installed.
+    """
+    if not _sends("METRICS", options, environment):
+        return None
+    from isthmus.observability.otlp_metrics import MetricExport
+
+    return MetricExport
+
+
+def _sends(kind: str, options: TelemetryOptions, environment: Mapping[str, str]) -> bool:
+    """Return whether TRACES or METRICS are sent: a collector is named or the options want it, and it is not off."""
+    endpoints = ("OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT")
+    is_off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if is_off or environment.get(f"OTEL_{kind}_EXPORTER", "").strip().lower() == "none":
+        return False
+    return options.otel or any(environment.get(name) for name in endpoints)

@@ -28,7 +28,8 @@ telemetry_options = option_group(
     click.option(
         "--otel",
         is_flag=True,
-        help="Send traces by OpenTelemetry, as its OTEL_... variables say; OTEL_EXPORTER_OTLP_ENDPOINT implies it.",
+        help="Send traces and metrics by OpenTelemetry, as its OTEL_... variables say."
+        " OTEL_EXPORTER_OTLP_ENDPOINT implies it.",
     ),
 )
 

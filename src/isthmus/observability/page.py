@@ -73,6 +73,10 @@ class MetricsPage:
         is_available = await self._ready.has_journal()
         return [*self._families(counted, is_available=is_available)]
 
+    def known(self) -> Sequence[Family]:
+        """Return the metrics without the numbers that others must be asked for."""
+        return [*self._families(None, is_available=False)]
+
     async def _counted(self) -> _Counted | None:
         reading = self._reading
         if reading is None or (reading.done() and self._clock() >= self._next):

@@ -7,14 +7,12 @@ sent by a thread of their own, whose queue drops what is too much.
 
 import contextlib
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import (
@@ -33,18 +31,14 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from typing_extensions import override
 
 from isthmus import __version__
+from isthmus.observability.otel_names import FINISHES, PROVIDERS
+from isthmus.observability.otel_resource import described, end
 from isthmus.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
 
-PROVIDERS = {"gemini": "gcp.gemini", "responses": "openai"}
-"""Names of providers in the conventions, where these are other ones."""
-FINISHES = {"safety": "content_filter", "tool_calls": "tool_call"}
-"""Reasons why a model stopped in the conventions, where these are other ones."""
 REMEMBERED = 1000
 """Maximum number of tasks of which the last span is remembered; each links to it when its work goes on."""
 CONTENT_CHARACTERS = 16_384
 """Maximum number of characters of the texts of one request to a model, if they are kept."""
-FLUSH_SECONDS = 2.0
-"""Maximum time in seconds for sending the last spans when the program ends."""
 
 _Attributes = dict[str, str | int | float | list[str]]
 
@@ -86,10 +80,7 @@ class Tracing(Telemetry):
 
     def close(self) -> None:
         """Send the spans that have ended, for a few seconds at most. Blocking."""
-        # The SDK would wait for half a minute if the collector does not answer, and so would the end of the program.
-        closing = threading.Thread(target=self._provider.shutdown, name="isthmus-traces", daemon=True)
-        closing.start()
-        closing.join(FLUSH_SECONDS)
+        end(self._provider.shutdown, "isthmus-traces")
 
     @contextlib.contextmanager
     def _request(self, request: ServedRequest) -> Generator[None]:
@@ -194,9 +185,7 @@ class TraceIds(logging.Filter):
 
 def exporting_provider() -> TracerProvider:
     """Return a provider that exports spans as the standard variables of the environment say."""
-    name = OTELResourceDetector().detect().attributes.get("service.name") or "isthmus"
-    resource = Resource.create({"service.name": name, "service.version": __version__})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider = TracerProvider(resource=described(), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 

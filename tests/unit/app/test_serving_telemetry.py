@@ -7,19 +7,22 @@ import pytest
 from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
 from isthmus.app.setup import BadInputError
 
+OFF = {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
 
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.context", None)
-    monkeypatch.delitem(sys.modules, "isthmus.observability.tracing", raising=False)
+    for name in ("opentelemetry.context", "opentelemetry.metrics", "opentelemetry.sdk.metrics"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("tracing", "otlp_metrics", "otel_resource"):
+        monkeypatch.delitem(sys.modules, f"isthmus.observability.{name}", raising=False)
 
 
 @pytest.mark.usefixtures("without_the_extra")
 def test_wanted_traces_need_their_packages() -> None:
     with pytest.raises(BadInputError, match=r"--otel: .*pip install 'isthmus\[otel\]'"):
-        ServedTelemetry(TelemetryOptions(traces=True), "Isthmus", {})
+        ServedTelemetry(TelemetryOptions(otel=True), "Isthmus", {})
 
 
 @pytest.mark.usefixtures("without_the_extra")
@@ -36,8 +39,8 @@ def test_a_collector_in_the_environment_does_not_keep_a_server_from_starting(
 def test_without_a_collector_nothing_of_opentelemetry_is_loaded() -> None:
     handler = logging.NullHandler()
     ServedTelemetry(TelemetryOptions(), "Isthmus", {}).name_in(handler)
-    ServedTelemetry(TelemetryOptions(traces=True), "Isthmus", {"OTEL_SDK_DISABLED": "TRUE"}).name_in(handler)
-    ServedTelemetry(TelemetryOptions(), "Isthmus", {**COLLECTOR, "OTEL_TRACES_EXPORTER": "none"}).name_in(handler)
+    ServedTelemetry(TelemetryOptions(otel=True), "Isthmus", {"OTEL_SDK_DISABLED": "TRUE"}).name_in(handler)
+    ServedTelemetry(TelemetryOptions(), "Isthmus", {**COLLECTOR, **OFF}).name_in(handler)
     assert handler.filters == []
 
 
