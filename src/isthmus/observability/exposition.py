@@ -36,7 +36,7 @@ class Sample:
 
 
 @record
-class Distribution:
+class Buckets:
     """Numbers of a histogram under these values of the labels; ``counts`` has one more than the metric has bounds."""
 
     values: tuple[str, ...]
@@ -53,7 +53,7 @@ class Family:
     kind: Kind
     labels: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = ()
-    distributions: tuple[Distribution, ...] = ()
+    buckets: tuple[Buckets, ...] = ()
     bounds: tuple[float, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -63,7 +63,7 @@ class Family:
         yield f"# TYPE {self.name} {self.kind}"
         for sample in self.samples:
             yield f"{self.name}{self._text(sample.values)} {_number(sample.number)}"
-        for each in self.distributions:
+        for each in self.buckets:
             count = 0
             for bound, number in zip((*self.bounds, math.inf), each.counts, strict=True):
                 count += number
@@ -149,9 +149,7 @@ class Histogram:
 
     def family(self) -> Family:
         """Return the metric at this moment."""
-        found = tuple(
-            Distribution(values, tuple(counts), self._sums[values]) for values, counts in self._counts.items()
-        )
+        found = tuple(Buckets(values, tuple(counts), self._sums[values]) for values, counts in self._counts.items())
         return Family(self._name, self._about, "histogram", self._labels.names, (), found, self._bounds)
 
     def totals(self, name: str, about: str) -> Family:

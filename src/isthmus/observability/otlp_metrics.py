@@ -29,7 +29,7 @@ from opentelemetry.sdk.metrics.export import (
 from typing_extensions import override
 
 from isthmus import __version__
-from isthmus.observability.exposition import Distribution, Family
+from isthmus.observability.exposition import Buckets, Family
 from isthmus.observability.otel_names import MODEL_METRICS, model_attributes
 from isthmus.observability.otel_resource import described, end
 from isthmus.observability.process import STARTED
@@ -101,7 +101,7 @@ class _HistogramExporter(MetricExporter):
     @override
     def export(self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any) -> MetricExportResult:
         try:
-            found = [_metric(family) for family in self._moment.families().values() if family.distributions]
+            found = [_metric(family) for family in self._moment.families().values() if family.buckets]
         finally:
             self._moment.end()
         resources = [
@@ -132,11 +132,11 @@ def _with(scope: ScopeMetrics, found: Iterable[Metric]) -> ScopeMetrics:
 def _metric(family: Family) -> Metric:
     """Return a histogram, by the name of the conventions where these have it."""
     name, unit = MODEL_METRICS.get(family.name, (family.name, _unit(family.name)))
-    points = [_point(family, each) for each in family.distributions]
+    points = [_point(family, each) for each in family.buckets]
     return Metric(name, family.about, unit, Histogram(points, AggregationTemporality.CUMULATIVE))
 
 
-def _point(family: Family, found: Distribution) -> HistogramDataPoint:
+def _point(family: Family, found: Buckets) -> HistogramDataPoint:
     labels = dict(zip(family.labels, found.values, strict=True))
     attributes = model_attributes(labels) if family.name in MODEL_METRICS else labels
     unknown: Any = None  # the protocol does not need the smallest and the largest number
