@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from isthmus.agent.session import Session
@@ -23,6 +24,9 @@ def _moved(value: Any, pattern: re.Pattern[str], folder: str) -> Any:
     if type(value) is str:
         moved = pattern.sub(lambda _: folder, value)
         return value if moved == value else moved
+    if isinstance(value, Path):
+        moved = pattern.sub(lambda _: folder, str(value))
+        return value if moved == str(value) else Path(moved)
     if is_dataclass(value) and not isinstance(value, type):
         found = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
         new = {name: _moved(item, pattern, folder) for name, item in found.items()}

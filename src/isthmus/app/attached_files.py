@@ -8,6 +8,7 @@ import base64
 import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
@@ -15,16 +16,22 @@ from isthmus.media import Media
 from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
+StoreFiles: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
+
 
 class AttachedFiles:
     """Writer of message attachments to one subfolder of ``folder`` for each task, named by the task's id.
 
-    ``rules_of`` maps a model's name, or None for the agent's own model, to the media that it accepts.
+    ``rules_of`` maps a model's name, or None for the agent's own model, to the media that it accepts. ``store`` takes
+    the task's id and the names of its new files, for other servers.
     """
 
-    def __init__(self, folder: Path, rules_of: Callable[[str | None], MediaRules]) -> None:
+    def __init__(
+        self, folder: Path, rules_of: Callable[[str | None], MediaRules], store: StoreFiles | None = None
+    ) -> None:
         self._folder = folder
         self._rules_of = rules_of
+        self._store = store
 
     async def keep(
         self, task_id: str, parts: Sequence[MessagePart], model: Callable[[], Awaitable[str | None]]
@@ -35,6 +42,7 @@ class AttachedFiles:
 
         Raises:
             ContentNotSupported: the model does not accept a part, or there are too many; no file is written then.
+            JournalError: they could not be stored for other servers; none is left then.
         """
         files = [(part, data) for part in parts if (data := _data(part)) is not None]
         if not files:
@@ -48,7 +56,15 @@ class AttachedFiles:
             raise ContentNotSupported(
                 f"the files of the message have {total:,} bytes; the model takes at most {rules.maximum_total:,}"
             )
-        return await asyncio.to_thread(self._keep, task_id, checked)
+        kept = await asyncio.to_thread(self._keep, task_id, checked)
+        if self._store is not None:
+            try:
+                await self._store(task_id, [media.path.name for media in kept])
+            except BaseException:
+                for media in kept:
+                    media.path.unlink(missing_ok=True)
+                raise
+        return kept
 
     def _keep(self, task_id: str, files: Sequence[tuple[str, bytes]]) -> tuple[Media, ...]:
         keeper = KeptFiles(self._folder / task_id, "message")

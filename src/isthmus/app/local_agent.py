@@ -19,6 +19,7 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
+from isthmus.app.carried_files import CarriedFiles, CarryingAgent
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
@@ -209,7 +210,8 @@ async def local_agent(
     )
     if on_resources is not None:
         on_resources(resources)
-    agent = CodingAgent(resources, options)
+    carried = CarriedFiles(files.outputs, journal.files) if journal.files is not None else None
+    agent = CodingAgent(resources, options) if carried is None else CarryingAgent(resources, options, carried)
     engine = Engine(
         agent if repositories is None else repositories.agent(agent, journal),
         journal,
@@ -220,7 +222,7 @@ async def local_agent(
             maximum_size=setup.journal_maximum_size,
             delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
             on_task_end=task_ended,
-            keep_files=AttachedFiles(files.outputs, model.media_rules).keep,
+            keep_files=AttachedFiles(files.outputs, model.media_rules, carried and carried.keep).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
             brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
             placement=placement,

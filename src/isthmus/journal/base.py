@@ -16,6 +16,7 @@ from isthmus.journal.pushes import PushJournal
 from isthmus.journal.queue import TaskQueue
 from isthmus.journal.replicas import Replicas
 from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_files import TaskFileStore
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.record import record
 from isthmus.saved_chats import ChatStore
@@ -168,6 +169,8 @@ class Journal(Protocol):
     """Tasks that wait for a process with a free slot."""
     replicas: Replicas
     """The other processes that work with the journal."""
+    files: TaskFileStore | None
+    """Files of tasks that travel with them; None if all processes of the journal have the same data folder."""
 
     def create(
         self,

@@ -25,6 +25,7 @@ from isthmus.journal.postgres_connection import (
     end,
     explain_opening,
 )
+from isthmus.journal.postgres_files import PostgresFiles
 from isthmus.journal.postgres_inbox import post_to
 from isthmus.journal.postgres_queue import PostgresQueue
 from isthmus.journal.postgres_reads import POSTGRES, PostgresReads, numbered
@@ -58,6 +59,7 @@ class PostgresJournal(PostgresReads):
         self._pushes = SqlPushes(self.read, self.write_rows, self._writer.now, POSTGRES)
         self.pushes = self._pushes
         self.chats = PostgresChats(self._writer, self.read, self.write_rows)
+        self.files = PostgresFiles(self.read)
         self.changes = TaskChanges()
         self.queue = PostgresQueue(self._writer, self._submit, self.read, self.changes)
 

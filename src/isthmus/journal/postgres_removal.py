@@ -1,6 +1,6 @@
 """Removal of tasks from a journal in PostgreSQL. The space that it leaves is vacuumed and used again by the database.
 
-The size of a task is that of its events, kept in its row.
+The size of a task is that of its events, kept in its row, and of its files.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -18,6 +18,8 @@ _LOCKED = (
     "SELECT key, id FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])"
     " ORDER BY id FOR UPDATE"
 )
+_FILES = 8
+"""Maximum number of files that one step removes."""
 _MARK = (
     f"UPDATE tasks SET id = '{MARK}' || id, context = '{MARK}' || id, state = '{DELETED}', workspace = '', title = '',"
     " \"user\" = '', pending = '[]', error = NULL, reason = NULL, inbox = 0, size = 0 WHERE key = ANY($1::bigint[])"
@@ -51,6 +53,12 @@ class PostgresRemoval(SqlRemoval):
             key: int | None = await connection.fetchval("SELECT key FROM tasks WHERE id = $1", MARK + task_id)
             if key is None:
                 return True
+            files: str = await connection.execute(
+                "DELETE FROM files WHERE task = $1 AND name IN (SELECT name FROM files WHERE task = $1 LIMIT $2)",
+                *(task_id, _FILES),
+            )
+            if int(files.rpartition(" ")[2]) == _FILES:
+                return False  # there may be more
             removed: str = await connection.execute(
                 "DELETE FROM events WHERE task = $1 AND seq <= (SELECT max(seq) FROM"
                 " (SELECT seq FROM events WHERE task = $1 ORDER BY seq LIMIT $2) AS oldest)",
@@ -65,12 +73,20 @@ class PostgresRemoval(SqlRemoval):
 
     @override
     async def shares(self) -> Mapping[str, int]:
-        query = 'SELECT "user", sum(size)::bigint FROM tasks WHERE state <> ? GROUP BY "user"'
+        query = (
+            'SELECT "user", sum(size)::bigint FROM (SELECT "user", size FROM tasks WHERE state <> ? UNION ALL'
+            ' SELECT "user", octet_length(data) FROM files JOIN tasks ON tasks.id = files.task) AS owned'
+            ' GROUP BY "user"'
+        )
         return dict(await self._read(query, (DELETED,), lambda values: (str(values[0]), int(values[1]))))
 
     @override
     async def size(self) -> int:
-        return (await self._read("SELECT coalesce(sum(size), 0)::bigint FROM tasks", (), lambda row: int(row[0])))[0]
+        query = (
+            "SELECT (SELECT coalesce(sum(size), 0) FROM tasks)::bigint"
+            " + (SELECT coalesce(sum(octet_length(data)), 0) FROM files)::bigint"
+        )
+        return (await self._read(query, (), lambda row: int(row[0])))[0]
 
     @override
     async def free_pages(self) -> int:

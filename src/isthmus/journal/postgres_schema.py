@@ -8,7 +8,7 @@ from isthmus.journal.base import JournalError
 if TYPE_CHECKING:
     from isthmus.journal.postgres_connection import Connection
 
-VERSION = 2
+VERSION = 3
 UPGRADE_LOCK = 0x49535448
 """Number of the advisory lock that a process holds while it upgrades: "ISTH"."""
 
@@ -120,7 +120,18 @@ CREATE UNLOGGED TABLE progress (
 );
 """
 """Start tags of waiting tasks (0: it does not wait), the tag of the task that started last, and the processes."""
-_UPGRADES = {0: _TABLES, 1: _QUEUE}
+_FILES = """
+CREATE TABLE files (
+    task text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    folders text[] NOT NULL,
+    kept timestamptz NOT NULL DEFAULT now(),
+    data bytea NOT NULL,
+    PRIMARY KEY (task, name)
+);
+"""
+"""Files of tasks by the id of the task, which may be recorded after them."""
+_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES}
 """Statements that upgrade the tables of each older version to the next; 0 is an empty database."""
 
 

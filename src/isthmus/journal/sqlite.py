@@ -70,6 +70,7 @@ class SqliteJournal(SqliteReads):
         self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)
         self.changes = TaskChanges()
         self.replicas = LocalReplicas()
+        self.files = None
         self.queue = SqliteQueue(self._writer, self.read, clock, self.changes)
 
     @classmethod

@@ -21,7 +21,7 @@ class KeptFiles:
 
     def __init__(self, folder: Path, call_id: str) -> None:
         self._folder = folder
-        self._stem = re.sub(r"[^\w.-]", "_", call_id)[-100:]
+        self._stem = stem_of(call_id)
         self._count = 0
 
     def keep(self, data: bytes, ending: str) -> Path | None:
@@ -48,6 +48,11 @@ class KeptFiles:
             path.unlink(missing_ok=True)
             raise
         return path
+
+
+def stem_of(call_id: str) -> str:
+    """Return the beginning of the names of a call's files, up to ``-`` and eight random hexadecimal digits."""
+    return re.sub(r"[^\w.-]", "_", call_id)[-100:]
 
 
 def _size(folder: Path) -> int:

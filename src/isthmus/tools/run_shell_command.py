@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-import re
+import secrets
 import shutil
 import signal
 import time
@@ -25,6 +25,7 @@ from isthmus.tools.base import (
     ToolSucceeded,
 )
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.kept_files import stem_of
 from isthmus.tools.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell_output import ShellOutput
 from isthmus.tools.shell_sandbox import ShellSandbox
@@ -133,8 +134,9 @@ class RunShellCommand:
         if isinstance(proposal, ExecuteDetails) and proposal.working_directory not in (None, str(folder)):
             message = f"{checked.string('dir_path', '.')} is no longer the approved folder; nothing was run"
             raise ToolFailure(message, "file_changed")
-        call = re.sub(r"[^\w.-]", "_", context.tool_call_id)[-100:]
-        output = ShellOutput(context.output_folder / f"{call}.txt")
+        # Never a name of another call: models reuse the ids of calls, also on other machines.
+        name = f"{stem_of(context.tool_call_id)}-{secrets.token_hex(4)}.txt"
+        output = ShellOutput(context.output_folder / name)
         environment = {**_without_embedded_repositories(context.environment), "TERM": "dumb"}
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
         command = (shell, "-c", checked.string("command"))
