@@ -13,6 +13,7 @@ from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import JournalError
 from isthmus.journal.postgres import PostgresJournal
+from isthmus.journal.postgres_files import PostgresFiles
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import NewTask
 from support.agents import EchoAgent, WaitingAgent
@@ -48,6 +49,15 @@ async def journals(url: str) -> AsyncIterator[list[PostgresJournal]]:
     yield opened
     for journal in opened:
         await journal.aclose()
+
+
+async def test_files_of_tasks_pass_the_pool(journals: list[PostgresJournal]) -> None:
+    first, second = (PostgresFiles(journal.read) for journal in journals[:2])
+    await first.keep("t1", "a.png", "/a/outputs", bytes(range(256)))
+    await second.add_folder(await second.find(["t1", "t2"], ["a.png"]), "/b/outputs")
+    (found,) = await first.find(["t1"], ["a.png"])
+    assert found.folders == ("/a/outputs", "/b/outputs")
+    assert await second.read("t1", "a.png") == bytes(range(256))
 
 
 async def test_several_journals_share_the_sessions_of_a_pool(journals: list[PostgresJournal]) -> None:

@@ -58,6 +58,12 @@ class Machines:
         variables = {MACHINE: name, "ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": self.wire.base_url}
         return serve_program(folder, workspace, *options, environment=variables, loaded=self.loaded)
 
+    def lose(self, name: str) -> Path:
+        """Remove the only file of tasks of a machine, which others do not reach; return its path."""
+        (path,) = self.outputs(name)
+        path.unlink()
+        return path
+
     def outputs(self, name: str) -> list[Path]:
         """Return the files of tasks in the data folder of a machine."""
         return [path for path in (self.folder / name / "data" / "outputs").rglob("*") if path.is_file()]
@@ -123,13 +129,14 @@ async def test_the_next_server_sends_an_image_that_was_attached_at_a_killed_one(
             await until_state(agent, task, TaskState.COMPLETED)
             context = (await agent.get(task)).context_id
         assert await first.end(signal.SIGKILL) == -signal.SIGKILL
+        there = machines.lose("a")
         async with second.client() as agent:
             turn = await agent.prompt(PromptMessage("Sure?", context_id=context, settings=machines.settings))
             await until_state(agent, turn.task_id, TaskState.COMPLETED)
     sent = machines.wire.model_requests[-1].body.decode()
     assert sent.count(base64.b64encode(PNG).decode()) == 1
     assert "not shown" not in sent
-    (there,), (here,) = machines.outputs("a"), machines.outputs("b")
+    (here,) = machines.outputs("b")
     assert (here.name, here.parent.name, here.read_bytes()) == (there.name, task, PNG)
 
     assert await run_sql(machines.url, "SELECT count(*) FROM files WHERE task = $1", task) == 1
@@ -147,10 +154,11 @@ async def test_the_whole_output_of_a_command_can_be_read_at_the_next_server(mach
             seq = await allow(agent, task)
             await until_state(agent, task, TaskState.INPUT_REQUIRED, seq)
         assert await first.end(signal.SIGKILL) == -signal.SIGKILL
+        there = machines.lose("a")
         async with second.client() as agent:
             seq = await allow(agent, task)
             await until_state(agent, task, TaskState.COMPLETED, seq)
-    (there,), (here,) = machines.outputs("a"), machines.outputs("b")
+    (here,) = machines.outputs("b")
     requests = machines.wire.model_requests
     assert [path_in(request) for request in requests[1:]] == [str(there), str(here), str(here)]
     read = str(requests[-1].json["messages"][-1])
