@@ -24,11 +24,13 @@ from support.loaded_program import LoadedProgram
 from support.postgres import Postgres, postgres, run_sql
 from support.scripted_wire import Call, Reply, Say
 from support.serve_program import ServeProgram, serve_program
+from support.waiting import eventually_async
 from support.wire_server import WireRequest
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 PNG = png()
+IMAGE = MessagePart(raw=base64.b64encode(PNG).decode(), media_type="image/png", filename="dot.png")
 KEPT = re.compile(r"all of it is in ([^\]\s]+)\]")
 
 
@@ -83,6 +85,8 @@ def machines(tmp_path: Path, server: Postgres, wire: AnthropicWire, loaded_isthm
 def reply_to(request: WireRequest) -> Reply:
     """Run a long command, then one that needs an answer, then read the whole output of the first; or just answer."""
     messages = request.json["messages"]
+    if "wait" in str(messages[0]) and len(messages) == 1:
+        return Reply.of(Call("run_shell_command", {"command": "touch begun; until test -e go; do sleep 0.1; done"}))
     if "count" not in str(messages[0]):
         return Reply.of(Say("I see."))
     steps = (
@@ -118,11 +122,10 @@ async def allow(agent: RemoteAgent, task: str) -> int:
 
 
 async def test_the_next_server_sends_an_image_that_was_attached_at_a_killed_one(machines: Machines) -> None:
-    image = MessagePart(raw=base64.b64encode(PNG).decode(), media_type="image/png", filename="dot.png")
     async with machines.serve("a") as first, machines.serve("b") as second:
         async with first.client() as agent:
             message = PromptMessage(
-                "What is it?", settings=machines.settings, parts=(MessagePart(text="What is it?"), image)
+                "What is it?", settings=machines.settings, parts=(MessagePart(text="What is it?"), IMAGE)
             )
             turn = await agent.prompt(message)
             task = turn.task_id
@@ -163,3 +166,24 @@ async def test_the_whole_output_of_a_command_can_be_read_at_the_next_server(mach
     assert [path_in(request) for request in requests[1:]] == [str(there), str(here), str(here)]
     read = str(requests[-1].json["messages"][-1])
     assert "12345\\n12346" in read.replace("\\\\n", "\\n")
+
+
+async def test_a_task_at_work_gets_an_image_that_another_server_has_received(machines: Machines) -> None:
+    async with (
+        machines.serve("a") as first, machines.serve("b") as second,
+        first.client() as agent, second.client() as other,
+    ):  # fmt: skip
+        turn = await agent.prompt(PromptMessage("wait", settings=machines.settings))
+        task = turn.task_id
+        await until_state(agent, task, TaskState.INPUT_REQUIRED)
+        seq = await allow(agent, task)
+        await eventually_async((machines.folder / "work" / "begun").exists)
+        parts = (MessagePart(text="And this?"), IMAGE)
+        await other.prompt(PromptMessage("And this?", task_id=task, settings=machines.settings, parts=parts))
+        machines.lose("b")
+        (machines.folder / "work" / "go").touch()
+        await until_state(agent, task, TaskState.COMPLETED, seq)
+        assert [path.read_bytes() for path in machines.outputs("a")] == [PNG]
+        assert machines.outputs("b") == []
+    sent = machines.wire.model_requests[-1].body.decode()
+    assert sent.count(base64.b64encode(PNG).decode()) == 1

@@ -2,6 +2,7 @@
 
 import base64
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from isthmus.app.attached_files import AttachedFiles
 from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
+from isthmus.journal.base import JournalUnavailable
 from isthmus.media import Media
 from isthmus.models.media_rules import MediaRules
 
@@ -78,3 +80,19 @@ async def test_a_file_that_is_not_base64_is_refused_by_its_name(tmp_path: Path, 
     with pytest.raises(ContentNotSupported, match=r"the file a\.png cannot be read: expected base64"):
         await kept(tmp_path, image(), MessagePart(raw=raw, media_type="image/png", filename="a.png"))
     assert files_in(tmp_path) == []
+
+
+async def test_files_are_stored_for_other_servers_or_the_message_is_refused(tmp_path: Path) -> None:
+    stored: list[tuple[str, list[bytes]]] = []
+
+    async def store(task_id: str, names: Sequence[str]) -> None:
+        stored.append((task_id, [(tmp_path / task_id / name).read_bytes() for name in names]))
+
+    async def fail(task_id: str, names: Sequence[str]) -> None:
+        raise JournalUnavailable("away")
+
+    await AttachedFiles(tmp_path, lambda _: RULES, store).keep("task", (image(), image()), own_model)
+    assert stored == [("task", [PNG, PNG])]
+    with pytest.raises(JournalUnavailable):
+        await AttachedFiles(tmp_path, lambda _: RULES, fail).keep("other", (image(), image()), own_model)
+    assert files_in(tmp_path / "other") == []
