@@ -1,5 +1,6 @@
 """Files of tasks in the journal of several machines, and how they come to another machine's data folder."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
@@ -9,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isthmus.agent.session import Session
+from isthmus.app import carried_files
 from isthmus.app.carried_files import CarriedFiles, content_of, write_new
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine.retention import Retention
 from isthmus.events import Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import ReferredContent, ToolResultRecorded
 from isthmus.journal import postgres_files
+from isthmus.journal.base import JournalUnavailable
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_files import MAXIMUM_FILE_BYTES, StoredFile, TaskFileStore
 from isthmus.media import Media
 from support.journal_tasks import new_task
-from support.postgres import run_sql
+from support.postgres import postgres, run_sql
 
 if TYPE_CHECKING:
     from support.postgres import Postgres
@@ -248,3 +251,29 @@ def test_a_link_is_not_stored_for_others(tmp_path: Path) -> None:
     for name, why in (("link", "symbolic link"), ("pipe", "expected a regular file"), ("missing", "No such file")):
         with pytest.raises(OSError, match=why):
             content_of(tmp_path / name)
+
+
+@pytest.mark.slow
+async def test_outputs_of_a_task_wait_for_a_database_that_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carried_files, "PAUSE_SECONDS", 0.05)
+    write_new(tmp_path / "t1", "a.txt", b"whole")
+    with postgres() as server:
+        journal = await PostgresJournal.open(server.database())
+        assert journal.files is not None
+        files = CarriedFiles(tmp_path, journal.files)
+        server.stop("immediate")
+        with pytest.raises(JournalUnavailable):
+            await files.keep("t1", ["a.txt"])
+        waiting = asyncio.ensure_future(files.keep_patiently("t1", ["a.txt"], {}))
+        fetching = asyncio.ensure_future(
+            CarriedFiles(tmp_path / "b", journal.files).fetch(session_with(f"{A}/t1/a.txt"))
+        )
+        await asyncio.to_thread(server.start)
+        await asyncio.wait_for(asyncio.gather(waiting, fetching), 30)
+        assert await journal.files.read("t1", "a.txt") == b"whole"
+        monkeypatch.setattr(carried_files, "PATIENCE_SECONDS", 0.1)
+        server.stop("immediate")
+        await asyncio.wait_for(files.keep_patiently("t1", ["a.txt"], {}), 30)
+        await asyncio.wait_for(journal.aclose(), 30)

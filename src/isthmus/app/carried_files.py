@@ -69,13 +69,8 @@ class CarryingAgent(CodingAgent):
                 await self._files.keep_patiently(session.task_id, names, sizes)
             await turn.keep(event)
 
-        async def takes_steering() -> bool:
-            has_taken = await turn.takes_steering()
-            if has_taken:  # another server may have received them
-                await self._files.fetch(session)
-            return has_taken
-
-        return await super().advance(AgentTurn(session, keep, takes_steering, turn.telemetry))
+        # Messages for the work under way have no files.
+        return await super().advance(AgentTurn(session, keep, turn.takes_steering, turn.telemetry))
 
 
 class CarriedFiles:
