@@ -34,7 +34,8 @@ SECONDS = float(os.environ.get("LOAD_SECONDS", "4"))
 TASKS = int(os.environ.get("LOAD_TASKS", "40"))
 USERS = int(os.environ.get("LOAD_USERS", "4"))
 IS_JUDGED = "LOAD_SECONDS" in os.environ
-JOURNAL_SIZE = "30MB" if IS_JUDGED else "1MB"
+JOURNAL_SIZE = "8MB" if IS_JUDGED else "1MB"
+"""Maximum size of the journal: reached long before the half of the run, from which on nothing may grow."""
 SAMPLES = 40
 """Number of moments at which memory and disk are measured."""
 GROWTH = 1.25
