@@ -21,11 +21,10 @@ from isthmus.journal.base import Journal, JournalError
 from isthmus.journal.copying import copy_journal
 from isthmus.journal.lease_owner import new_owner
 from isthmus.journal.migrating import migrate, versions_of
-from isthmus.journal.opening import open_journal
+from isthmus.journal.opening import open_journal, snapshot_of
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.replicas import Member
-from isthmus.journal.snapshot import snapshot_of
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.status import status_of
 from isthmus.journal.tables import EVENTS, TABLES

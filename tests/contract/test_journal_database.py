@@ -13,7 +13,8 @@ from isthmus.events import Prompt, StateChange, TaskState, TextContent
 from isthmus.journal import postgres_connection, postgres_writer
 from isthmus.journal.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
 from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_connection import Connection, Database, clock_offset
+from isthmus.journal.postgres_connection import Database, clock_offset
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask
 from support.cutting_proxy import cutting_proxy

@@ -1,9 +1,6 @@
 """The metrics of ``isthmus serve``, which a collector of OpenTelemetry gets over HTTP."""
 
-import asyncio
 import signal
-import socket
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -113,22 +110,3 @@ async def test_metrics_can_be_turned_off(
         await call(served, "message/send", prompt("hi", workspace))
         assert await served.end(signal.SIGTERM) == 0
     assert collector.bodies == []
-
-
-async def test_a_collector_of_metrics_that_does_not_answer_slows_nothing(
-    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
-) -> None:
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        environment = {
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "OTEL_METRIC_EXPORT_INTERVAL": "10",
-        }
-        async with serve_program(tmp_path, workspace, environment=environment, loaded=loaded_isthmus) as served:
-            began = time.monotonic()
-            for _ in range(5):
-                task = await asyncio.wait_for(call(served, "message/send", prompt("hi", workspace)), 5)
-                assert task["status"]["state"] == "completed"
-            assert await asyncio.wait_for(served.end(signal.SIGTERM), 15) == 0
-            assert time.monotonic() - began < 15

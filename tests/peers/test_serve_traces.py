@@ -147,15 +147,16 @@ async def test_strangers_begin_no_trace(tmp_path: Path, workspace: Path, loaded_
     assert len([span for span in collector.spans if not span.parent]) == 1
 
 
+@pytest.mark.parametrize("interval", ["OTEL_BSP_SCHEDULE_DELAY", "OTEL_METRIC_EXPORT_INTERVAL"])
 async def test_a_collector_that_does_not_answer_slows_nothing(
-    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram, interval: str
 ) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         environment = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
-            "OTEL_BSP_SCHEDULE_DELAY": "1",
+            interval: "10",
         }
         async with serve_program(tmp_path, workspace, environment=environment, loaded=loaded_isthmus) as served:
             began = time.monotonic()

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.journal.base import Journal, JournalError
 from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.sqlite import SqliteJournal
 
 

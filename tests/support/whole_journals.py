@@ -21,10 +21,10 @@ from isthmus.events import (
 )
 from isthmus.journal.base import Journal
 from isthmus.journal.copying import copy_journal, started_tag
+from isthmus.journal.opening import snapshot_of
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.pushes import PushRow
 from isthmus.journal.queue import QueueScope
-from isthmus.journal.snapshot import snapshot_of
 from isthmus.journal.tables import TABLES
 from isthmus.journal.task_rows import NewTask
 from isthmus.journal.verifying import Problem, verify

@@ -5,21 +5,21 @@ import logging
 import os
 import re
 import time
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.logs import Redaction, begin_log, secrets_of
+from isthmus.app.serve_settings import ServeSettings
 from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
-from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
+from isthmus.app.serving_telemetry import ServedTelemetry
 from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
-from isthmus.record import record
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
     from contextlib import AbstractAsyncContextManager
 
     from isthmus.a2a.options import Identity
@@ -28,56 +28,13 @@ if TYPE_CHECKING:
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.served_repositories import ServedRepositories
-    from isthmus.app.serving_users import ServedUsers, SignIn
+    from isthmus.app.serving_users import ServedUsers
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.telemetry import Telemetry
-    from isthmus.worktrees.repository_url import RepositoryUrl
 
 log = logging.getLogger(__name__)
-
-
-@record
-class ServeSettings:
-    """Options of ``serve`` other than those of the agent; each is valid by itself.
-
-    ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
-    :class:`isthmus.a2a.server.users.Caps`.
-    """
-
-    host: str
-    port: int
-    token_file: Path | None
-    public_url: str | None
-    certificate: tuple[Path, Path] | None
-    insecure_http: bool
-    workspace: Path | None
-    allowed_workspaces: tuple[Path, ...]
-    allowed_pushes: tuple[str, ...]
-    user_caps: tuple[int | None, ...]
-    allow_client_mcp: bool
-    max_approval_mode: str
-    user_tier: str | None
-    strict_extension: bool
-    log_format: str
-    log_level: str
-    agent: "HostedCommand | None" = None
-    """Command of another agent, which speaks ACP and is served instead of our own."""
-    has_page: bool = False
-    """Whether the workbench is served, too."""
-    opens_page: bool = False
-    """Whether the page is opened in the local user's browser."""
-    sign_in: "SignIn | None" = None
-    """Issuer whose users are let in, too."""
-    audit_log: Path | None = None
-    placement: "Placement | None" = None
-    """Tasks that run here; None for all."""
-    repositories: "Mapping[str, RepositoryUrl]" = field(default_factory=dict[str, "RepositoryUrl"])
-    """Repositories in which sessions may work, by name."""
-    drain_seconds: float = 0.0
-    """Maximum time in seconds for running tasks to end after SIGTERM."""
-    telemetry: TelemetryOptions = TelemetryOptions()
 
 
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.server.users import UserTable
     from isthmus.a2a.server.users_file import UsersFile
-    from isthmus.app.serving import ServeSettings
+    from isthmus.app.serve_settings import ServeSettings
     from isthmus.app.workbench_view import AgentView
     from isthmus.engine import Engine
     from isthmus.engine.workspaces import WorkspaceRule

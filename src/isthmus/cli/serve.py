@@ -128,7 +128,8 @@ def command(context: click.Context, **options: Any) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from isthmus.app.serving import ServeSettings, serve
+    from isthmus.app.serve_settings import ServeSettings
+    from isthmus.app.serving import serve
 
     given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     settings = ServeSettings(

@@ -28,7 +28,8 @@ def command(port: int, opens: bool, journal: str, **options: Any) -> None:
     isthmus web
     isthmus web --workspace ~/project --no-open
     """
-    from isthmus.app.serving import ServeSettings, serve
+    from isthmus.app.serve_settings import ServeSettings
+    from isthmus.app.serving import serve
 
     given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     workspace = (given.workspace or Path.cwd()).resolve()

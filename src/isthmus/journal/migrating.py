@@ -1,9 +1,8 @@
 """Upgrades of a journal to this program's version, by itself: opening one does the same."""
 
 from isthmus.journal.base import JournalError
-from isthmus.journal.opening import open_journal
+from isthmus.journal.opening import open_journal, snapshot_of
 from isthmus.journal.place import JournalPlace
-from isthmus.journal.snapshot import snapshot_of
 
 
 async def versions_of(place: JournalPlace) -> tuple[int, int]:

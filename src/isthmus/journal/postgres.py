@@ -17,14 +17,8 @@ from isthmus.events import AgentEvent
 from isthmus.journal.base import JournalError
 from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_chats import PostgresChats
-from isthmus.journal.postgres_connection import (
-    Connection,
-    Database,
-    check_writable,
-    clock_offset,
-    end,
-    explain_opening,
-)
+from isthmus.journal.postgres_connection import Database, check_writable, clock_offset, end, explain_opening
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_files import PostgresFiles
 from isthmus.journal.postgres_inbox import post_to
 from isthmus.journal.postgres_queue import PostgresQueue

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_sql import lock_number, storable
 from isthmus.journal.postgres_writer import PostgresWriter

@@ -1,23 +1,16 @@
-"""Connections to PostgreSQL with asyncpg: how they are made, which errors mean that one is lost, and errors in words.
-
-asyncpg comes with the extra ``postgres``, and is imported when a journal is opened.
-"""
+"""Connections to PostgreSQL: how they are made and ended, and errors in words."""
 
 import asyncio
 import contextlib
-import importlib
 import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from isthmus.journal.base import JournalError
+from isthmus.journal.postgres_driver import Connection, postgres_driver
 from isthmus.journal.postgres_pooling import PooledConnection
 from isthmus.record import record
-
-T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
 """Maximum time in seconds for connecting."""
@@ -44,24 +37,6 @@ _POOLED = "pool=transaction"
 _OF_POOLS = ("26000", "42P05")
 """Errors of prepared statements that another session has, or that this one has already."""
 _SCHEMES = ("postgresql", "postgres")
-
-
-class Connection(Protocol):
-    """The part of an ``asyncpg.Connection`` that the journal uses."""
-
-    async def execute(self, query: str, *values: Any) -> str: ...
-    async def fetch(self, query: str, *values: Any) -> Sequence[Sequence[Any]]: ...
-    async def fetchrow(self, query: str, *values: Any) -> Any: ...
-    async def fetchval(self, query: str, *values: Any) -> Any: ...
-    async def add_listener(self, channel: str, callback: Callable[[object, int, str, Any], None]) -> None: ...
-    def add_termination_listener(self, callback: Callable[[object], None]) -> None: ...
-    async def copy_records_to_table(
-        self, table_name: str, *, records: Sequence[Sequence[Any]], columns: Sequence[str]
-    ) -> str: ...
-    def transaction(self) -> AbstractAsyncContextManager[Any]: ...
-    def is_closed(self) -> bool: ...
-    async def close(self, *, timeout: float | None = None) -> None: ...
-    def terminate(self) -> None: ...
 
 
 @record
@@ -101,7 +76,7 @@ class Database:
 
     async def _connect(self) -> Connection:
         try:
-            driver = _driver()
+            driver = postgres_driver()
         except ImportError as error:
             raise JournalError(
                 "a journal in PostgreSQL needs the package asyncpg. Install it: pip install 'isthmus[postgres]'"
@@ -145,11 +120,6 @@ async def _connect(driver: Any, url: str, **options: Any) -> Any:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _driver() -> Any:
-    """Return the module asyncpg, which has no types."""
-    return importlib.import_module("asyncpg")
-
-
 async def clock_offset(connection: Connection) -> float:
     """Return by how many seconds the database's clock is ahead of this machine's monotonic one, which nobody sets.
 
@@ -163,26 +133,6 @@ async def clock_offset(connection: Connection) -> float:
         after = time.monotonic()
         measured.append((after - before, there - (before + after) / 2))
     return min(measured)[1]
-
-
-def is_lost(error: BaseException) -> bool:
-    """Return whether an error means that the database cannot be reached now, and may be reached again."""
-    driver = _driver()
-    if isinstance(error, OSError | TimeoutError | EOFError | driver.InternalClientError):
-        return True
-    if isinstance(error, driver.InterfaceError):
-        return "closed" in str(error) or "in progress" in str(error) or "lost" in str(error)
-    if isinstance(error, driver.PostgresError):
-        state = str(getattr(error, "sqlstate", "") or "")
-        # Connections (08), shutdowns and starts (57P), too many connections, a session that was idle for too long, and
-        # a primary that became a standby: the URL may name another host.
-        return state[:2] == "08" or state[:3] == "57P" or state in ("53300", "25P03", "25P04", "25006")
-    return False
-
-
-def is_conflict(error: BaseException) -> bool:
-    """Return whether a transaction failed because of another one, and can be done again: nothing was written."""
-    return getattr(error, "sqlstate", None) in ("40001", "40P01", "55P03")
 
 
 def explain_opening(where: str, error: BaseException) -> str:

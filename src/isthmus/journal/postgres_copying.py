@@ -7,8 +7,9 @@ from typing import Any
 from typing_extensions import override
 
 from isthmus.journal.base import JournalError
-from isthmus.journal.copying import Target
-from isthmus.journal.postgres_connection import Connection, Database, check_writable, end
+from isthmus.journal.copy_target import Target
+from isthmus.journal.postgres_connection import Database, check_writable, end
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_schema import VERSION, prepare_within
 from isthmus.journal.postgres_snapshot import LONG_SESSION, PostgresSnapshot, explained
 from isthmus.journal.postgres_sql import storable

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, event_from_json
 from isthmus.journal.base import RepeatedMessage, StaleLease
-from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import POSTGRES, numbered
 from isthmus.journal.rows import ANSWERS, BY_MESSAGE, JSON, check_inbox, delivery_of, inbox_by_message
 from isthmus.journal.task_rows import TaskRow

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isthmus.journal.postgres_connection import Connection
+    from isthmus.journal.postgres_driver import Connection
 
 _IN_TRANSACTION = "SET LOCAL idle_in_transaction_session_timeout = '2s'; SET LOCAL lock_timeout = '15s'"
 

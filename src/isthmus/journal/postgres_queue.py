@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
-from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.queue import QueueScope

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from isthmus.journal.base import JournalError, JournalUnavailable
-from isthmus.journal.postgres_connection import AWAY, Connection, Database, end, explain_reading, is_lost
+from isthmus.journal.postgres_connection import AWAY, Database, end, explain_reading
+from isthmus.journal.postgres_driver import Connection, is_lost
 from isthmus.journal.rows import SqlDialect
 from isthmus.journal.sql_reads import SqlReads
 

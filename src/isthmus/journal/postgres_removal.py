@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 
 from typing_extensions import override
 
-from isthmus.journal.postgres_connection import Connection
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import POSTGRES
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.rows import DELETED

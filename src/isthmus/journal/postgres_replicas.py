@@ -16,7 +16,8 @@ from typing_extensions import override
 
 from isthmus.journal.lease_owner import is_gone
 from isthmus.journal.notices import ALL, NOTHING, JournalNotice, decode, encode
-from isthmus.journal.postgres_connection import Connection, Database, end, without_secrets
+from isthmus.journal.postgres_connection import Database, end, without_secrets
+from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_sql import CHANNEL, lock_number
 from isthmus.journal.replicas import CallProgress, Member, OnNotice, Replicas
 from isthmus.journal.sql_reads import RowReader

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from isthmus.journal.base import JournalError
 
 if TYPE_CHECKING:
-    from isthmus.journal.postgres_connection import Connection
+    from isthmus.journal.postgres_driver import Connection
 
 VERSION = 3
 UPGRADE_LOCK = 0x49535448

@@ -8,14 +8,8 @@ from typing_extensions import override
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError
-from isthmus.journal.postgres_connection import (
-    Connection,
-    Database,
-    end,
-    explain_opening,
-    is_conflict,
-    without_secrets,
-)
+from isthmus.journal.postgres_connection import Database, end, explain_opening, without_secrets
+from isthmus.journal.postgres_driver import Connection, is_conflict
 from isthmus.journal.postgres_schema import VERSION, version_of
 from isthmus.journal.processes import Process, owner_process, refuse_holders
 from isthmus.journal.snapshot import BATCH_CHARACTERS, BATCH_ROWS, Snapshot, newer
@@ -131,7 +125,7 @@ def _fitting(lengths: Sequence[int]) -> int:
 
 @asynccontextmanager
 async def postgres_snapshot(url: str, *, alone: bool = False) -> AsyncGenerator[PostgresSnapshot]:
-    """Open the journal in a database; see :func:`isthmus.journal.snapshot.snapshot_of`."""
+    """Open the journal in a database; see :func:`isthmus.journal.opening.snapshot_of`."""
     database = Database(url)
     connection: Connection | None = None
     try:

@@ -16,7 +16,7 @@ from isthmus.journal.rows import COLUMNS, DELETED
 from isthmus.journal.write_group import Facts, Needs, TaskEntry, Waiting, WriteGroup
 
 if TYPE_CHECKING:
-    from isthmus.journal.postgres_connection import Connection
+    from isthmus.journal.postgres_driver import Connection
 
 CHANNEL = "isthmus"
 """Name of the channel of notices between processes."""

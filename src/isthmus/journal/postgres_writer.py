@@ -20,15 +20,13 @@ from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_connection import (
     AWAY,
     UNKNOWN,
-    Connection,
     Database,
     clock_offset,
     end,
     explain_writing,
-    is_conflict,
-    is_lost,
     without_secrets,
 )
+from isthmus.journal.postgres_driver import Connection, is_conflict, is_lost
 from isthmus.journal.postgres_sql import read_facts, store
 from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request
 from isthmus.journal.write_group import Needs, NewEvent, WriteGroup

@@ -1,11 +1,9 @@
 """Port to a journal as it was at one moment, which is read whole, in batches, while others go on writing to it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 from isthmus.journal.base import JournalError
-from isthmus.journal.place import JournalPlace
 from isthmus.journal.processes import Process
 from isthmus.journal.tables import StoredTable
 
@@ -52,26 +50,6 @@ class Snapshot(Protocol):
     async def damage(self) -> Sequence[str]:
         """Return what the database itself finds damaged, in words; reads everything."""
         ...
-
-
-@asynccontextmanager
-async def snapshot_of(place: JournalPlace, *, alone: bool = False) -> AsyncGenerator[Snapshot]:
-    """Open a journal as it is now. With ``alone`` no process works with it, and none begins to until this ends.
-
-    Raises:
-        JournalError: there is no journal, it cannot be read or has a newer version, or with ``alone``, a process works
-            with it.
-    """
-    if place.url:
-        from isthmus.journal.postgres_snapshot import postgres_snapshot
-
-        async with postgres_snapshot(place.url, alone=alone) as snapshot:
-            yield snapshot
-    else:
-        from isthmus.journal.sqlite_snapshot import sqlite_snapshot
-
-        async with sqlite_snapshot(place.file, alone=alone) as snapshot:
-            yield snapshot
 
 
 def check_current(snapshot: Snapshot) -> None:

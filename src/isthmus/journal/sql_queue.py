@@ -57,7 +57,9 @@ class SqlQueue(TaskQueue):
     async def abandoned_children(self, limit: int, scope: QueueScope, gone: Sequence[str] = ()) -> Sequence[TaskRow]:
         left, values = abandoned(scope, self._now(), gone)
         fits, of_scope = in_scope(scope)
-        query = f"SELECT {COLUMNS} FROM tasks WHERE {left} AND {fits} AND parent <> '' ORDER BY key LIMIT ?"
+        query = (
+            f"SELECT {COLUMNS} FROM tasks WHERE {left} AND {fits} AND parent <> '' ORDER BY lease_until, key LIMIT ?"
+        )
         return await self._read(query, (*values, *of_scope, limit), row_from)
 
     @override

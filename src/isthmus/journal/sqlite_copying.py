@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from isthmus.files.atomic import exclusive
 from isthmus.journal.base import JournalError
-from isthmus.journal.copying import COUNTS, Copied, OnProgress, Target
+from isthmus.journal.copy_target import COUNTS, Copied, OnProgress, Target
 from isthmus.journal.schema import INCOMPLETE, VERSION, open_writer
 from isthmus.journal.sqlite_snapshot import connect_existing, explained, in_thread, sqlite_snapshot
 from isthmus.journal.tables import StoredTable, quoted

@@ -155,7 +155,7 @@ def openers_of(path: Path) -> set[int]:
 
 @asynccontextmanager
 async def sqlite_snapshot(path: Path, *, alone: bool = False) -> AsyncGenerator[SqliteSnapshot]:
-    """Open the journal's file; see :func:`isthmus.journal.snapshot.snapshot_of`."""
+    """Open the journal's file; see :func:`isthmus.journal.opening.snapshot_of`."""
     connection, version = await asyncio.to_thread(_open, path, alone)
     try:
         yield SqliteSnapshot(path, connection, version)

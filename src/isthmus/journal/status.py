@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from isthmus.journal.opening import snapshot_of
 from isthmus.journal.place import JournalPlace
 from isthmus.journal.processes import Process
 from isthmus.journal.rows import DELETED
-from isthmus.journal.snapshot import Snapshot, snapshot_of
+from isthmus.journal.snapshot import Snapshot
 from isthmus.record import record
 
 

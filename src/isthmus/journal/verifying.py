@@ -9,8 +9,9 @@ from isthmus.encoding.json_shapes import as_list
 from isthmus.errors import DecodeError
 from isthmus.journal.base import JournalError
 from isthmus.journal.copying import started_tag
+from isthmus.journal.opening import snapshot_of
 from isthmus.journal.place import JournalPlace
-from isthmus.journal.snapshot import Snapshot, check_current, snapshot_of
+from isthmus.journal.snapshot import Snapshot, check_current
 from isthmus.journal.tables import CHATS, EVENTS, INBOX, MESSAGES, PUSHES, TASKS, StoredTable
 from isthmus.journal.task_check import TaskCheck
 from isthmus.record import record

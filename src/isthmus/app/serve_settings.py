@@ -1,0 +1,58 @@
+"""The options of a server that are not those of its agent."""
+
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isthmus.app.serving_telemetry import TelemetryOptions
+from isthmus.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.serving_users import SignIn
+    from isthmus.engine.placement import Placement
+    from isthmus.worktrees.repository_url import RepositoryUrl
+
+
+@record
+class ServeSettings:
+    """Options of ``serve`` other than those of the agent; each is valid by itself.
+
+    ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
+    :class:`isthmus.a2a.server.users.Caps`.
+    """
+
+    host: str
+    port: int
+    token_file: Path | None
+    public_url: str | None
+    certificate: tuple[Path, Path] | None
+    insecure_http: bool
+    workspace: Path | None
+    allowed_workspaces: tuple[Path, ...]
+    allowed_pushes: tuple[str, ...]
+    user_caps: tuple[int | None, ...]
+    allow_client_mcp: bool
+    max_approval_mode: str
+    user_tier: str | None
+    strict_extension: bool
+    log_format: str
+    log_level: str
+    agent: "HostedCommand | None" = None
+    """Command of another agent, which speaks ACP and is served instead of our own."""
+    has_page: bool = False
+    """Whether the workbench is served, too."""
+    opens_page: bool = False
+    """Whether the page is opened in the local user's browser."""
+    sign_in: "SignIn | None" = None
+    """Issuer whose users are let in, too."""
+    audit_log: Path | None = None
+    placement: "Placement | None" = None
+    """Tasks that run here; None for all."""
+    repositories: "Mapping[str, RepositoryUrl]" = field(default_factory=dict[str, "RepositoryUrl"])
+    """Repositories in which sessions may work, by name."""
+    drain_seconds: float = 0.0
+    """Maximum time in seconds for running tasks to end after SIGTERM."""
+    telemetry: TelemetryOptions = TelemetryOptions()
