@@ -99,7 +99,7 @@ async def _accept_with_changed_text(page: Page, agent: str) -> None:
     await expect(review).to_contain_text("Change a.py")
     await expect(page).to_have_title("(1) Isthmus")
     await review.get_by_role("button", name="Edit first").click()
-    await page.locator("isthmus-review isthmus-diff .cm-content").last.click()
+    await page.locator("isthmus-review isthmus-diff .cm-content[contenteditable=true]").last.click()
     await page.keyboard.press("Control+End")
     await page.keyboard.type("mine\n")
     await expect(review).to_contain_text("changed by you")

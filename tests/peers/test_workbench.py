@@ -84,7 +84,7 @@ def page(browser: Browser, shared: Workbench) -> Generator[Page]:
 def edit_in(page: Page, text: str) -> None:
     """Add a text at the end of the right side of the shown diff."""
     page.click("isthmus-question .actions >> text=Edit first")
-    page.locator("isthmus-question isthmus-diff .cm-content").last.click()
+    page.locator("isthmus-question isthmus-diff .cm-content[contenteditable=true]").last.click()
     page.keyboard.press("Control+End")
     page.keyboard.type(text)
     page.wait_for_selector("isthmus-question >> text=changed by you")

@@ -76,7 +76,7 @@ async def begin(page: Page, workbench: Workbench, text: str) -> None:
 async def edit_in(page: Page, text: str, card: str = "isthmus-question") -> None:
     """Add a text at the end of the right side of the shown diff."""
     await page.click(f"{card} .actions >> text=Edit first")
-    await page.locator(f"{card} isthmus-diff .cm-content").last.click()
+    await page.locator(f"{card} isthmus-diff .cm-content[contenteditable=true]").last.click()
     await page.keyboard.press("Control+End")
     await page.keyboard.type(text)
     await page.wait_for_selector(f"{card} >> text=changed by you")
