@@ -177,6 +177,8 @@ def local_postgres(
         finally:
             server.stop("immediate")
     finally:
+        if not keeps:  # before the file: the watcher goes on if this process is killed meanwhile
+            shutil.rmtree(folder / "data", ignore_errors=True)
         (folder / OWNER).unlink(missing_ok=True)  # the watcher ends
         if not keeps:
             shutil.rmtree(folder, ignore_errors=True)
