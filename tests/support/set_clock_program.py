@@ -1,7 +1,7 @@
 """Isthmus on a machine whose clock somebody sets: the ``program`` of a copy of :class:`loaded_program.LoadedProgram`.
 
-The environment variable CLOCK names a file whose text is the number of seconds by which ``time.time`` is ahead. The
-monotonic clock goes on as it does when a real clock is set.
+The environment variable :data:`CLOCK` names a file whose text is the number of seconds by which ``time.time`` is
+ahead. The monotonic clock goes on as it does when a real clock is set.
 """
 
 import os
@@ -13,7 +13,7 @@ CLOCK = "TEST_CLOCK_FILE"
 
 
 def main() -> int | None:
-    """Run the program of :data:`CLOCK`'s file."""
+    """Run Isthmus with the clock of the file."""
     file, real = Path(os.environ[CLOCK]), time.time_ns
 
     def now() -> int:

@@ -33,6 +33,13 @@ class AgentTurn:
         self._take_steering = take_steering
         self._spending = spending or Spending()
 
+    def passing(self, keep: Keep) -> "AgentTurn":
+        """Return this turn for an agent inside of another one, which gets each event first.
+
+        ``keep`` passes events on to this turn's own.
+        """
+        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self._spending)
+
     async def takes_steering(self) -> bool:
         """Add the user's messages for the work under way to the session; return whether there were any.
 

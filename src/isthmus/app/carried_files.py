@@ -25,7 +25,6 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
-from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, ToolCallUpdate
 from isthmus.files.atomic import reader_of
 from isthmus.internal_events import CommandPrompt, ReferredContent, ToolResultRecorded
@@ -45,7 +44,6 @@ _REFERENCE = re.compile(r"/outputs/([\w.-]{1,200})/([\w.-]{0,254}[\w-])")
 """Pattern of a path of a task's file, with the id and the name."""
 _NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,255}")
 _FOLDER = re.compile(r"(?:/[^\0-\x1f]{1,4000})?/outputs")
-_SETTLED = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +68,7 @@ class CarryingAgent(CodingAgent):
             await turn.keep(event)
 
         # Messages for the work under way have no files.
-        return await super().advance(AgentTurn(session, keep, turn.takes_steering, turn.telemetry))
+        return await super().advance(turn.passing(keep))
 
 
 class CarriedFiles:
@@ -110,7 +108,7 @@ class CarriedFiles:
     def named(self, event: AgentEvent, task_id: str) -> set[str]:
         """Return the names of the files of a task that an event names, or that its call has written."""
         match event:
-            case ToolCallUpdate(call) if call.status in _SETTLED:
+            case ToolCallUpdate(call) if call.status.is_final:
                 # Also those that only the result for the model names: it is recorded after this.
                 pattern = re.compile(rf"{re.escape(stem_of(call.tool_call_id))}-[0-9a-f]{{8}}(?:\.[\w.-]*)?")
                 with suppress(OSError):

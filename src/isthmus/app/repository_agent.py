@@ -18,7 +18,7 @@ from isthmus.agent.moved_paths import move_paths
 from isthmus.agent.session import ReadSession, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
-from isthmus.development_tool import AgentSettings, SlashCommand, ToolCallStatus
+from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.agents import CommandAgent, CompletingAgent, ObservableAgent, SuspendingAgent
 from isthmus.errors import IsthmusError
 from isthmus.events import (
@@ -39,7 +39,6 @@ ATTEMPTS = 3
 """Maximum number of attempts to keep the files after a call."""
 PAUSE_SECONDS = 2.0
 """Pause in seconds between them."""
-_SETTLED = (ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.CANCELLED)
 _READING = frozenset(
     ("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search", "write_todos")
 )
@@ -145,12 +144,12 @@ class RepositoryAgent:
 
         async def keep(event: AgentEvent) -> None:
             call = event.tool_call if isinstance(event, ToolCallUpdate) else None
-            if call is not None and call.status in _SETTLED and call.tool_name not in _READING:
+            if call is not None and call.status.is_final and call.tool_name not in _READING:
                 # Before the event: whoever goes on after it finds the files as it says.
                 await _keep(worktree, f"{call.tool_name} {call.tool_call_id}")
             await turn.keep(event)
 
-        end = await self._agent.advance(AgentTurn(session, keep, turn.takes_steering, turn.telemetry))
+        end = await self._agent.advance(turn.passing(keep))
         if problem := await _keep(worktree, str(end.state)):
             await turn.emit(AgentMessage(f"files of {session.task_id}", problem))
         if end.state is TaskState.COMPLETED:

@@ -31,11 +31,12 @@ class BrokenTasks:
         self._breaks[task_id] += 1
 
     def resumed(self, task_id: str) -> None:
-        """Note that a task is at work again, or no longer this process's."""
+        """Note that a task is at work again."""
         self._reasons.pop(task_id, None)
 
     def ended(self, task_id: str) -> None:
-        """Note that the work on a task came to its end."""
+        """Note that the work on a task came to its end, or is another process's."""
+        self._reasons.pop(task_id, None)
         self._breaks.pop(task_id, None)
 
     def may_resume(self, task_id: str) -> bool:

@@ -356,7 +356,7 @@ class Runner:
 
     async def _resume_broken(self, task_id: str) -> None:
         if (row := await self.journal.task(task_id)) is None or not self._broken.has(row):
-            self._broken.resumed(task_id)
+            self._broken.ended(task_id)
         elif self._broken.may_resume(task_id):
             await self.go_on(row, also_broken=True)
 
