@@ -120,7 +120,9 @@ class PromptMessage:
     ``requires_settings`` are set for clients of the development-tool extension, in which a completed task can continue
     (Appendix A, step 10) and a session begins with its settings. ``parts`` is the whole content of a message that is
     more than one text; ``metadata`` is the message's own. ``is_steering``: if the task works when it arrives, the model
-    reads it before its next message; otherwise, and over A2A, it is a message like others.
+    reads it before its next message; otherwise, and over A2A, it is a message like others. ``extension`` is the URI of
+    the development-tool extension in the client's spelling, empty if its client speaks A2A without it, and None if the
+    message did not come over A2A. Events of the task go out in that form.
 
     A message is accepted once: the repetition of an earlier one, with its ``message_id`` and content, is answered with
     the task of that one as it was then. Messages without an id are never repetitions.
@@ -137,6 +139,7 @@ class PromptMessage:
     parts: tuple[MessagePart, ...] = ()
     metadata: JsonObject | None = None
     is_steering: bool = False
+    extension: str | None = None
 
 
 @record
@@ -176,12 +179,16 @@ class CommandScope:
 
 @record
 class CommandMessage:
-    """A user's slash command: e.g. ``("memory", "add")`` and its arguments as typed."""
+    """A user's slash command: e.g. ``("memory", "add")`` and its arguments as typed.
+
+    ``extension`` is as in :class:`PromptMessage`.
+    """
 
     path: tuple[str, ...]
     args: str = ""
     scope: CommandScope = field(default_factory=CommandScope)
     message_id: str = ""
+    extension: str | None = None
 
 
 @record

@@ -76,7 +76,7 @@ class Prompt:
     ``text`` is its readable content. ``parts`` is the whole content of a message that is more than one text; ``media``
     are its parts that an agent has put into files. ``settings`` are the AgentSettings that came with the message, as
     received; ``metadata`` is the message's own. ``is_steering``: it is for the work under way, and the model reads it
-    before its next message.
+    before its next message. ``extension`` is as in :class:`~isthmus.client.PromptMessage`.
     """
 
     message_id: str
@@ -86,6 +86,7 @@ class Prompt:
     media: tuple[Media, ...] = ()
     metadata: JsonObject | None = None
     is_steering: bool = False
+    extension: str | None = None
 
     @property
     def content(self) -> "tuple[MessagePart, ...]":
@@ -98,13 +99,14 @@ class Command:
     """A slash command that starts a task of its own; ``path`` is e.g. ``("memory", "add")``, ``args`` as typed.
 
     ``settings`` are the AgentSettings that came with the request, as received. The model does not see the command,
-    unless it adds a :class:`CommandPrompt`.
+    unless it adds a :class:`CommandPrompt`. ``extension`` is as in :class:`~isthmus.client.PromptMessage`.
     """
 
     message_id: str
     path: tuple[str, ...]
     args: str = ""
     settings: JsonObject | None = None
+    extension: str | None = None
 
 
 @record

@@ -84,11 +84,11 @@ async def test_every_path_works_below_the_mount_and_the_card_says_so(workspace: 
         assert {each["url"] for each in card["supportedInterfaces"]} == {f"{url}/", url}
         assert (await http.get(f"{url}/healthz")).json() == {"status": "ok"}
         answered = await http.post(f"{url}/", json=rpc("message/send", prompt("old")), headers=as_user("ann"))
-        assert answered.json()["result"]["status"]["message"]["parts"] == [{"kind": "text", "text": "ann: old"}]
+        assert answered.json()["result"]["artifacts"][0]["parts"] == [{"kind": "text", "text": "ann: old"}]
         message = {"role": "ROLE_USER", "messageId": "m", "parts": [{"text": "new"}]}
         answered = await http.post(f"{url}/message:send", json={"message": message}, headers={**as_user("ann"), **V1})
         task = answered.json()["task"]
-        assert task["status"]["message"]["parts"] == [{"text": "ann: new"}]
+        assert task["artifacts"][0]["parts"] == [{"text": "ann: new"}]
         found = await http.get(f"{url}/tasks/{task['id']}", headers={**as_user("ann"), **V1})
         assert found.json()["status"]["state"] == "TASK_STATE_COMPLETED"
         found = await http.get(f"{url}/extendedAgentCard", headers={**as_user("ann"), **V1})

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.a2a.options import ServerOptions
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -14,7 +15,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from support.a2a_serving import RawClient, allow, answer, prompt, serving
+from support.a2a_serving import TOKEN, RawClient, allow, answer, prompt, serving
 from support.memory_agent import Ask, MemoryAgent, write_file_call
 
 pytestmark = pytest.mark.anyio
@@ -50,19 +51,53 @@ async def test_without_a_default_workspace_the_key_to_send_is_named() -> None:
     assert "workspace_path" in error["message"]
 
 
-async def test_the_stream_has_text_and_states_and_nothing_of_the_extension(server: RawClient) -> None:
-    task, *events = await server.stream("message/stream", prompt("hello"), PLAIN)
-    assert "metadata" not in task.result
-    assert [event.state for event in events] == ["working", "working", "working", "completed"]
-    assert [event.text for event in events if "message" in event.result["status"]] == ["You said: ", "hello"]
-    assert not any("metadata" in event.result for event in events)
-    assert [event.result["final"] for event in events] == [False, False, False, True]
+async def test_the_stream_has_states_and_the_answer_and_nothing_of_the_extension(server: RawClient) -> None:
+    task, working, answer, completed = await server.stream("message/stream", prompt("hello"), PLAIN)
+    assert [event.state for event in (task, working, completed)] == ["submitted", "working", "completed"]
+    assert (answer.result["kind"], answer.result["append"], answer.result["lastChunk"]) == (
+        "artifact-update",
+        False,
+        True,
+    )
+    assert answer.result["artifact"]["parts"] == [{"kind": "text", "text": "You said: hello"}]
+    assert not any("message" in event.result["status"] for event in (working, completed))
+    assert not any("metadata" in event.result for event in (task, working, answer, completed))
+    assert [event.result["final"] for event in (working, completed)] == [False, True]
+    assert [event.id is not None for event in (working, answer, completed)] == [True, False, True]
 
 
-async def test_a_completed_task_holds_its_answer(server: RawClient) -> None:
+async def test_a_completed_task_holds_its_answer_once_and_in_its_history(server: RawClient) -> None:
     task = await server.result("message/send", prompt("hello"), PLAIN)
-    assert task["status"]["message"]["parts"] == [{"kind": "text", "text": "You said: hello"}]
+    assert [artifact["parts"] for artifact in task["artifacts"]] == [[{"kind": "text", "text": "You said: hello"}]]
+    assert "message" not in task["status"]
     assert [message["parts"][0]["text"] for message in task["history"]] == ["hello", "You said: hello"]
+
+
+@pytest.mark.parametrize("history_length", [None, 0, 1])
+async def test_the_stream_and_the_task_have_the_same_artifact(server: RawClient, history_length: int | None) -> None:
+    task, *_, update, _ = await server.stream("message/stream", prompt("hello"), PLAIN)
+    asked = {"id": task.result["id"]} | ({} if history_length is None else {"historyLength": history_length})
+    found = await server.result("tasks/get", asked, PLAIN)
+    assert found["artifacts"] == [update.result["artifact"]]
+    assert len(found.get("history", [])) == (2 if history_length is None else history_length)
+
+
+async def test_a_client_that_comes_later_gets_the_same_answer_again(server: RawClient) -> None:
+    task, working, update, _ = await server.stream("message/stream", prompt("hello"), PLAIN)
+    about = {"id": task.result["id"]}
+    (now,) = await server.stream("tasks/resubscribe", about, PLAIN)
+    assert now.result["artifacts"] == [update.result["artifact"]]
+    resumed = await server.stream("tasks/resubscribe", about, {"Last-Event-ID": working.id or ""})
+    assert [item.result["kind"] for item in resumed] == ["artifact-update", "status-update"]
+    assert resumed[0].result["artifact"] == update.result["artifact"]
+
+
+async def test_texts_while_the_agent_works_are_sent_where_the_server_is_asked_to(agent: MemoryAgent) -> None:
+    async with serving(agent, ServerOptions(TOKEN, progress_text=True)) as server:
+        _, *events, update, completed = await server.stream("message/stream", prompt("hello"), PLAIN)
+    assert [event.text for event in events if "message" in event.result["status"]] == ["You said: ", "hello"]
+    assert update.result["artifact"]["parts"] == [{"kind": "text", "text": "You said: hello"}]
+    assert "message" not in completed.result["status"]
 
 
 async def test_a_question_is_described_in_text_and_whole_as_data(server: RawClient) -> None:
@@ -72,15 +107,16 @@ async def test_a_question_is_described_in_text_and_whole_as_data(server: RawClie
     assert "May write_file change /workspace/a.txt?\n-old\n+new" in text["text"]
     assert "proceed_once (Allow once), cancel (Reject)" in text["text"]
     assert data["data"]["tool_call_id"] == "call-1"
-    events = await server.stream("message/stream", answer(last.result["taskId"], allow()), PLAIN)
-    assert events[-1].state == "completed"
+    *_, update, completed = await server.stream("message/stream", answer(last.result["taskId"], allow()), PLAIN)
+    assert (update.result["kind"], completed.state) == ("artifact-update", "completed")
+    assert update.result["artifact"]["parts"][0]["text"] == "I changed the file."
 
 
 @pytest.mark.parametrize("said", ["proceed_once", " Allow once\n", "ALLOW ONCE"])
 async def test_a_question_may_be_answered_in_words(server: RawClient, said: str) -> None:
     task = await server.result("message/send", prompt("edit"), PLAIN)
     done = await server.result("message/send", prompt(said, taskId=task["id"]), PLAIN)
-    assert done["status"]["message"]["parts"][0]["text"] == "I changed the file."
+    assert [artifact["parts"][0]["text"] for artifact in done["artifacts"]] == ["I changed the file."]
 
 
 async def test_other_words_are_a_message_and_no_answer(server: RawClient, agent: MemoryAgent) -> None:

@@ -67,7 +67,7 @@ async def test_the_same_message_is_answered_with_the_same_task(client: Hosted, a
     first = await client.call("message/send", prompt("work"))
     again = await client.call("message/send", prompt("work"))
     assert again["id"] == first["id"]
-    assert again["status"]["message"]["parts"] == [{"kind": "text", "text": "did work"}]
+    assert again["artifacts"][0]["parts"] == [{"kind": "text", "text": "did work"}]
     message = {"role": "ROLE_USER", "messageId": "message-1", "parts": [{"text": "work"}]}
     new = await client.call("SendMessage", {"message": message}, **{"A2A-Version": "1.0"})
     assert new["task"]["id"] == first["id"]

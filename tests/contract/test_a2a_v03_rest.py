@@ -64,10 +64,11 @@ async def test_a_message_a_question_its_answer_and_the_task_have_the_form_of_the
     chosen = {"tool_call_id": "call-1", "selected_option_id": "proceed_once"}
     answered = await sent(button, said("", taskId=task["id"], content=[{"data": {"data": chosen}}]))
     assert answered["status"]["state"] == "TASK_STATE_COMPLETED"
-    assert answered["status"]["message"]["content"] == [{"text": "Pressed."}]
+    assert answered["artifacts"][-1]["parts"] == [{"text": "Pressed."}]
     for name in ("historyLength", "history_length"):
         found = await button.http.get(f"{button.url}v1/tasks/{task['id']}", params={name: 1})
-        assert found.json()["history"] == [answered["status"]["message"]]
+        (last,) = found.json()["history"]
+        assert (last["role"], last["content"]) == ("ROLE_AGENT", [{"text": "Pressed."}])
     listed = (await button.http.get(f"{button.url}v1/tasks")).json()["tasks"]
     assert [each["id"] for each in listed] == [task["id"]]
 

@@ -78,7 +78,7 @@ async def test_a_completed_task_holds_its_final_text_also_when_the_session_has_g
             hold.release()
             await told(server, "working", "completed", "working", "completed")
         done = [request.json for request in server.requests if request.json["status"]["state"] == "completed"]
-    assert [item["status"]["message"]["parts"][0]["text"] for item in done] == ["one", "two"]
+    assert [item["artifacts"][-1]["parts"][0]["text"] for item in done] == ["one", "two"]
 
 
 class ReportingAgent:

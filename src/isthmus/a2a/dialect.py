@@ -11,24 +11,16 @@ from starlette.responses import Response
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.sse import OpenStreams
 from isthmus.a2a.wire import Call, Caller, Wire
-from isthmus.client import AgentClient
 
 
 class Dialect(Protocol):
-    """A variant of an A2A version that some clients speak; every request is offered to it before the version's wire.
-
-    A dialect that must know the tasks of its clients remembers them itself: its wire sees each one in ``decode`` and
-    ``stream``.
-    """
+    """A variant of an A2A version that some clients speak; every request is offered to it before the version's wire."""
 
     wire: Wire
     """Wire that reads and answers the requests of these clients."""
 
-    async def claims(self, call: Call, agent: AgentClient) -> bool:
-        """Return whether such a client sent the request, judged by its metadata or task id.
-
-        ``agent`` is the caller's; it is asked about a task that the dialect does not remember.
-        """
+    def claims(self, call: Call) -> bool:
+        """Return whether such a client sent the request, judged by its metadata or the opening of its task."""
         ...
 
     def methods_of(self, path: str) -> tuple[str, ...]:

@@ -172,7 +172,8 @@ class HostedApplication:
         make_private_directory(folder)
         is_trusting = hosting.authenticate is not None
         token = hosting.token or ("" if is_trusting else ensure_token_file(folder / TOKEN_FILE))
-        wires = Wires()
+        options = hosting.server or ServerOptions(token)
+        wires = Wires.of(options)
         sender = PushSender(PushRule.of(hosting.pushes_to))
         engine = await self._running.enter_async_context(_engine(self.engine_agent(), hosting, folder))
         users = UsersFile(folder / FILE) if hosting.workspaces and not is_trusting else None
@@ -193,7 +194,6 @@ class HostedApplication:
             hosting.output_modes,
             default_workspace=True,
         )
-        options = hosting.server or ServerOptions(token)
         return application(
             engine,
             replace(options, token=token, hosts=hosting.hosts, public_url=hosting.public_url, identity=identity),

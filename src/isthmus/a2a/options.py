@@ -66,6 +66,8 @@ class ServerOptions:
     """URL that the card states, instead of the one that the client used."""
     strict_extension: bool = False
     """Whether clients without the development-tool extension are refused."""
+    progress_text: bool = False
+    """Whether clients without the extension are also sent the agent's texts while it works, as status messages."""
     body_limit: int = 20_000_000
     """Maximum size of a request in bytes."""
     body_deadline: float = 30

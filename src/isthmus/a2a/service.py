@@ -96,6 +96,7 @@ def _prompt(message: SendMessage) -> PromptMessage:
         new_task_id=message.new_task_id,
         parts=message.parts,
         metadata=message.metadata,
+        extension=message.extension,
     )
 
 
@@ -147,10 +148,11 @@ async def page_of_tasks(agent: AgentClient, operation: ListTasks) -> TaskPage:
     page, more = found.tasks[: operation.limit], found.tasks[operation.limit :]
     token = _token(page[-1]) if more else ""
     if operation.history_length or operation.with_artifacts:
-        page = [await agent.get(task.task_id, operation.history_length or 0) for task in page]
+        # One message at least: without the extension the last one is the artifact with the answer.
+        page = [await agent.get(task.task_id, max(operation.history_length or 0, 1)) for task in page]
         if not operation.with_artifacts:
             page = [replace(task, artifacts=()) for task in page]
-    return TaskPage(page, token, found.total, operation.limit)
+    return TaskPage(page, token, found.total, operation.limit, operation.with_artifacts)
 
 
 async def close(deliveries: AsyncIterator[Delivery]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.protocol.extension import NOT_ACTIVE, Activation
 from isthmus.a2a.protocol.operations import Operation, PushService
-from isthmus.client import AgentClient, Delivery, PushTarget, TaskSnapshot
+from isthmus.client import AgentClient, Delivery, HistoryMessage, PushTarget, TaskSnapshot
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
@@ -17,6 +17,18 @@ from isthmus.record import record
 from isthmus.rpc.messages import RpcError
 
 JsonDict: TypeAlias = dict[str, Any]
+
+
+@record
+class Opening:
+    """The form in which a client opened a task.
+
+    ``extension`` is the URI of the development-tool extension in the client's spelling, empty for a client of A2A
+    without it, and None for a task that was not opened over A2A. ``dialect`` is the name of a dialect, or empty.
+    """
+
+    extension: str | None = None
+    dialect: str = ""
 
 
 @record
@@ -38,6 +50,9 @@ class Call:
     """Name of the caller; empty for the local user."""
     needs_workspace: bool = True
     """Whether the first message of a session that uses the extension must name a folder."""
+    opening: Opening | None = None
+    """Opening of the task or session that the request is about; None if there is none, or the request states its own
+    form."""
 
 
 class Quota(Protocol):
@@ -69,25 +84,34 @@ class Caller:
 
 @record
 class TaskPage:
-    """A page of at most ``size`` of ``total`` tasks. ``next_token`` requests the next page; the last page has none."""
+    """A page of at most ``size`` of ``total`` tasks. ``next_token`` requests the next page; the last page has none.
+
+    ``has_artifacts``: the client asks for the artifacts, too.
+    """
 
     tasks: Sequence[TaskSnapshot]
     next_token: str = ""
     total: int = 0
     size: int = 0
+    has_artifacts: bool = True
 
 
 class StreamEncoder(Protocol):
     """The events of one stream, in order."""
 
     def encode(
-        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
     ) -> Sequence[JsonDict]:
         """Return the stream items for a delivery; none for an event that clients do not receive.
 
-        It must be called with every delivery of the stream. ``final``: the stream ends with this delivery, and the
-        calls in ``pending`` then wait for the user. The last item carries the number of the event, so that a client
-        that resumes after it misses nothing.
+        It must be called with every delivery of the stream. ``final``: the stream ends with this delivery. The calls in
+        ``pending`` then wait for the user, and ``answer`` is the last message of the completed task. The last item
+        carries the number of the event, so that a client that resumes after it misses nothing.
         """
         ...
 

@@ -4,14 +4,17 @@ No method name is in both 0.3 and 1.0, so both versions are served at one URL. `
 present, that version must have the method.
 """
 
+from typing import Self
+
 from isthmus.a2a.coder_agent.dialect import CoderAgentDialect
 from isthmus.a2a.dialect import Dialect
+from isthmus.a2a.openings import Openings
+from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension_requests import METHODS as METHODS_OF_BOTH
 from isthmus.a2a.v03.wire import ProtoWireV03, WireV03
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.v1.wire import WireV1, is_version, version_not_supported
 from isthmus.a2a.wire import Call, Wire
-from isthmus.client import AgentClient
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
 
 FOLLOWING = ("tasks/resubscribe", "SubscribeToTask")
@@ -27,26 +30,33 @@ class Wires:
     A server uses one object for all its answers and push notifications.
     """
 
-    def __init__(self, *, strict_extension: bool = False) -> None:
+    def __init__(self, *, strict_extension: bool = False, progress_text: bool = False) -> None:
+        self.openings = Openings()
+        """Memory of the form in which each task was opened."""
         self._dialects: tuple[Dialect, ...] = (CoderAgentDialect(),)
         # A server that requires the extension refuses messages of dialects that replace it.
         self._claiming = () if strict_extension else self._dialects
-        self._v03: Wire = WireV03(strict_extension=strict_extension)
-        self.v1: Wire = WireV1(strict_extension=strict_extension)
+        self._v03: Wire = WireV03(strict_extension=strict_extension, progress_text=progress_text)
+        self.v1: Wire = WireV1(strict_extension=strict_extension, progress_text=progress_text)
         """A2A 1.0, for requests whose path identifies it (REST)."""
-        self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension)
+        self.v03_rest: Wire = ProtoWireV03(strict_extension=strict_extension, progress_text=progress_text)
         """A2A 0.3 over HTTP and JSON."""
         served = (self._v03, self.v1, *(each.wire for each in self._claiming))
         self._by_name: dict[str, Wire] = {wire.name: wire for wire in served}
 
-    async def choose(self, call: Call, agent: AgentClient) -> Wire:
-        """Return the wire that reads the request and writes its answer; ``agent`` is the caller's.
+    @classmethod
+    def of(cls, options: ServerOptions) -> Self:
+        """Return the wires of a server with these options."""
+        return cls(strict_extension=options.strict_extension, progress_text=options.progress_text)
+
+    def choose(self, call: Call) -> Wire:
+        """Return the wire that reads the request and writes its answer.
 
         Raises:
             RpcError: the stated version is not served, or does not have the method.
         """
         for dialect in self._claiming:
-            if await dialect.claims(call, agent):
+            if dialect.claims(call):
                 return dialect.wire
         method, version = call.method, call.version
         if version is None or is_version(version, "0.3"):
@@ -56,6 +66,10 @@ class Wires:
         if method not in V1_METHODS and method not in METHODS_OF_BOTH:
             raise RpcError(METHOD_NOT_FOUND, f"A2A {version} has no method {method[:100]!r}")
         return self.v1
+
+    def is_dialect(self, wire: Wire) -> bool:
+        """Return whether a wire is that of a dialect, which has a form of its own and not the extension's."""
+        return any(wire is dialect.wire for dialect in self._dialects)
 
     def dialect_with(self, path: str) -> Dialect | None:
         """Return the dialect that has an HTTP path beside JSON-RPC, or None."""

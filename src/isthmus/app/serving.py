@@ -87,7 +87,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories, journal_name)
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
-        wires = Wires(strict_extension=settings.strict_extension)
+        wires = Wires(strict_extension=settings.strict_extension, progress_text=settings.progress_text)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else completed(pages, setup, rule, sender)
         async with (
@@ -110,6 +110,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 hosts=(settings.host,),
                 public_url=settings.public_url,
                 strict_extension=settings.strict_extension,
+                progress_text=settings.progress_text,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
                 identity=replace(_identity(setup, settings.agent), security_schemes=access.security_schemes),

@@ -90,6 +90,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--ui", is_flag=True, help="Serve the workbench, too: a page for browsers at /ui/.")
 @click.option("--strict-extension", is_flag=True, help="Refuse clients that do not activate the extension.")
+@click.option(
+    "--progress-text",
+    is_flag=True,
+    help="Send clients without the extension the agent's texts while it works, too. Its answer is an artifact.",
+)
 @click.option("--log-format", type=click.Choice(FORMATS), default="text", help="The format of the log on stderr.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", help="info has a line for each request.")
 @click.option(
@@ -154,6 +159,7 @@ def command(context: click.Context, **options: Any) -> None:
         max_approval_mode=options["max_approval_mode"],
         user_tier=options["user_tier"],
         strict_extension=options["strict_extension"],
+        progress_text=options["progress_text"],
         log_format=options["log_format"],
         log_level=options["log_level"],
         agent=_agent(options["agent"], options["agent_env"], is_trusted=options["trust_agent"]),

@@ -84,7 +84,9 @@ class UserCommands:
         settings = {**(command.scope.settings or {}), "workspace_path": workspace}
         title = title_of(format_command(command))
         task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._access.user)
-        event = Command(command.message_id or str(uuid.uuid4()), command.path, command.args, settings)
+        event = Command(
+            command.message_id or str(uuid.uuid4()), command.path, command.args, settings, command.extension
+        )
         try:
             taken = await self._runner.create(task, [event], self._limits, is_whole_session=context_id is None)
         except LimitReached as error:

@@ -290,7 +290,16 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
             model = partial(self._runner.sessions.model_of, context_id, self._user, settings)
             parts, media = (), await keep(task_id, parts, model)
         message_id = message.message_id or str(uuid.uuid4())
-        return Prompt(message_id, message.text, settings, parts, media, message.metadata, message.is_steering)
+        return Prompt(
+            message_id,
+            message.text,
+            settings,
+            parts,
+            media,
+            message.metadata,
+            message.is_steering,
+            message.extension,
+        )
 
     async def _first_snapshot(self, task_id: str) -> Turn:
         """Return the turn that the client received when its message began the task."""

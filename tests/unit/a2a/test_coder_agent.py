@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from isthmus.a2a.coder_agent.calls import root_commands
 from isthmus.a2a.coder_agent.commands import encode_command, encode_result, find_command
-from isthmus.a2a.coder_agent.dialect import CoderAgentTasks
 from isthmus.a2a.coder_agent.encoder import CoderAgentEncoder, encode_task
 from isthmus.a2a.coder_agent.requests import choose_options, settings_of
 from isthmus.a2a.coder_agent.reservations import Reservations
@@ -240,15 +239,6 @@ def test_a_task_without_history_says_its_last_text() -> None:
     assert task["status"]["message"]["parts"] == [{"kind": "text", "text": "Hello to you."}]
     assert (task["status"]["state"], task["history"]) == ("input-required", [])
     assert "message" not in encode_task(snapshot(TaskState.COMPLETED, history=history))["status"]
-
-
-def test_the_least_recently_used_task_is_forgotten_first() -> None:
-    memory = CoderAgentTasks(limit=2)
-    memory.set("a", is_ours=True)
-    memory.set("b", is_ours=False)
-    assert memory.get("a") is True
-    memory.set("c", is_ours=True)
-    assert [memory.get(name) for name in "abc"] == [True, None, True]
 
 
 def test_a_reservation_is_taken_once_and_belongs_to_its_user() -> None:

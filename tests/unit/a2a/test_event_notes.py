@@ -60,5 +60,5 @@ def test_progress_that_is_not_stored_tells_nothing() -> None:
 
 
 def test_without_the_extension_or_a_request_for_notes_nothing_is_told() -> None:
-    assert notes(uri=None) == [{}, {}]
+    assert notes(uri=None) == [{}]
     assert notes(has_notes=False) == [{}, {}, {}, {}]

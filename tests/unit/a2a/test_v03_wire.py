@@ -88,10 +88,12 @@ def test_what_only_the_agent_needs_is_never_sent(event: Any) -> None:
 
 
 @given(SENT)
-def test_a_plain_client_gets_text_and_states_alone(event: AgentEvent) -> None:
+def test_a_plain_client_gets_states_alone_and_texts_if_it_asks(event: AgentEvent) -> None:
     encoded = WireV03().stream(SNAPSHOT, None).encode(Delivery(1, 0, event))
-    assert len(encoded) == isinstance(event, (TextContent, StateChange))
-    assert all("metadata" not in item for item in encoded)
+    assert len(encoded) == isinstance(event, StateChange)
+    with_texts = WireV03(progress_text=True).stream(SNAPSHOT, None).encode(Delivery(1, 0, event))
+    assert len(with_texts) == isinstance(event, (TextContent, StateChange))
+    assert all("metadata" not in item for item in with_texts)
 
 
 @st.composite

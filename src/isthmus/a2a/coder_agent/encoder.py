@@ -16,7 +16,7 @@ from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, EventKind, outpu
 from isthmus.a2a.protocol.task_encoder import encode_artifact, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.wire import JsonDict, StreamEncoder
-from isthmus.client import Delivery, TaskSnapshot
+from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import ConfirmationDetails, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
@@ -117,7 +117,12 @@ class CoderAgentEncoder(StreamEncoder):
 
     @override
     def encode(
-        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
     ) -> Sequence[JsonDict]:
         if self._is_fresh:
             self._is_fresh = False

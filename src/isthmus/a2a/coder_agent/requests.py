@@ -13,6 +13,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from isthmus.a2a.coder_agent.vocabulary import KEY, AnswerOutcome, option_id_of
+from isthmus.a2a.openings import DIALECT
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.message_decoder import ReadPart, decode_send
 from isthmus.a2a.protocol.operations import FollowTask, Operation
@@ -22,9 +23,6 @@ from isthmus.a2a.wire import Call
 from isthmus.client import InvalidRequest
 from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallConfirmation
 from isthmus.encoding.codec import JsonObject
-
-DIALECT = "dialect"
-"""Key in a session's stored AgentSettings for the dialect of its client; it is our own."""
 
 _OUTCOMES = frozenset(outcome.value for outcome in AnswerOutcome)
 
@@ -62,6 +60,7 @@ def decode(call: Call) -> Operation:
         requires_settings=False,
         answers_in_text=False,
         resolve_answers=choose_options,
+        extension="",
     )
 
 

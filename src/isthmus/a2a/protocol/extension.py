@@ -81,10 +81,12 @@ class IncompatibleExtensionError(IsthmusError):
 class Activation:
     """Result of looking for the extension in a request or card; ``uri`` is its URI there, or None.
 
-    Answers use the same spelling of the URI as their request.
+    Answers use the same spelling of the URI as their request. ``is_stated``: the request itself has the URI; otherwise
+    it is active because the request's task, or its session, was opened with it.
     """
 
     uri: str | None = None
+    is_stated: bool = True
 
     @property
     def active(self) -> bool:

@@ -126,7 +126,8 @@ def decode_commands(call: Call) -> Operation:
     if call.method == STATUS:
         return GetSessionStatus(scope)
     asked = message_of(ExecuteSlashCommandRequest, call.params, "params")
-    return ExecuteCommand(CommandMessage(asked.command_path, asked.args, scope), call.wants_stream)
+    command = CommandMessage(asked.command_path, asked.args, scope, extension=call.activation.uri or URI)
+    return ExecuteCommand(command, call.wants_stream)
 
 
 def _scope(call: Call) -> CommandScope:

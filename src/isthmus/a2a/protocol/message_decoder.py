@@ -13,18 +13,17 @@ from isthmus.a2a.protocol.extension_requests import answered_by_of, extended_obj
 from isthmus.a2a.protocol.items import data_part
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.operations import SendMessage
-from isthmus.a2a.protocol.parameters import mapping, message_of, optional_id, optional_mapping, text
+from isthmus.a2a.protocol.parameters import mapping, optional_id, optional_mapping, text
+from isthmus.a2a.protocol.tool_answers import answer_in, answer_in_metadata
 from isthmus.a2a.wire import Call
 from isthmus.client import PushTarget
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.encoding.codec import camel
 from isthmus.encoding.json_text import encode
 from isthmus.events import ArtifactPart, MessagePart
 from isthmus.record import record
 
 MAXIMUM_PARTS = 10_000
 """Maximum number of parts of one message."""
-_ONEOF = "modified_details"
 
 
 @record
@@ -84,14 +83,18 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     context_id = optional_id(message, "contextId", where)
     configuration = grammar.configuration(params)
     content, confirmations, parts = _parts(message, grammar)
+    metadata = optional_mapping(message, "metadata", where)
+    extended = extended_object(params, message, activation)
+    answer = answer_in_metadata(extended, f'params.message.metadata["{activation.uri}"]')
+    if answer is not None and all(answer.tool_call_id != each.tool_call_id for each in confirmations):
+        # A message must have a part, so an answer in metadata stands beside a text that only labels it.
+        content, confirmations = "", (*confirmations, answer)
     if confirmations and content:
         raise InvalidParamsError(f"{where}.parts", "expected either answers (tool_call_id) or content, not both")
     if confirmations and task_id is None:
         raise InvalidParamsError(f"{where}.taskId", "expected the task whose question is answered")
     if not confirmations and not content.strip():
         raise InvalidParamsError(f"{where}.parts", "expected content, or answers to the task's questions")
-    metadata = optional_mapping(message, "metadata", where)
-    extended = extended_object(params, message, activation)
     is_first = task_id is None and context_id is None and call.needs_workspace
     return SendMessage(
         message_id=message_id,
@@ -107,9 +110,10 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         push=configuration.push,
         may_continue_completed=activation.active,
         requires_settings=activation.active and call.needs_workspace,
-        answers_in_text=not activation.active,
+        answers_in_text=not (activation.active and activation.is_stated),
         parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=content)) else parts,
         metadata=metadata or None,
+        extension=activation.uri or "",
     )
 
 
@@ -149,33 +153,8 @@ def _content(part: ReadPart, *, of_task: bool) -> str | ToolCallConfirmation:
         return part.text
     if part.raw is not None or part.url is not None:
         return _file(part)
-    value: Any = part.data
-    if isinstance(value, Mapping):
-        data = cast("Mapping[str, Any]", value)
-        if _is_answer(data, of_task=of_task):
-            return _answer(data, part.where)
-    return f"```json\n{encode(part.data).decode()}\n```"
-
-
-def _is_answer(data: Mapping[str, Any], *, of_task: bool) -> bool:
-    """Return whether an object is an answer. An incomplete answer that is sent to a task counts as an answer, too.
-
-    As a message it would close the question.
-    """
-    names = ("tool_call_id", "selected_option_id")
-    present = [name in data or camel(name) in data for name in names]
-    return all(present) or (of_task and any(present))
-
-
-def _answer(data: Mapping[str, Any], where: str) -> ToolCallConfirmation:
-    """Return a ToolCallConfirmation; the members of its oneof may also be nested under the oneof's name."""
-    for name in (_ONEOF, camel(_ONEOF)):
-        if data.get(name) is not None:
-            details = mapping(data, name, where)
-            if not details.keys() & {"file_details", camel("file_details")}:
-                raise InvalidParamsError(f"{where}.{name}", "expected file_details, the only kind that is supported")
-            data = {**data, **details}
-    return message_of(ToolCallConfirmation, data, where)
+    answer = answer_in(part.data, part.where, of_task=of_task)
+    return answer if answer is not None else f"```json\n{encode(part.data).decode()}\n```"
 
 
 def _file(part: ReadPart) -> str:

@@ -51,6 +51,7 @@ class SendMessage:
     new_task_id: str | None = None
     parts: tuple[MessagePart, ...] = ()
     metadata: JsonObject | None = None
+    extension: str = ""
 
 
 @record

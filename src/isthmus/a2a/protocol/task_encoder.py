@@ -11,7 +11,8 @@ with the content. We add to that metadata object:
   since the event before, and the checkpoints taken since then
 - ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
-Without the extension only text, states, artifacts and questions are sent.
+Without the extension only states, artifacts and questions are sent, and the answer of a completed task as an artifact,
+whole and once: agent frameworks read it there. Its texts while it works are sent to clients that ask for them.
 """
 
 from collections.abc import Sequence
@@ -82,15 +83,26 @@ class Shape(Protocol):
         ...
 
 
-def encode_task(shape: Shape, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-    """Return a Task. ``status.message`` holds the pending questions, the final text of a completed task, or the error.
+def encode_task(
+    shape: Shape,
+    snapshot: TaskSnapshot,
+    uri: str | None,
+    history_length: int | None = None,
+    *,
+    has_answer: bool = True,
+) -> JsonDict:
+    """Return a Task. ``status.message`` holds the pending questions, or the error.
 
-    The history has at most ``history_length`` messages; None: all that the snapshot has.
+    With the extension it holds the final text of a completed task. Without, that is the last artifact, unless
+    ``has_answer`` is False. The history has at most ``history_length`` messages; None: all that the snapshot has.
     """
     status = _status(shape, snapshot.state, snapshot.updated_at, _task_message(shape, snapshot, uri))
     task: JsonDict = {"id": snapshot.task_id, "contextId": snapshot.context_id, "status": status}
-    if snapshot.artifacts:
-        task["artifacts"] = [encode_artifact(shape, artifact) for artifact in snapshot.artifacts]
+    artifacts = [encode_artifact(shape, artifact) for artifact in snapshot.artifacts]
+    if uri is None and has_answer and (answer := answer_of(snapshot)) is not None:
+        artifacts.append(_answer(shape, answer))
+    if artifacts:
+        task["artifacts"] = artifacts
     count = len(snapshot.history)
     messages = snapshot.history[count - min(count if history_length is None else history_length, count) :]
     if messages:
@@ -129,6 +141,7 @@ class StatusEncoder(StreamEncoder):
         answered: frozenset[str] = frozenset(),
         user_tier: str | None = None,
         has_notes: bool = False,
+        progress_text: bool = False,
     ) -> None:
         self._shape = shape
         self._snapshot = snapshot
@@ -136,6 +149,7 @@ class StatusEncoder(StreamEncoder):
         self._answered = answered
         self._user_tier = user_tier
         self._has_notes = has_notes
+        self._has_texts = uri is not None or progress_text
         self._model = snapshot.model
         self._begun = False
         self._usage: dict[str, int] = {}
@@ -144,7 +158,12 @@ class StatusEncoder(StreamEncoder):
 
     @override
     def encode(
-        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
     ) -> Sequence[JsonDict]:
         if self._answered and not self._begun and self._is_echo(delivery):
             return ()
@@ -152,7 +171,10 @@ class StatusEncoder(StreamEncoder):
         if encoded is None:
             return ()
         self._begun = True
-        return (encoded,)
+        if answer is None or self._uri is not None:
+            return (encoded,)
+        update = {**self._ids, "artifact": _answer(self._shape, answer), "append": False, "lastChunk": True}
+        return (self._shape.artifact_update(update), encoded)
 
     def _is_echo(self, delivery: Delivery) -> bool:
         match delivery.event:
@@ -171,6 +193,8 @@ class StatusEncoder(StreamEncoder):
             case ToolCallUpdate(call):
                 return self._extended(delivery, kinds.TOOL_CALL_UPDATE, self._data(delivery, to_json(call)))
             case TextContent(message_id, text, replaces=torn) | AgentMessage(message_id, text, False, replaces=torn):
+                if not self._has_texts:
+                    return None
                 content = self._message(message_id, [self._shape.text(text)])
                 return self._event(delivery, kinds.TEXT_CONTENT, content, replaces_message_id=torn)
             case Thought(thought):
@@ -282,6 +306,17 @@ def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
     return encoded
 
 
+def answer_of(snapshot: TaskSnapshot) -> HistoryMessage | None:
+    """Return the answer of a completed task: the agent's message at the end of its history, if there is one."""
+    last = snapshot.history[-1] if snapshot.history else None
+    return last if snapshot.state is TaskState.COMPLETED and last is not None and last.role == "agent" else None
+
+
+def _answer(shape: Shape, answer: HistoryMessage) -> JsonDict:
+    """Return the artifact that is the answer. It has the id of the message, so it is the same wherever it is sent."""
+    return {"artifactId": answer.message_id, "name": "answer", "parts": [shape.text(answer.text)]}
+
+
 def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
     """Return the parts that ask the pending questions: each call, and a text for clients without the extension."""
     parts: list[JsonDict] = []
@@ -294,8 +329,8 @@ def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) ->
 
 def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> JsonDict | None:
     if snapshot.state is TaskState.COMPLETED:
-        last = snapshot.history[-1] if snapshot.history else None
-        return _history(shape, snapshot, last) if last is not None and last.role == "agent" else None
+        answer = answer_of(snapshot) if uri is not None else None
+        return _history(shape, snapshot, answer) if answer is not None else None
     parts: list[JsonDict] = []
     if snapshot.pending:
         # Also while another call runs: these can already be answered.

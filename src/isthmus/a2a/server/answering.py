@@ -13,6 +13,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from typing_extensions import override
 
+from isthmus.a2a.openings import DIALECT, Openings
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
 from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
@@ -34,16 +35,17 @@ from isthmus.a2a.protocol.operations import (
     SendMessage,
     SetPush,
 )
+from isthmus.a2a.protocol.task_encoder import answer_of
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sending import send_noted
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.service import close, follow, page_of_tasks
-from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
+from isthmus.a2a.wire import Caller, JsonDict, Opening, StreamEncoder, Wire
 from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
-from isthmus.encoding.codec import to_json
+from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 from isthmus.record import record
@@ -63,6 +65,7 @@ class Answering:
     options: ServerOptions
     streams: OpenStreams
     http: HttpRequest
+    openings: Openings
 
     async def respond(self, operation: Operation) -> Response:
         """Return the response to the request.
@@ -90,7 +93,7 @@ class Answering:
             case CancelTask(task_id):
                 return self.wire.task(await agent.cancel(task_id), uri)
             case ListTasks():
-                return self.wire.tasks(await page_of_tasks(agent, operation), uri, operation.history_length)
+                return self.wire.tasks(await page_of_tasks(agent, operation), uri, operation.history_length or 0)
             case SetPush(task_id, target):
                 target = await self._push.set(task_id, target, self.wire.name, uri)
                 return self.wire.push(task_id, target)
@@ -122,6 +125,7 @@ class Answering:
     async def _send(self, message: SendMessage) -> JsonDict:
         await self._check_push(message)
         turn = (await send_noted(self.caller, message, note_of(self.http.scope))).turn
+        self._note_opening(turn, message.extension, message.settings)
         await self._set_push(message, turn)
         if message.blocking:
             answer = await self._drain(turn)
@@ -135,6 +139,7 @@ class Answering:
         await self._check_push(message)
         opened = await send_noted(self.caller, message, note_of(self.http.scope))
         turn = opened.turn
+        self._note_opening(turn, message.extension, message.settings)
         await self._set_push(message, turn)
         first = [self._task_frame(turn)] if turn.is_new else []
         return self._stream(first, turn, opened.answered)
@@ -204,12 +209,20 @@ class Answering:
         await self.caller.check_quota()
         execution = await self.caller.agent.execute(operation.command)
         answer = _execution(execution)
+        if execution.turn is not None:
+            self._note_opening(execution.turn, operation.command.extension, operation.command.scope.settings)
         if execution.turn is None or not operation.stream:
             if execution.turn is not None:
                 note_of(self.http.scope).task_id = execution.turn.task_id
                 await close(execution.turn.deliveries)
             return self.framing.result(answer, echo(self.activation))
         return self._stream([self.framing.item(answer), self._task_frame(execution.turn)], execution.turn)
+
+    def _note_opening(self, turn: Turn, extension: str | None, settings: JsonObject | None) -> None:
+        if turn.is_new:
+            dialect = (settings or {}).get(DIALECT)
+            opening = Opening(extension, dialect if isinstance(dialect, str) else "")
+            self.openings.note(turn.task_id, turn.context_id, self.caller.name, opening)
 
     # --- push notifications ---
 
@@ -298,9 +311,8 @@ class Answering:
                     otherwise = None
                     yield frame
             if held is not None:
-                is_question = isinstance(held.event, StateChange) and held.event.state.is_waiting
-                pending = (await self.caller.agent.get(turn.task_id, 0)).pending if is_question else ()
-                for frame in self._framed(encoder.encode(held, final=True, pending=pending), held):
+                pending, answer = await self._at_end(turn.task_id, held)
+                for frame in self._framed(encoder.encode(held, final=True, pending=pending, answer=answer), held):
                     otherwise = None
                     yield frame
             if otherwise is not None:
@@ -312,6 +324,16 @@ class Answering:
             yield self.framing.error_item(self.wire.error(internal_error()))
         finally:
             await close(turn.deliveries)
+
+    async def _at_end(self, task_id: str, last: Delivery) -> tuple[Sequence[ToolCall], HistoryMessage | None]:
+        """Return the calls that wait for the user, and the answer of the task, after the last delivery of a stream."""
+        if not isinstance(last.event, StateChange):
+            return (), None
+        if last.event.state.is_waiting:
+            return (await self.caller.agent.get(task_id, 0)).pending, None
+        if last.event.state is TaskState.COMPLETED and self.activation.uri is None:
+            return (), answer_of(await self.caller.agent.get(task_id, 1))
+        return (), None
 
     def _framed(self, items: Sequence[JsonDict], delivery: Delivery) -> Sequence[bytes]:
         """Return the frames of a delivery's items; the last one has the event's number, so that resuming skips none."""
@@ -330,9 +352,14 @@ class _UnknownEventsEncoder(StreamEncoder):
 
     @override
     def encode(
-        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
     ) -> Sequence[JsonDict]:
-        items = self._encoder.encode(delivery, final=final, pending=pending)
+        items = self._encoder.encode(delivery, final=final, pending=pending, answer=answer)
         return () if delivery.seq is not None and delivery.seq <= self._known else items
 
 
@@ -347,9 +374,14 @@ class _PromptsEncoder(StreamEncoder):
 
     @override
     def encode(
-        self, delivery: Delivery, *, final: bool = False, pending: Sequence[ToolCall] = ()
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
     ) -> Sequence[JsonDict]:
-        items = self._encoder.encode(delivery, final=final, pending=pending)
+        items = self._encoder.encode(delivery, final=final, pending=pending, answer=answer)
         if isinstance(delivery.event, Prompt | Command):
             task = self._wire.task(_at_message(self._snapshot, delivery, delivery.event), self._uri)
             return (self._wire.task_item(task),)

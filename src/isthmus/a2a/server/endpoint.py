@@ -5,11 +5,13 @@ Requests are authenticated in :mod:`isthmus.a2a.server.application`, read and wr
 """
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from isthmus.a2a.openings import remembered_activation
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error
 from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
@@ -41,7 +43,7 @@ class A2AEndpoint:
 
     def __init__(self, options: ServerOptions, wires: Wires | None = None) -> None:
         self._options = options
-        self._wires = wires or Wires(strict_extension=options.strict_extension)
+        self._wires = wires or Wires.of(options)
         self.streams = OpenStreams()
         self._routes: dict[Dialect, DialectRoutes] = {}
 
@@ -101,13 +103,16 @@ class A2AEndpoint:
         version = version_of(http)
         speaker = wire or self._wires.of_version(version)
         try:
-            asked = (item for name in HEADERS for item in http.headers.getlist(name))
+            asked = [item for name in HEADERS for item in http.headers.getlist(name) if item.strip()]
             active = activation(asked, *metadata_of(request.params))
             if request.method in SCOPED and not active.active:
                 active = Activation(URI)  # a client that calls a method of the extension speaks it
             wants_stream = "text/event-stream" in http.headers.get("accept", "")
             after = _last_event_id(http) if request.method in FOLLOWING else None
             has_push = caller.push is not None
+            is_stated = active.active or bool(asked)
+            openings = self._wires.openings
+            opening = None if active.active else await openings.of(request.params, caller.agent, caller.name)
             call = Call(
                 request.method,
                 request.params,
@@ -118,12 +123,16 @@ class A2AEndpoint:
                 has_push=has_push,
                 user=caller.name,
                 needs_workspace=not self._options.identity.default_workspace,
+                opening=opening,
             )
-            speaker = wire or await self._wires.choose(call, caller.agent)
+            speaker = wire or self._wires.choose(call)
+            if not is_stated and not self._wires.is_dialect(speaker):
+                active = remembered_activation(request.params, opening)
+                call = replace(call, activation=active)
             operation = speaker.decode(call)
             note.method = request.method
             note.task_id = getattr(operation, "task_id", None) or ""
-            answering = Answering(speaker, framing, caller, active, self._options, self.streams, http)
+            answering = Answering(speaker, framing, caller, active, self._options, self.streams, http, openings)
             return await answering.respond(operation)
         except IsthmusError as error:
             failure = speaker.error(error)

@@ -90,7 +90,7 @@ class Principals:
         self._options = options
         self._for_user = for_user
         self._push = push
-        self.wires = wires or Wires(strict_extension=options.strict_extension)
+        self.wires = wires or Wires.of(options)
         self._served: dict[Principal, ServedPrincipal] = {}
         self._requests: dict[str, OpenRequests] = {}
         self.closing = False

@@ -24,8 +24,9 @@ class WireV03(Wire):
     name = "0.3"
     shape: Shape = ShapeV03()
 
-    def __init__(self, *, strict_extension: bool = False) -> None:
+    def __init__(self, *, strict_extension: bool = False, progress_text: bool = False) -> None:
         self._strict_extension = strict_extension
+        self._progress_text = progress_text
 
     @override
     def decode(self, call: Call) -> Operation:
@@ -57,7 +58,15 @@ class WireV03(Wire):
         user_tier: str | None = None,
         has_notes: bool = False,
     ) -> StreamEncoder:
-        return StatusEncoder(self.shape, snapshot, uri, answered=answered, user_tier=user_tier, has_notes=has_notes)
+        return StatusEncoder(
+            self.shape,
+            snapshot,
+            uri,
+            answered=answered,
+            user_tier=user_tier,
+            has_notes=has_notes,
+            progress_text=self._progress_text,
+        )
 
     @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:

@@ -25,8 +25,9 @@ class WireV1(Wire):
 
     name = "1.0"
 
-    def __init__(self, *, strict_extension: bool = False) -> None:
+    def __init__(self, *, strict_extension: bool = False, progress_text: bool = False) -> None:
         self._strict_extension = strict_extension
+        self._progress_text = progress_text
 
     @override
     def decode(self, call: Call) -> Operation:
@@ -62,11 +63,19 @@ class WireV1(Wire):
         user_tier: str | None = None,
         has_notes: bool = False,
     ) -> StreamEncoder:
-        return StatusEncoder(_SHAPE, snapshot, uri, answered=answered, user_tier=user_tier, has_notes=has_notes)
+        return StatusEncoder(
+            _SHAPE,
+            snapshot,
+            uri,
+            answered=answered,
+            user_tier=user_tier,
+            has_notes=has_notes,
+            progress_text=self._progress_text,
+        )
 
     @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        tasks = [encode_task(_SHAPE, task, uri, history_length) for task in page.tasks]
+        tasks = [encode_task(_SHAPE, task, uri, history_length, has_answer=page.has_artifacts) for task in page.tasks]
         return {"tasks": tasks, "nextPageToken": page.next_token, "pageSize": page.size, "totalSize": page.total}
 
     @override

@@ -1,0 +1,128 @@
+"""How the client of each task opened it: with the development-tool extension, in a dialect, or with neither.
+
+The document of the extension names no header, and its client states the extension in the first message alone. So a task
+and its session stay in the form in which they were opened, for every request that states no other. The journal has the
+form of each task, in its first event; here it is remembered.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from isthmus.a2a.protocol.extension import (
+    NOT_ACTIVE,
+    URI,
+    Activation,
+    IncompatibleExtensionError,
+    activation,
+)
+from isthmus.a2a.protocol.tool_answers import has_answer
+from isthmus.a2a.service import close
+from isthmus.a2a.wire import Opening
+from isthmus.client import AgentClient, TaskError, TaskQuery
+from isthmus.events import AgentEvent, Command, Prompt
+
+DIALECT = "dialect"
+"""Key in a session's stored AgentSettings for the dialect of its client; it is our own."""
+REMEMBERED = 10_000
+"""Maximum number of tasks and sessions that are remembered."""
+
+
+class Openings:
+    """Memory of the openings of tasks and sessions; the least recently used one is forgotten, and read again."""
+
+    def __init__(self, limit: int = REMEMBERED) -> None:
+        self._limit = limit
+        self._known: OrderedDict[str | tuple[str, str], Opening] = OrderedDict()
+
+    def note(self, task_id: str, context_id: str, user: str, opening: Opening) -> None:
+        """Remember the opening of a task, which is also that of later tasks of its session."""
+        self._set(task_id, opening)
+        self._set((user, context_id), opening)
+
+    async def of(self, params: Mapping[str, Any], agent: AgentClient, user: str) -> Opening | None:
+        """Return the opening of the task or session that a request is about; None if there is none.
+
+        ``agent`` is that of the caller, and is asked about what is not remembered.
+        """
+        task_id, context_id = _subject(params)
+        if task_id is not None:
+            return await self._of_task(task_id, agent)
+        return None if context_id is None else await self._of_session(context_id, agent, user)
+
+    async def _of_task(self, task_id: str, agent: AgentClient) -> Opening | None:
+        known = self._get(task_id)
+        if known is None and (known := await _read(agent, task_id)) is not None:
+            self._set(task_id, known)
+        return known
+
+    async def _of_session(self, context_id: str, agent: AgentClient, user: str) -> Opening | None:
+        known = self._get((user, context_id))
+        if known is not None:
+            return known
+        try:
+            newest = (await agent.list_tasks(TaskQuery(1, context_id))).tasks
+        except TaskError:
+            return None
+        if newest and (known := await self._of_task(newest[0].task_id, agent)) is not None:
+            self._set((user, context_id), known)
+        return known
+
+    def _get(self, key: str | tuple[str, str]) -> Opening | None:
+        if key in self._known:
+            self._known.move_to_end(key)
+        return self._known.get(key)
+
+    def _set(self, key: str | tuple[str, str], opening: Opening) -> None:
+        self._known[key] = opening
+        self._known.move_to_end(key)
+        if len(self._known) > self._limit:
+            self._known.popitem(last=False)
+
+
+def remembered_activation(params: Mapping[str, Any], opening: Opening | None) -> Activation:
+    """Return the activation of a request that states neither the extension nor another one.
+
+    It is that of the task or session. An answer in the form of the extension activates it as well, unless the client of
+    the task speaks A2A without it: its question says that such an answer is taken.
+    """
+    if opening is not None and opening.extension is not None:
+        return Activation(opening.extension, is_stated=False) if opening.extension else NOT_ACTIVE
+    return Activation(URI, is_stated=False) if has_answer(params) else NOT_ACTIVE
+
+
+def _subject(params: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the ids of the task and of the session that a request is about, in any version's spelling."""
+    message = params.get("message")
+    holder = cast("Mapping[str, Any]", message) if isinstance(message, Mapping) else params
+    names = ("taskId", "task_id") if holder is message else ("taskId", "task_id", "id")
+    return _first_text(holder, *names), _first_text(holder, "contextId", "context_id")
+
+
+def _first_text(source: Mapping[str, Any], *names: str) -> str | None:
+    return next((value for name in names if isinstance(value := source.get(name), str) and value), None)
+
+
+async def _read(agent: AgentClient, task_id: str) -> Opening | None:
+    """Return the opening of a task by its first event; None if there is no such task for this caller."""
+    try:
+        turn = await agent.follow(task_id, 0)
+        try:
+            first = await anext(aiter(turn.deliveries), None) if turn.snapshot.seq else None
+        finally:
+            await close(turn.deliveries)
+    except TaskError:
+        return None
+    return Opening() if first is None else _opening_of(first.event)
+
+
+def _opening_of(event: AgentEvent) -> Opening:
+    if not isinstance(event, Prompt | Command):
+        return Opening()
+    dialect = (event.settings or {}).get(DIALECT)
+    extension = event.extension
+    if extension is None and isinstance(event, Prompt):  # by a version of Isthmus that did not store it
+        with suppress(IncompatibleExtensionError):
+            extension = activation((), event.metadata or {}).uri
+    return Opening(extension, dialect if isinstance(dialect, str) else "")
