@@ -103,7 +103,7 @@ class A2AEndpoint:
         version = version_of(http)
         speaker = wire or self._wires.of_version(version)
         try:
-            asked = [item for name in HEADERS for item in http.headers.getlist(name) if item.strip()]
+            asked = [item for name in HEADERS for item in http.headers.getlist(name) if item.strip(" ,")]
             active = activation(asked, *metadata_of(request.params))
             if request.method in SCOPED and not active.active:
                 active = Activation(URI)  # a client that calls a method of the extension speaks it
