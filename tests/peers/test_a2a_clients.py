@@ -151,10 +151,11 @@ async def test_the_python_sdk_drives_it_without_the_extension(program: ServeProg
     (item,) = [item async for item in client.send_message(words("good morning"))]
     assert isinstance(item, tuple)
     task = item[0]
-    assert task.status.state is TaskState.completed
-    assert task.status.message is not None
-    assert isinstance(task.status.message.parts[0].root, TextPart)
-    assert task.status.message.parts[0].root.text == "You said: good morning"
+    assert (task.status.state, task.status.message) == (TaskState.completed, None)
+    assert task.artifacts is not None
+    assert [part.root for artifact in task.artifacts for part in artifact.parts] == [
+        TextPart(text="You said: good morning")
+    ]
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -1,8 +1,8 @@
-"""How the client of each task opened it: with the development-tool extension, in a dialect, or with neither.
+"""Memory of how clients opened tasks: with the development-tool extension, in a dialect, or with neither.
 
 The document of the extension names no header, and its client states the extension in the first message alone. So a task
 and its session stay in the form in which they were opened, for every request that states no other. The journal has the
-form of each task, in its first event; here it is remembered.
+form of each task, in its first event.
 """
 
 from collections import OrderedDict

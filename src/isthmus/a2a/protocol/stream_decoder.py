@@ -164,6 +164,8 @@ class StreamDecoder:
             if message.role == "agent" and message.message_id:
                 yield from self._undelivered_text(message)
         for artifact in task.artifacts:
+            if artifact.artifact_id in self._delivered_texts:
+                continue  # the same text as the message with this id
             known = self._artifacts.get(artifact.artifact_id, 0)
             if artifact.artifact_id not in self._artifacts:
                 yield from self._artifact(artifact)
@@ -175,7 +177,9 @@ class StreamDecoder:
             yield from self._undelivered_text(task.status.message)
 
     def _undelivered_text(self, message: MessageItem) -> Iterator[AgentEvent]:
-        """Yield the text of a message that was not delivered before."""
+        """Yield the text of a message that was not delivered before, neither as text nor as an artifact of its id."""
+        if message.message_id in self._artifacts:
+            return
         text = self._text(message)
         delivered, _ = self._delivered_texts.get(message.message_id, (0, ""))
         if len(text) > delivered:

@@ -18,7 +18,7 @@ _ONEOF = "modified_details"
 
 
 def answer_in(data: object, where: str, *, of_task: bool) -> ToolCallConfirmation | None:
-    """Return the answer that the data of a part is, or has under the extension's URI; None if it is no answer.
+    """Return the answer that the data of a part is, or has under the extension's URI; None if it is something else.
 
     An incomplete answer that is sent to a task (``of_task``) counts as an answer, too: as a message it would close the
     question.

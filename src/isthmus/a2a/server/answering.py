@@ -11,7 +11,6 @@ from typing import assert_never
 import anyio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from typing_extensions import override
 
 from isthmus.a2a.openings import DIALECT, Openings
 from isthmus.a2a.options import ServerOptions
@@ -41,9 +40,10 @@ from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sending import send_noted
 from isthmus.a2a.server.sse import EventStream, OpenStreams
+from isthmus.a2a.server.stream_encoders import PromptsEncoder, UnknownEventsEncoder, at_message
 from isthmus.a2a.service import close, follow, page_of_tasks
 from isthmus.a2a.wire import Caller, JsonDict, Opening, StreamEncoder, Wire
-from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn
+from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.errors import IsthmusError
@@ -202,7 +202,7 @@ class Answering:
             return (), turn
         if not isinstance(first.event, Prompt | Command):
             return (), replace(turn, deliveries=_chain(first, turn.deliveries))
-        snapshot = _at_message(turn.snapshot, first, first.event)
+        snapshot = at_message(turn.snapshot, first, first.event)
         return [self._task_frame(replace(turn, snapshot=snapshot))], turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
@@ -264,9 +264,9 @@ class Answering:
         has_notes = self.http.headers.get(NOTES_HEADER) is not None
         encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier, has_notes=has_notes)
         if shows_prompts:
-            encoder = _PromptsEncoder(encoder, self.wire, turn.snapshot, uri)
+            encoder = PromptsEncoder(encoder, self.wire, turn.snapshot, uri)
         if known:
-            encoder = _UnknownEventsEncoder(encoder, known)
+            encoder = UnknownEventsEncoder(encoder, known)
         frames = self._frames(first, turn, encoder, otherwise, goes_on)
         return EventStream(
             frames,
@@ -343,78 +343,10 @@ class Answering:
         return [self.framing.item(item, delivery.seq if at == last else None) for at, item in enumerate(items)]
 
 
-class _UnknownEventsEncoder(StreamEncoder):
-    """An encoder that reads every event, but omits the items of events up to number ``known``."""
-
-    def __init__(self, encoder: StreamEncoder, known: int) -> None:
-        self._encoder = encoder
-        self._known = known
-
-    @override
-    def encode(
-        self,
-        delivery: Delivery,
-        *,
-        final: bool = False,
-        pending: Sequence[ToolCall] = (),
-        answer: HistoryMessage | None = None,
-    ) -> Sequence[JsonDict]:
-        items = self._encoder.encode(delivery, final=final, pending=pending, answer=answer)
-        return () if delivery.seq is not None and delivery.seq <= self._known else items
-
-
-class _PromptsEncoder(StreamEncoder):
-    """Encodes a user's later messages, too, each as the task when it came: its history has the message alone."""
-
-    def __init__(self, encoder: StreamEncoder, wire: Wire, snapshot: TaskSnapshot, uri: str | None) -> None:
-        self._encoder = encoder
-        self._wire = wire
-        self._snapshot = snapshot
-        self._uri = uri
-
-    @override
-    def encode(
-        self,
-        delivery: Delivery,
-        *,
-        final: bool = False,
-        pending: Sequence[ToolCall] = (),
-        answer: HistoryMessage | None = None,
-    ) -> Sequence[JsonDict]:
-        items = self._encoder.encode(delivery, final=final, pending=pending, answer=answer)
-        if isinstance(delivery.event, Prompt | Command):
-            task = self._wire.task(_at_message(self._snapshot, delivery, delivery.event), self._uri)
-            return (self._wire.task_item(task),)
-        return items
-
-
-def _at_message(snapshot: TaskSnapshot, delivery: Delivery, message: Prompt | Command) -> TaskSnapshot:
-    """Return the task as it was when a user's message came."""
-    return replace(
-        snapshot,
-        state=TaskState.SUBMITTED,
-        seq=delivery.seq or 0,
-        updated_at=delivery.at,
-        history=(_message_of(message),),
-        pending=(),
-        artifacts=(),
-        error=None,
-        reason=None,
-    )
-
-
 def echo(activation: Activation) -> dict[str, str]:
     """Return the response headers that confirm the extension; none when it is not active."""
     uri = activation.uri
     return {} if uri is None else {"A2A-Extensions": uri, "X-A2A-Extensions": uri}
-
-
-def _message_of(event: Prompt | Command) -> HistoryMessage:
-    match event:
-        case Prompt(message_id, text):
-            return HistoryMessage(message_id, "user", text)
-        case Command(message_id, path, args):
-            return HistoryMessage(message_id, "user", f"/{' '.join(path)} {args}".strip())
 
 
 async def _chain(first: Delivery, rest: AsyncIterator[Delivery]) -> AsyncGenerator[Delivery, None]:
