@@ -15,7 +15,9 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, TaskState, TextContent
 from support.isthmus_program import isthmus
 from support.postgres import Postgres, postgres
-from support.serve_program import ServeProgram, serve_program
+from support.rfc_client import rfc_client_of
+from support.rfc_scenario import Script, continue_completed, first_half, second_half
+from support.serve_program import SILENT_EDIT_SCRIPT, ServeProgram, serve_program
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -87,6 +89,23 @@ async def test_a_question_is_answered_at_another_server_which_does_the_work(
     listed = await asyncio.to_thread(isthmus, "tasks", "list", "--journal", url, folder=workspace)
     assert turn.task_id[:8] in listed.stdout
     assert "completed" in listed.stdout
+
+
+async def test_a_client_that_has_the_rfc_alone_plays_each_step_at_another_server(
+    tmp_path: Path, workspace: Path, server: Postgres
+) -> None:
+    arguments = ("--strict-extension", "--journal", server.database())
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    async with (
+        serve_program(tmp_path / "a", workspace, *arguments, script=SILENT_EDIT_SCRIPT) as first,
+        serve_program(tmp_path / "b", workspace, *arguments, script=SILENT_EDIT_SCRIPT) as second,
+    ):
+        one, other = (rfc_client_of(program.url, program.token) for program in (first, second))
+        script = Script("Greet the world", "greeting.txt", "hello\n", "I wrote the greeting.")
+        waiting = await asyncio.to_thread(first_half, one, workspace, script)
+        await asyncio.to_thread(second_half, other, waiting, workspace, script)
+        await asyncio.to_thread(continue_completed, one, waiting, "and again", "You said: and again")
 
 
 async def test_the_task_of_a_killed_server_goes_on_at_another(

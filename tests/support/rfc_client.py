@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from support.rfc_commands import CommandStart, CommandStatus, SlashCommand, read_commands, read_start
 from support.rfc_events import (
     OVER,
+    PAUSED,
+    TERMINAL,
     Deviation,
     Event,
     JsonObject,
@@ -109,6 +111,7 @@ class Stream:
         self._statuses = statuses
         self._seen = 0
         self._ended = False
+        self._at_rest = False
 
     def __iter__(self) -> Iterator[Task | Event]:
         return self
@@ -117,7 +120,7 @@ class Stream:
         try:
             value = next(self._results)
         except StopIteration:
-            if not self._ended:
+            if not self._ended and not self._at_rest:
                 raise Deviation(f"the stream ended after {self._seen} items without a final event (2)") from None
             raise
         if self._ended:
@@ -131,6 +134,8 @@ class Stream:
         for call in item.tool_calls:
             self._follow(task_id, call)
         self._ended = isinstance(item, Event) and item.final
+        # A task that rests when its client comes back is told by its Task; the RFC says nothing of that.
+        self._at_rest = self._first == "any" and isinstance(item, Task) and item.state in TERMINAL | PAUSED
         return item
 
     def _read(self, value: object) -> Task | Event:
@@ -269,3 +274,9 @@ def _result(value: object, request_id: str) -> object:
     if response.get("jsonrpc") != "2.0" or response.get("id") != request_id or "result" not in response:
         raise Deviation(f"a JSON-RPC 2.0 response to the request {request_id} was expected, and came: {value!r}")
     return response["result"]
+
+
+def rfc_client_of(url: str, token: str) -> RfcClient:
+    """Return a client of the server at this URL."""
+    parts = urlsplit(url)
+    return RfcClient(parts.hostname or "", parts.port or 0, token)

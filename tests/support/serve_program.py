@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal as signals
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -29,6 +30,8 @@ scenarios:
     replies:
       - text: 'You said: {{prompt}}'
 """
+SILENT_EDIT_SCRIPT = re.sub(r"- thought: .*\n +", "- ", EDIT_SCRIPT)
+"""The same without a thought."""
 
 
 class ServerProcess(Protocol):
