@@ -110,8 +110,8 @@ class StreamEncoder(Protocol):
         """Return the stream items for a delivery; none for an event that clients do not receive.
 
         It must be called with every delivery of the stream. ``final``: the stream ends with this delivery. The calls in
-        ``pending`` then wait for the user, and ``answer`` is the last message of the completed task. The last item
-        carries the number of the event, so that a client that resumes after it misses nothing.
+        ``pending`` then wait for the user, and ``answer`` is the agent's last message, if the task is completed or
+        waits. The last item carries the number of the event, so that a client that resumes after it misses nothing.
         """
         ...
 

@@ -167,11 +167,12 @@ class StatusEncoder(StreamEncoder):
     ) -> Sequence[JsonDict]:
         if self._answered and not self._begun and self._is_echo(delivery):
             return ()
-        encoded = self._encode(delivery, final, pending)
+        encoded = self._encode(delivery, final, pending, answer)
         if encoded is None:
             return ()
         self._begun = True
-        if answer is None or self._uri is not None:
+        is_answer = isinstance(delivery.event, StateChange) and delivery.event.state is TaskState.COMPLETED
+        if answer is None or self._uri is not None or not is_answer:
             return (encoded,)
         update = {**self._ids, "artifact": _answer(self._shape, answer), "append": False, "lastChunk": True}
         return (self._shape.artifact_update(update), encoded)
@@ -185,11 +186,13 @@ class StatusEncoder(StreamEncoder):
             case _:
                 return False
 
-    def _encode(self, delivery: Delivery, final: bool, pending: Sequence[ToolCall]) -> JsonDict | None:
+    def _encode(
+        self, delivery: Delivery, final: bool, pending: Sequence[ToolCall], answer: HistoryMessage | None
+    ) -> JsonDict | None:
         kinds = DevelopmentToolEventKind
         match delivery.event:
             case StateChange() as change:
-                return self._state_change(change, delivery, final, pending)
+                return self._state_change(change, delivery, final, pending, answer)
             case ToolCallUpdate(call):
                 return self._extended(delivery, kinds.TOOL_CALL_UPDATE, self._data(delivery, to_json(call)))
             case TextContent(message_id, text, replaces=torn) | AgentMessage(message_id, text, False, replaces=torn):
@@ -223,13 +226,20 @@ class StatusEncoder(StreamEncoder):
                 assert_never(delivery.event)
 
     def _state_change(
-        self, change: StateChange, delivery: Delivery, final: bool, pending: Sequence[ToolCall]
+        self,
+        change: StateChange,
+        delivery: Delivery,
+        final: bool,
+        pending: Sequence[ToolCall],
+        said: HistoryMessage | None,
     ) -> JsonDict | None:
         if change.state is TaskState.SUBMITTED:
             return None  # already in the Task
         parts: list[JsonDict] = []
         if change.state.is_waiting and pending:
             parts = pending_parts(self._shape, pending, self._uri)
+        elif change.state.is_waiting and self._uri is None and said is not None:
+            parts = [self._shape.text(said.text)]
         elif change.error is not None:
             parts = [self._shape.text(change.error)]
         content = self._message(self._message_id(delivery), parts) if parts or self._uri is not None else None
@@ -306,10 +316,15 @@ def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:
     return encoded
 
 
-def answer_of(snapshot: TaskSnapshot) -> HistoryMessage | None:
-    """Return the answer of a completed task: the agent's message at the end of its history, if there is one."""
+def last_message_of(snapshot: TaskSnapshot) -> HistoryMessage | None:
+    """Return the agent's message at the end of the history: an answer, or a question beside calls; None without."""
     last = snapshot.history[-1] if snapshot.history else None
-    return last if snapshot.state is TaskState.COMPLETED and last is not None and last.role == "agent" else None
+    return last if last is not None and last.role == "agent" else None
+
+
+def answer_of(snapshot: TaskSnapshot) -> HistoryMessage | None:
+    """Return the answer of a completed task, if there is one."""
+    return last_message_of(snapshot) if snapshot.state is TaskState.COMPLETED else None
 
 
 def _answer(shape: Shape, answer: HistoryMessage) -> JsonDict:
@@ -338,7 +353,8 @@ def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> Json
     elif snapshot.error is not None:
         parts = [shape.text(snapshot.error)]
     if not parts:
-        return None
+        question = last_message_of(snapshot) if uri is None and snapshot.state.is_waiting else None
+        return _history(shape, snapshot, question) if question is not None else None
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
     message_id = f"{snapshot.task_id}-{snapshot.seq}"
     return shape.message("agent", message_id, parts, ids)

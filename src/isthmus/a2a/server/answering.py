@@ -34,7 +34,7 @@ from isthmus.a2a.protocol.operations import (
     SendMessage,
     SetPush,
 )
-from isthmus.a2a.protocol.task_encoder import answer_of
+from isthmus.a2a.protocol.task_encoder import last_message_of
 from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
@@ -302,8 +302,8 @@ class Answering:
                     if not goes_on or delivery.event.state.is_terminal:
                         held = delivery
                         continue
-                    pending = (await self.caller.agent.get(turn.task_id, 0)).pending
-                    for frame in self._framed(encoder.encode(delivery, pending=pending), delivery):
+                    pending, answer = await self._at_end(turn.task_id, delivery)
+                    for frame in self._framed(encoder.encode(delivery, pending=pending, answer=answer), delivery):
                         otherwise = None
                         yield frame
                     continue
@@ -326,14 +326,13 @@ class Answering:
             await close(turn.deliveries)
 
     async def _at_end(self, task_id: str, last: Delivery) -> tuple[Sequence[ToolCall], HistoryMessage | None]:
-        """Return the calls that wait for the user, and the answer of the task, after the last delivery of a stream."""
-        if not isinstance(last.event, StateChange):
+        """Return the calls that wait for the user, and the agent's last message, after the last delivery."""
+        state = last.event.state if isinstance(last.event, StateChange) else None
+        is_plain = self.activation.uri is None
+        if state is None or not (state.is_waiting or (state is TaskState.COMPLETED and is_plain)):
             return (), None
-        if last.event.state.is_waiting:
-            return (await self.caller.agent.get(task_id, 0)).pending, None
-        if last.event.state is TaskState.COMPLETED and self.activation.uri is None:
-            return (), answer_of(await self.caller.agent.get(task_id, 1))
-        return (), None
+        task = await self.caller.agent.get(task_id, 1 if is_plain else 0)
+        return task.pending, last_message_of(task)
 
     def _framed(self, items: Sequence[JsonDict], delivery: Delivery) -> Sequence[bytes]:
         """Return the frames of a delivery's items; the last one has the event's number, so that resuming skips none."""
