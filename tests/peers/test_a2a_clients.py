@@ -30,8 +30,11 @@ from a2a.types import (
     TransportProtocol,
 )
 
+from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
+from support.a2a_serving import TOKEN, rpc, serving
 from support.loaded_program import LoadedProgram
+from support.memory_agent import MemoryAgent, Wait
 from support.programs import NODE_PEERS, node_package, require
 from support.serve_program import EDIT_SCRIPT, ServeProgram, serve_program
 from support.shared_serve import SharedServe, shared_serve
@@ -67,10 +70,10 @@ async def http(program: ServeProgram) -> AsyncGenerator[httpx.AsyncClient]:
 
 
 async def client_of(
-    program: ServeProgram, http: httpx.AsyncClient, transport: TransportProtocol, *, streaming: bool = True
+    url: str, http: httpx.AsyncClient, transport: TransportProtocol, *, streaming: bool = True
 ) -> Client:
     """Return the SDK's client over a transport that the card offers."""
-    card = await A2ACardResolver(http, program.url).get_agent_card()
+    card = await A2ACardResolver(http, url).get_agent_card()
     assert card.capabilities.extensions is not None
     assert [extension.uri for extension in card.capabilities.extensions] == [URI]
     config = ClientConfig(httpx_client=http, streaming=streaming, supported_transports=[transport])
@@ -90,12 +93,40 @@ def data_of(message: Message | None) -> dict[str, Any]:
     return part.data
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_silent_task_does_not_break_the_python_sdk(workspace: Path, transport: TransportProtocol) -> None:
+    gate = asyncio.Event()
+    agent = MemoryAgent(lambda _: (Wait(gate),))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        serving(agent, ServerOptions(TOKEN, keep_alive=0.02)) as server,
+        httpx.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
+    ):
+        client = await client_of(server.url, http, transport)
+        first = words("Wait", metadata={URI: {"workspace_path": str(workspace)}})
+        started = client.send_message(first, extensions=[URI])
+        begun = await anext(started)
+        assert isinstance(begun, tuple)
+        again = client.resubscribe(TaskIdParams(id=begun[0].id), extensions=[URI])
+        await anext(again)
+        # A third stream of the same server, begun later, tells that the other two were silent for as long.
+        params = {"id": begun[0].id}
+        async with server.http.stream("POST", server.url, json=rpc("tasks/resubscribe", params)) as third:
+            lines = third.aiter_lines()
+            for _ in range(3):
+                while await anext(lines) != ": keep-alive":
+                    pass
+        gate.set()
+        last = [[item async for item in stream][-1] for stream in (started, again)]
+    assert [item[0].status.state for item in last if isinstance(item, tuple)] == [TaskState.completed] * 2
+
+
 @pytest.mark.requirement("A2A-022", "A2A-139", "A2A-096", "A2A-106")
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_the_python_sdk_drives_a_prompt_a_confirmation_and_completion(
     program: ServeProgram, http: httpx.AsyncClient, workspace: Path, transport: TransportProtocol
 ) -> None:
-    client = await client_of(program, http, transport)
+    client = await client_of(program.url, http, transport)
     first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
     updates: list[TaskStatusUpdateEvent] = []
     async for item in client.send_message(first, extensions=[URI]):
@@ -162,7 +193,7 @@ async def test_the_python_sdk_drives_it_without_the_extension(program: ServeProg
 async def test_the_python_sdk_cancels_and_configures_push_notifications(
     program: ServeProgram, http: httpx.AsyncClient, workspace: Path, transport: TransportProtocol
 ) -> None:
-    client = await client_of(program, http, transport, streaming=False)
+    client = await client_of(program.url, http, transport, streaming=False)
     first = words("Write a greeting", metadata={URI: {"workspace_path": str(workspace)}})
     (item,) = [item async for item in client.send_message(first, extensions=[URI])]
     assert isinstance(item, tuple)
@@ -193,7 +224,7 @@ async def test_the_python_sdk_is_told_the_exact_error(program: ServeProgram, htt
 async def test_the_python_sdk_is_told_the_http_status_of_an_error(
     program: ServeProgram, http: httpx.AsyncClient
 ) -> None:
-    client = await client_of(program, http, TransportProtocol.http_json)
+    client = await client_of(program.url, http, TransportProtocol.http_json)
     with pytest.raises(A2AClientHTTPError) as unknown:
         await client.get_task(TaskQueryParams(id="unknown"))
     assert unknown.value.status_code == 404

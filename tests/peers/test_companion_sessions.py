@@ -1,6 +1,7 @@
 """Sessions and streams of the companion over a real socket: their begin, end, loss and return."""
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
 from support.editor_deadlines import PATIENT_LIMITS
+from support.event_streams import strictly_parsed
 from support.isthmus_program import user
 from support.waiting import eventually_async
 
@@ -69,16 +71,21 @@ async def test_a_new_stream_takes_the_place_of_the_old_one(workspace: Path) -> N
                 assert message["params"]["workspaceState"]["openFiles"][0]["path"] == str(file)
 
 
-async def test_a_quiet_stream_is_kept_alive(workspace: Path) -> None:
+async def test_a_quiet_stream_is_kept_alive_by_comments_that_no_parser_takes_for_events(workspace: Path) -> None:
     limits = replace(PATIENT_LIMITS, gemini=GeminiServerLimits(keep_alive_seconds=0.05))
     async with running_companion(workspace, limits=limits) as companion, bare_agent(companion) as agent:
         await agent.initialize()
         headers = {"accept": "text/event-stream", **agent.session}
+        text = ""
         async with asyncio.timeout(60), agent.http.stream("GET", "/mcp", headers=headers) as response:
-            lines = response.aiter_lines()
-            async for line in lines:
-                if line == ": keep-alive":
+            async for chunk in response.aiter_text():
+                text += chunk
+                if ": keep-alive\n" in text:
                     break
+    assert text.startswith("retry: 5000\nid: ")
+    assert text.endswith("\n\n: keep-alive\n")
+    (event,) = strictly_parsed(text.encode())
+    assert (event.retry, json.loads(event.data)["method"]) == (5000, "ide/contextUpdate")
 
 
 async def test_a_call_that_the_client_cancels_is_stopped_and_not_answered(

@@ -306,8 +306,8 @@ async def test_sigterm_ends_every_stream_properly_and_answers_who_waits(tmp_path
 
         await eventually_async(both_work, 20)
         assert await served.end(signal.SIGTERM) == 0
-        assert (await streaming).endswith(b": the server is stopping\n\n")
-        assert (await following).endswith(b": the server is stopping\n\n")
+        assert (await streaming).endswith(b": the server is stopping\n")
+        assert (await following).endswith(b": the server is stopping\n")
         assert (await sending)["result"]["status"]["state"] == "working"
 
 

@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from isthmus.a2a.server.sse import event_frame
 from isthmus.client import TaskQuery
+from isthmus.encoding.event_stream import comment, event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
@@ -115,7 +115,7 @@ class ChangeFeed:
         with self._reading_as(user) as reader:
             # Before the page lists the tasks: what another process writes later must be found by a look.
             self._version = self._version or await self._journal.version()
-            yield b": changes\n\n"
+            yield comment("changes")
             if since is not None:
                 rows, total = await self._journal.list_tasks(TaskQuery(MAXIMUM_LISTED, since=since), user)
                 if total > len(rows):

@@ -22,6 +22,7 @@ from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTable
 from isthmus.client import AgentClient, CommandScope, LineCompleter
+from isthmus.encoding.event_stream import comment
 from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError
 from isthmus.listeners.connection_slot import token_shown
@@ -239,9 +240,7 @@ class WorkbenchPages:
         since = int(last) / 1000 if last else None
         parts = [] if self.changes is None else [self.changes.frames(principal.name, since)]
         parts += [] if reviews is None else [reviews.frames()]
-        return EventStream(
-            merged(*parts), streams, headers=HEADERS, last_frame=lambda reason: b": %b\n\n" % reason.encode()
-        )
+        return EventStream(merged(*parts), streams, headers=HEADERS, last_frame=comment)
 
     async def _make_code(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from isthmus.a2a.server.sse import event_frame
+from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.web.changes import MAXIMUM_STREAMS, TooManyStreamsError

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from typing_extensions import override
 
 from isthmus.a2a.protocol.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
-from isthmus.a2a.server.sse import event_frame
+from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.rpc.messages import RequestId, RpcError, error_response, response
 

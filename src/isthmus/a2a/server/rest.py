@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.server.framing import Framing
-from isthmus.a2a.server.sse import event_frame
 from isthmus.encoding.codec import camel
+from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.record import record
 from isthmus.rpc.messages import INVALID_REQUEST, METHOD_NOT_FOUND, Notification, RpcError
@@ -100,7 +100,7 @@ class RestFraming(Framing):
 
     @override
     def error_item(self, error: RpcError) -> bytes:
-        return b"event: error\n" + event_frame(encode(self._binding.error(error)[1]))
+        return event_frame(encode(self._binding.error(error)[1]), name="error")
 
     @override
     def result(self, result: object, headers: Mapping[str, str]) -> Response:

@@ -16,19 +16,14 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from isthmus.a2a.server.first_step import FirstStep
+from isthmus.encoding.event_stream import KEEP_ALIVE, comment
 
-STOPPING = b": the server is stopping\n\n"
-KEEP_ALIVE = b": keep-alive\n\n"
+STOPPING = comment("the server is stopping")
 WATCH_AFTER_SECONDS = 0.25
 """Time in seconds until a stream is watched. A shorter stream costs no asyncio task; a reader that leaves earlier is
 noticed only then."""
 GATHERED_BYTES = 16384
 """Number of bytes after which gathered events are sent, even if more are ready."""
-
-
-def event_frame(data: bytes, seq: int | None = None) -> bytes:
-    """Return the bytes of an event; ``data`` is one line. Only stored events have an id, after which readers resume."""
-    return b"data: %b\n\n" % data if seq is None else b"id: %d\ndata: %b\n\n" % (seq, data)
 
 
 class OpenStreams:

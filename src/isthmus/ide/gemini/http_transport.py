@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from isthmus.encoding.event_stream import KEEP_ALIVE, event_frame, retry_after
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError
@@ -206,7 +207,7 @@ class McpEndpoint:
             # Before the client receives an event of this run: an id of the previous run tells this run which decisions
             # the client has received, but would not tell the next run.
             self._sessions_changed()
-            yield b"retry: %d\n\n" % RETRY_MILLISECONDS
+            yield retry_after(RETRY_MILLISECONDS)
             while True:
                 session.wake.clear()
                 events, must_arrive = log.after(position), log.has_unsent
@@ -215,7 +216,7 @@ class McpEndpoint:
                     self._sessions_changed()
                 for position, data in events:
                     self._companion.wire.sent(session.title, data)
-                    yield b"id: %s\nevent: message\ndata: %s\n\n" % (log.event_id(position).encode(), data)
+                    yield event_frame(data, log.event_id(position), "message")
                     log.sent = max(log.sent, position)
                 if must_arrive:
                     self._sessions_changed()
@@ -225,7 +226,7 @@ class McpEndpoint:
                     async with asyncio.timeout(self._keep_alive_seconds):
                         await session.wake.wait()
                 except TimeoutError:
-                    yield b": keep-alive\n\n"
+                    yield KEEP_ALIVE
         finally:
             self._sessions.detach_stream(session, key)
 
