@@ -134,6 +134,7 @@ async def test_a_command_without_its_argument_does_not_start(server: RawClient) 
 @pytest.mark.requirement("A2A-120")
 async def test_metadata_may_name_the_session_the_task_or_the_workspace(tmp_path: Path, workspace: Path) -> None:
     async with engine_with_commands(tmp_path) as engine, serving(engine) as server:
+        assert (await server.result("commands/get", {}))["commands"] == []  # the agent's depend on the folder
         nowhere = await server.result("command/execute", command("about"))
         assert nowhere["status"] == "FAILED_TO_START"
         assert "workspace_path" in nowhere["message"]

@@ -170,8 +170,12 @@ async def command_harness(
     may_include_folders: bool = False,
     permissions: tuple[PermissionRule, ...] = (),
     hooks: tuple[Hook, ...] = (),
+    has_workspace: bool = True,
 ) -> AsyncGenerator[CommandHarness]:
-    """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these."""
+    """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these.
+
+    Without ``has_workspace`` sessions may work in the workspace, but have to name it.
+    """
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
     for each in (workspace, home, data):
         each.mkdir(parents=True, exist_ok=True)
@@ -205,7 +209,8 @@ async def command_harness(
         sandbox=sandbox,
         may_include_folders=may_include_folders,
     )
-    engine = Engine(CodingAgent(resources, options), journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
+    rule = WorkspaceRule(workspace if has_workspace else None, (workspace,))
+    engine = Engine(CodingAgent(resources, options), journal, EngineOptions(rule))
     await engine.start()
     try:
         yield CommandHarness(engine, wire, workspace, home, opened_journal=journal)

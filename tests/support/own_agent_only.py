@@ -32,6 +32,7 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
         "our own slash commands, instructions and models: an ACP agent has its own (tests/contract/test_acp_hosting)": (
             "test_a2a_command_methods",
             "test_a2a_commands",
+            "test_a2a_commands_without_folder",
             "test_a2a_own_files",
             "test_a2a_careless_requests::test_later_settings_may_name_single_fields_and_are_held_to_their_types",
             "test_a2a_event_metadata::test_events_tell_the_model_that_was_used_the_tier_and_the_error",

@@ -89,6 +89,14 @@ class CodingAgent:
         scope = ToolScope(workspace, mcp_servers=servers, user=user)
         return await self._commands.commands(scope, self._resources.home_of(user))
 
+    def general_commands(self) -> Sequence[SlashCommand]:
+        """Return the built-in slash commands."""
+        return self._commands.general()
+
+    def needs_folder(self, path: Sequence[str]) -> bool:
+        """Return whether a built-in command can only be executed in a folder."""
+        return self._commands.needs_folder(path)
+
     async def complete(
         self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
     ) -> Sequence[Completion]:
@@ -124,6 +132,9 @@ class CodingAgent:
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
         session, scope = turn.session, _scope(turn.session)
+        if session.command is not None and not session.workspace:
+            end = await self._commands.run(turn, ToolSet(), None, self._options)
+            return end or StateChange(TaskState.FAILED, "The model needs a folder; the session has none.", "no_folder")
         try:
             try:
                 tools = await self._resources.tools.tools(scope)

@@ -19,7 +19,7 @@ from isthmus.agent.session import ReadSession, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
-from isthmus.engine.agents import CommandAgent, CompletingAgent, ObservableAgent, SuspendingAgent
+from isthmus.engine.agents import CompletingAgent, GeneralCommandAgent, ObservableAgent, SuspendingAgent
 from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
@@ -78,7 +78,7 @@ Its other arguments are the session's context id and user.
 """
 
 
-class FullAgent(CommandAgent, ObservableAgent, SuspendingAgent, CompletingAgent, Protocol):
+class FullAgent(GeneralCommandAgent, ObservableAgent, SuspendingAgent, CompletingAgent, Protocol):
     """An agent with commands, completion, a state and suspended calls, as ours is."""
 
 
@@ -109,6 +109,14 @@ class RepositoryAgent:
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         """Return the slash commands for a user in a workspace."""
         return await self._agent.commands(self._folder(workspace), settings, user)
+
+    def general_commands(self) -> Sequence[SlashCommand]:
+        """Return the slash commands of every folder."""
+        return self._agent.general_commands()
+
+    def needs_folder(self, path: Sequence[str]) -> bool:
+        """Return whether one of them can only be executed in a folder."""
+        return self._agent.needs_folder(path)
 
     async def complete(
         self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""

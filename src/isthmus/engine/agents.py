@@ -37,6 +37,22 @@ class CommandAgent(Agent, Protocol):
 
 
 @runtime_checkable
+class GeneralCommandAgent(CommandAgent, Protocol):
+    """An agent with commands that are the same in every folder, some of which need none.
+
+    ``advance`` receives them in sessions whose ``workspace`` is empty.
+    """
+
+    def general_commands(self) -> Sequence[SlashCommand]:
+        """Return the tree of these commands."""
+        ...
+
+    def needs_folder(self, path: Sequence[str]) -> bool:
+        """Return whether one of them can only be executed in a folder."""
+        ...
+
+
+@runtime_checkable
 class ObservableAgent(Agent, Protocol):
     """An agent that tells the state of a session."""
 

@@ -40,6 +40,14 @@ def refusal(command: CommandMessage, tree: Sequence[SlashCommand]) -> str | None
     return None
 
 
+def refusal_without_folder(command: CommandMessage) -> str:
+    """Return the reason why a command cannot start in a session that has no folder."""
+    return (
+        f"/{' '.join(command.path)} needs a folder: send AgentSettings with workspace_path, the absolute path of the"
+        " session's workspace, in the metadata of the request."
+    )
+
+
 def start_status(state: TaskState, pending: Sequence[ToolCall]) -> CommandExecutionStatus:
     """Return the status of an execution whose task's first state is ``state``."""
     if state is not TaskState.INPUT_REQUIRED:

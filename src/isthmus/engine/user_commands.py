@@ -25,13 +25,20 @@ from isthmus.development_tool import (
     merge_agent_settings,
 )
 from isthmus.encoding.codec import JsonObject, well_formed
-from isthmus.engine.agents import CommandAgent, CompletingAgent, PlacingAgent
+from isthmus.engine.agents import CommandAgent, CompletingAgent, GeneralCommandAgent, PlacingAgent
 from isthmus.engine.asking import title_of
-from isthmus.engine.command_execution import format_command, refusal, resolve_command, start_status
+from isthmus.engine.command_execution import (
+    format_command,
+    refusal,
+    refusal_without_folder,
+    resolve_command,
+    start_status,
+)
 from isthmus.engine.runner import Runner
 from isthmus.engine.session_state import folded_session, session_state
 from isthmus.engine.snapshots import Snapshots
 from isthmus.engine.task_access import TaskAccess
+from isthmus.engine.workspaces import KEY, NO_FOLDER
 from isthmus.events import Command, Prompt, StateChange, TaskState
 from isthmus.journal.task_rows import NewTask
 from isthmus.slash_commands.tree import Completion
@@ -52,7 +59,7 @@ class UserCommands:
 
     async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
         """Return the commands that can be executed in a session."""
-        context_id, workspace = await self._place(scope)
+        context_id, workspace = await self._place(scope, needs_folder=False)
         return await self._tree(context_id, workspace, scope.settings)
 
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
@@ -74,14 +81,17 @@ class UserCommands:
         """Execute a command as a task of its own; what prevents that is in the status."""
         command = well_formed(command)
         try:
-            context_id, workspace = await self._place(command.scope)
+            may_have_none = isinstance(self._runner.agent, GeneralCommandAgent)
+            context_id, workspace = await self._place(command.scope, needs_folder=not may_have_none)
         except TaskError as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
         tree = await self._tree(context_id, workspace, command.scope.settings)
         command = resolve_command(command, tree)
         if (problem := refusal(command, tree)) is not None:
             return Execution(CommandExecutionStatus.FAILED_TO_START, problem)
-        settings = {**(command.scope.settings or {}), "workspace_path": workspace}
+        if workspace == NO_FOLDER and self._needs_folder(command.path):
+            return Execution(CommandExecutionStatus.FAILED_TO_START, refusal_without_folder(command))
+        settings = None if workspace == NO_FOLDER else {**(command.scope.settings or {}), KEY: workspace}
         title = title_of(format_command(command))
         task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._access.user)
         event = Command(
@@ -94,14 +104,16 @@ class UserCommands:
         turn = Turn(self._snapshots.of(taken.row), self._runner.deliver(task.task_id, 0, 1), is_new=True)
         return Execution(await self._first_state(task.task_id), turn=turn)
 
-    async def _place(self, scope: CommandScope) -> tuple[str | None, str]:
-        """Return the session and the workspace of a command."""
+    async def _place(self, scope: CommandScope, *, needs_folder: bool = True) -> tuple[str | None, str]:
+        """Return the session and the workspace of a command; NO_FOLDER where there is none and none is needed."""
+        context_id, known = scope.context_id, None
         if scope.task_id is not None:
             row = await self._access.row(scope.task_id, scope.context_id)
-            context_id, known = row.context_id, row.workspace
-        else:
-            context_id = scope.context_id
-            known = await self._journal.workspace_of(context_id, self._access.user) if context_id is not None else None
+            context_id, known = row.context_id, row.workspace or None
+        if known is None and context_id is not None:
+            known = await self._journal.workspace_of(context_id, self._access.user)
+        if not needs_folder and known is None and scope.settings is None and self._access.workspaces.default is None:
+            return context_id, NO_FOLDER
         workspace = self._access.workspaces.choose(scope.settings, known, required=False)
         await self._access.check_settings(scope.settings, workspace)
         return context_id, workspace
@@ -110,7 +122,10 @@ class UserCommands:
         self, context_id: str | None, workspace: str, settings: JsonObject | None
     ) -> Sequence[SlashCommand]:
         """Return the commands of a session with its AgentSettings, changed by ``settings``."""
-        if not isinstance(self._runner.agent, CommandAgent):
+        agent = self._runner.agent
+        if workspace == NO_FOLDER:
+            return agent.general_commands() if isinstance(agent, GeneralCommandAgent) else ()
+        if not isinstance(agent, CommandAgent):
             return ()
         merged: AgentSettings | None = None
         events = () if context_id is None else await self._journal.session(context_id, self._access.user)
@@ -118,7 +133,11 @@ class UserCommands:
             if isinstance(delivery.event, Prompt | Command) and delivery.event.settings is not None:
                 merged = merge_agent_settings(merged, delivery.event.settings)
         merged = merge_agent_settings(merged, {**(settings or {}), "workspace_path": workspace})
-        return await self._runner.agent.commands(self._folder(workspace, context_id), merged, self._access.user)
+        return await agent.commands(self._folder(workspace, context_id), merged, self._access.user)
+
+    def _needs_folder(self, path: Sequence[str]) -> bool:
+        agent = self._runner.agent
+        return not isinstance(agent, GeneralCommandAgent) or agent.needs_folder(path)
 
     def _folder(self, workspace: str, context_id: str | None) -> Path:
         agent, folder = self._runner.agent, Path(workspace)

@@ -48,7 +48,7 @@ from isthmus.engine.runner import Runner
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.task_access import TaskAccess
 from isthmus.engine.user_commands import UserCommands
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.workspaces import KEY, NO_FOLDER, WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import RepeatedMessage, StaleLease
 from isthmus.journal.task_rows import NewTask, TaskRow
@@ -231,6 +231,11 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
             return None
 
         row = await self._access.row(task_id, message.context_id)
+        if row.workspace == NO_FOLDER:
+            raise TaskNotResumable(
+                f"task {task_id} was a command without a folder: send the message without its id, in context"
+                f" {row.context_id}, with {KEY}"
+            )
         await self._access.check_settings(message.settings, row.workspace)
         settings = None if message.settings is None else {**message.settings, "workspace_path": row.workspace}
         prompt = await self._prompt_of(task_id, row.context_id, message, settings)

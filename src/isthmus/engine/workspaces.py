@@ -9,6 +9,8 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.record import record
 
 KEY = "workspace_path"
+NO_FOLDER = ""
+"""Workspace of a session in which only commands were executed that need no folder; its first prompt brings one."""
 
 
 @record
@@ -31,7 +33,7 @@ class WorkspaceRule:
 
     def allows(self, workspace: str) -> bool:
         """Return whether a session may work, and be seen, in the folder of this absolute path."""
-        if workspace in self.repositories:
+        if workspace == NO_FOLDER or workspace in self.repositories:
             return True
         path = Path(workspace)
         return not self.roots or any(path.is_relative_to(root.resolve()) for root in self.roots)
@@ -42,7 +44,9 @@ class WorkspaceRule:
         Raises:
             InvalidRequest: a link now leads out of the allowed folders.
         """
-        if self.roots and workspace not in self.repositories and not self.allows(os.path.realpath(workspace)):
+        if workspace == NO_FOLDER or workspace in self.repositories or not self.roots:
+            return
+        if not self.allows(os.path.realpath(workspace)):
             raise InvalidRequest(
                 f"the workspace {workspace} of this session now leads to a folder that is not allowed on this server;"
                 " start a new session"

@@ -309,7 +309,7 @@ class Journal(Protocol):
         ...
 
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
-        """Return the workspace of a user's session; None when that user has no such session."""
+        """Return the workspace of a user's session; None when it has no folder, or that user no such session."""
         ...
 
     async def counts(self, *, by_user: bool = False) -> Sequence[TaskCount]:

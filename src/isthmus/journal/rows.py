@@ -133,9 +133,12 @@ def task_conditions(
 
 
 def below_roots(roots: Sequence[str]) -> tuple[str, Sequence[Any]]:
-    """Return the SQL condition for tasks whose workspace is one of these folders or below one, and its values."""
+    """Return the SQL condition for tasks whose workspace is one of these folders or below one, and its values.
+
+    Tasks without a folder match, too.
+    """
     below = [(root, root.rstrip("/\\") + os.sep) for root in roots]
-    condition = f"({' OR '.join(['workspace = ? OR substr(workspace, 1, ?) = ?'] * len(below))})"
+    condition = f"(workspace = '' OR {' OR '.join(['workspace = ? OR substr(workspace, 1, ?) = ?'] * len(below))})"
     return condition, [value for root, beginning in below for value in (root, len(beginning), beginning)]
 
 

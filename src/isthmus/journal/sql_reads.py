@@ -195,7 +195,8 @@ class SqlReads(Journal):
 
     @override
     async def workspace_of(self, context_id: str, user: str = "") -> str | None:
-        query = 'SELECT workspace FROM tasks WHERE context = ? AND "user" = ? ORDER BY key LIMIT 1'
+        fits = "context = ? AND \"user\" = ? AND workspace <> ''"
+        query = f"SELECT workspace FROM tasks WHERE {fits} ORDER BY key LIMIT 1"
         found = await self.read(query, (context_id, user), lambda values: str(values[0]))
         return found[0] if found else None
 

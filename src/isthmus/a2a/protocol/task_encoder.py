@@ -361,11 +361,8 @@ def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> Json
 
 
 def _task_metadata(snapshot: TaskSnapshot) -> JsonDict:
-    metadata: JsonDict = {
-        "workspace_path": snapshot.workspace,
-        "seq": snapshot.seq,
-        "created_at": timestamp(snapshot.created_at),
-    }
+    metadata: JsonDict = {"workspace_path": snapshot.workspace} if snapshot.workspace else {}
+    metadata |= {"seq": snapshot.seq, "created_at": timestamp(snapshot.created_at)}
     optional = {
         "title": snapshot.title or None,
         "model": snapshot.model or None,

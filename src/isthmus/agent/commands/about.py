@@ -6,6 +6,8 @@ from isthmus.agent.commands.base import CommandNode
 from isthmus.agent.commands.context import CommandContext
 from isthmus.development_tool import EXTENSION_URI
 
+NO_WORKSPACE = "none yet"
+
 
 async def about(context: CommandContext) -> None:
     """Show the version, model, workspace, approval mode, sandbox, and the protocol extension."""
@@ -21,7 +23,7 @@ async def about(context: CommandContext) -> None:
             (
                 f"Isthmus {__version__}",
                 f"Model: {model.name} ({model.provider})",
-                f"Workspace: {context.workspace}",
+                f"Workspace: {context.workspace if context.known_scope is not None else NO_WORKSPACE}",
                 f"Approval mode: {policy.mode}",
                 f"Sandbox: {sandbox}",
                 f"Extension: development-tool {EXTENSION_URI.rpartition('/')[0].rpartition('/')[2]} ({EXTENSION_URI})",
@@ -32,4 +34,6 @@ async def about(context: CommandContext) -> None:
     )
 
 
-COMMAND = CommandNode("about", "Show the version, the model, the workspace and the protocol extension", about)
+COMMAND = CommandNode(
+    "about", "Show the version, the model, the workspace and the protocol extension", about, needs_folder=False
+)

@@ -42,7 +42,10 @@ CompleteArguments: TypeAlias = Callable[[CompletionContext, str], Awaitable[Sequ
 
 @record
 class CommandNode:
-    """A command with its subcommands; a command without a ``body`` only groups them."""
+    """A command with its subcommands; a command without a ``body`` only groups them.
+
+    A built-in command that does not need a folder can be executed before its session has one.
+    """
 
     name: str
     description: str
@@ -50,6 +53,7 @@ class CommandNode:
     arguments: tuple[SlashCommandArgument, ...] = ()
     sub_commands: "tuple[CommandNode, ...]" = ()
     complete: CompleteArguments | None = None
+    needs_folder: bool = True
 
     def declare(self) -> SlashCommand:
         """Return the command as clients see it."""

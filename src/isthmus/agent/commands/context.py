@@ -77,7 +77,10 @@ class CommandTurn(AgentTurn):
 
 @dataclass(slots=True)
 class CommandContext:
-    """One run of a command. ``problems`` report custom commands that cannot be used."""
+    """One run of a command. ``problems`` report custom commands that cannot be used.
+
+    ``known_scope`` is None while the session has no folder: only commands that need none run then.
+    """
 
     turn: CommandTurn
     args: str
@@ -85,7 +88,7 @@ class CommandContext:
     options: AgentOptions
     memory: Memory
     tools: ToolSet
-    scope: ToolScope
+    known_scope: ToolScope | None
     tree: tuple[SlashCommand, ...]
     suspended: SuspendedCalls
     problems: tuple[str, ...] = ()
@@ -96,6 +99,13 @@ class CommandContext:
     def session(self) -> Session:
         """The session of the command's task."""
         return self.turn.session
+
+    @property
+    def scope(self) -> ToolScope:
+        """The scope of the session's tools; raises CommandError while the session has no folder."""
+        if self.known_scope is None:
+            raise CommandError("This needs a folder, which the session does not have yet.", "no_folder")
+        return self.known_scope
 
     @property
     def workspace(self) -> Path:

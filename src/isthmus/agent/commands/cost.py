@@ -22,4 +22,4 @@ async def cost(context: CommandContext) -> None:
     await context.say("\n".join(lines))
 
 
-COMMAND = CommandNode("cost", "Show the tokens that this session has used, by model", cost)
+COMMAND = CommandNode("cost", "Show the tokens that this session has used, by model", cost, needs_folder=False)

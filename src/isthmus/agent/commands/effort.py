@@ -36,4 +36,5 @@ COMMAND = CommandNode(
     effort,
     (argument("name", f"One of {', '.join(NAMES)}"),),
     complete=_complete,
+    needs_folder=False,
 )

@@ -38,5 +38,9 @@ def _lines(path: tuple[str, ...], command: SlashCommand) -> Iterator[str]:
 
 
 COMMAND = CommandNode(
-    "help", "List the commands, or describe one", show_help, (argument("command", "The command to describe"),)
+    "help",
+    "List the commands, or describe one",
+    show_help,
+    (argument("command", "The command to describe"),),
+    needs_folder=False,
 )

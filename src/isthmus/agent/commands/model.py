@@ -31,4 +31,5 @@ COMMAND = CommandNode(
     model,
     (argument("name", "As in --model: gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, or a bare name"),),
     complete=_complete,
+    needs_folder=False,
 )

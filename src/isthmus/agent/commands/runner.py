@@ -31,6 +31,8 @@ from isthmus.slash_commands.tree import Completion, find, typed_command
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope, ToolSet
 
+GENERAL = (*BUILT_IN, *YIELDING)
+"""The commands of every folder, unless a custom command or a prompt takes the place of one."""
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +51,15 @@ class CommandRunner:
         nodes, _ = await self._nodes(scope, home)
         return tuple(node.declare() for node in nodes)
 
+    def general(self) -> Sequence[SlashCommand]:
+        """Return the tree of the commands that are the same in every folder."""
+        return tuple(node.declare() for node in GENERAL)
+
+    def needs_folder(self, path: Sequence[str]) -> bool:
+        """Return whether such a command can only be executed in a folder; unknown ones can."""
+        node = find(path, GENERAL)
+        return node is None or node.needs_folder
+
     async def complete(
         self, scope: ToolScope, home: Path | None, line: str, session: ReadSession
     ) -> Sequence[Completion]:
@@ -63,11 +74,18 @@ class CommandRunner:
         found = await typed.command.complete(context, typed.args)
         return [Completion(typed.beginning + item.text, item.description, item.is_value) for item in found]
 
-    async def run(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope, options: AgentOptions) -> StateChange | None:
-        """Run the command of the session's task; return its end or its question, or None if the model continues."""
+    async def run(
+        self, turn: AgentTurn, tools: ToolSet, scope: ToolScope | None, options: AgentOptions
+    ) -> StateChange | None:
+        """Run the command of the session's task; return its end or its question, or None if the model continues.
+
+        Without a scope the session has no folder yet: only the commands that need none run.
+        """
         session = turn.session
         command = session.command
-        nodes, problems = await self._nodes(scope, self._resources.home_of(session.user))
+        nodes, problems = GENERAL, ()
+        if scope is not None:
+            nodes, problems = await self._nodes(scope, self._resources.home_of(session.user))
         node = find(command.path, nodes) if command is not None else None
         if command is None or node is None or node.body is None:
             name = "/" + " ".join(command.path if command is not None else ())
@@ -80,7 +98,7 @@ class CommandRunner:
             options=options,
             memory=self._memory,
             tools=tools,
-            scope=scope,
+            known_scope=scope,
             tree=tuple(item.declare() for item in nodes),
             suspended=self._suspended,
             problems=problems,

@@ -51,4 +51,4 @@ def _seconds(seconds: float) -> str:
     return f"{int(minutes)} min {rest:.0f} s" if minutes else f"{seconds:.1f} s"
 
 
-COMMAND = CommandNode("stats", "Show the tokens, tool calls and time that this session used", stats)
+COMMAND = CommandNode("stats", "Show the tokens, tool calls and time that this session used", stats, needs_folder=False)

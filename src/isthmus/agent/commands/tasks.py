@@ -50,5 +50,6 @@ COMMAND = CommandNode(
     "tasks",
     "List the tasks of this session",
     list_session_tasks,
-    sub_commands=(CommandNode("all", "List the tasks of all sessions", list_user_tasks),),
+    sub_commands=(CommandNode("all", "List the tasks of all sessions", list_user_tasks, needs_folder=False),),
+    needs_folder=False,
 )
