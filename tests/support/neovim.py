@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.editors.neovim.msgpack_rpc import RpcConnection, connect
+from isthmus.editors.neovim.msgpack_rpc import RpcCodec, RpcConnection, connect
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Editor, EditorEvent
 from isthmus.rpc.pending import RpcClosedError
 from support.isthmus_program import ISTHMUS
@@ -87,6 +87,11 @@ class RunningNeovim:
         """Return the process ids of the jobs that Neovim runs: with the plugin the companion is the only one."""
         return await self.lua(_JOBS)
 
+    def show_screen(self, columns: int, rows: int) -> None:
+        """Give a Neovim that was started with ``--embed`` its screen, as its own terminal program does."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(RpcCodec().request(1, "nvim_ui_attach", [columns, rows, {"ext_linegrid": True}]))
+
     async def quit(self, command: str = "qall!") -> None:
         """Quit Neovim, and wait until it has ended."""
         with suppress(RpcClosedError):
@@ -96,19 +101,20 @@ class RunningNeovim:
 
 @asynccontextmanager
 async def running_neovim(
-    folder: Path, *arguments: str, reviews: Sequence[str] = AT_ONCE
+    folder: Path, *arguments: str, reviews: Sequence[str] = AT_ONCE, mode: str = "--headless"
 ) -> AsyncGenerator[RunningNeovim]:
     """Start Neovim with `folder` as its working directory; it is killed at the end.
 
-    `reviews` are the arguments that set when reviews take keys; without any, the default applies.
+    `reviews` are the arguments that set when reviews take keys; without any, the default applies. With the mode
+    ``--embed`` it starts only when it is given a screen.
     """
     address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
     process = await asyncio.create_subprocess_exec(
-        require("nvim"), "--headless", "--clean", "-n", "--listen", address, *_NO_PROVIDER, *reviews, *arguments,
-        cwd=folder, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        require("nvim"), mode, "--clean", "-n", "--listen", address, *_NO_PROVIDER, *reviews, *arguments,
+        cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        connection = await _connected(address)
+        connection = await connected(address)
         try:
             yield RunningNeovim(process, address, connection)
         finally:
@@ -133,8 +139,8 @@ def vim_literal(value: Any) -> str:
     return json.dumps(value).replace("true", "v:true").replace("false", "v:false")
 
 
-async def _connected(address: str) -> RpcConnection:
-    # The socket exists a moment before Neovim listens on it.
+async def connected(address: str) -> RpcConnection:
+    """Return a connection to a Neovim that is starting; its socket exists a moment before it listens on it."""
     made: list[RpcConnection] = []
 
     async def listens() -> bool:

@@ -23,6 +23,15 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+_TABS = """
+return vim.tbl_map(function(tab)
+  local names = vim.tbl_map(function(window)
+    return vim.fs.basename(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)))
+  end, vim.api.nvim_tabpage_list_wins(tab))
+  return names
+end, vim.api.nvim_list_tabpages())
+"""
+
 
 @pytest.mark.parametrize("limits", [NeovimLimits(snapshot_seconds=0.3, view_seconds=0.3)], ids=["impatient"])
 async def test_a_neovim_at_a_prompt_costs_a_deadline_and_shows_the_review_afterwards(
@@ -55,6 +64,25 @@ async def test_a_review_that_was_taken_back_while_neovim_was_at_a_prompt_is_not_
     await neovim.connection.request("nvim_input", "<Esc>", timeout=30)
     await view_is_closed(neovim)
     assert heard.decisions == []
+
+
+async def test_a_neovim_that_has_not_started_gets_its_review_afterwards(workspace: Path) -> None:
+    first, second = make_file(workspace, "a.py"), make_file(workspace, "b.py")
+
+    async def attached_and_shown(address: str) -> NeovimEditor:
+        editor = await attach(address, PATIENT_NEOVIM)
+        await editor.open_diff(review(first, "proposed\n"))
+        return editor
+
+    async with running_neovim(workspace, "-p", first, second, mode="--embed") as neovim:
+        showing = asyncio.create_task(attached_and_shown(neovim.address))
+        # Without a screen it would wait for ever, and answers its clients meanwhile.
+        await asyncio.wait({showing}, timeout=0.2)
+        assert await neovim.lua("return vim.v.vim_did_enter") == 0
+        neovim.show_screen(80, 24)
+        editor = await asyncio.wait_for(showing, 30)
+        assert await neovim.lua(_TABS) == [["a.py"], ["current a.py", "proposed a.py"], ["b.py"]]
+        await editor.aclose()
 
 
 @pytest.mark.parametrize("command", ["qall", "wqall", "quitall!", "xall", "cquit"])

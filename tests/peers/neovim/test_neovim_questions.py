@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted, DiffRejected, EditorGoneError, FileMentioned
 from support.editing import make_file, review
 from support.editor_deadlines import PATIENT_NEOVIM
-from support.neovim import Heard, RunningNeovim, view_is_closed
+from support.neovim import Heard, RunningNeovim, connected, view_is_closed
 from support.programs import require
 from support.pty_program import pty_program
 from support.waiting import eventually_async
@@ -189,11 +188,10 @@ async def test_a_message_longer_than_the_screen_is_told_whole_and_makes_no_promp
     command = [require("nvim"), "--clean", "-n", "--listen", address]
     environment = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
     with pty_program(command, folder=workspace, environment=environment, columns=80, rows=24) as terminal:
-        await eventually_async(lambda: Path(address).exists(), 60, what="Neovim listens")
+        user = await connected(address)
         editor = await attach(address, PATIENT_NEOVIM)
         await editor.show_message(f"what you typed into the review of a.py is kept in {name}")
         await eventually_async(lambda: terminal.screen_with("end"), what="the end of the message")
-        user = await msgpack_rpc.connect(address, lambda _: None, lambda: None)
         mode: dict[str, Any] = await user.request("nvim_get_mode", timeout=30)
         assert mode == {"mode": "n", "blocking": False}
         said: dict[str, str] = await user.request("nvim_exec2", "messages", {"output": True}, timeout=30)

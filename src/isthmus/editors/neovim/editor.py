@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,9 +20,10 @@ from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.msgpack_rpc import RpcConnection
 from isthmus.editors.neovim.shown_file import read_shown
+from isthmus.editors.neovim.startup import start_in
 from isthmus.editors.neovim.text import BufferText, final_text
 from isthmus.editors.neovim.tools import NeovimTools
-from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range, require_version
+from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
@@ -53,17 +53,6 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
     {Capability.EXECUTE: "it has no notebooks; start the companion with --editor jupyter"}
 )
 _CALL: Final = "local channel, name = ...; return _G.isthmus_sessions[channel][name](select(3, ...))"
-_START: Final = """
-local channel, session_script, focus, documents, reviews, user, tools = ...
-local session = assert(loadstring(session_script, "=isthmus/session.lua"))(channel)
-assert(loadstring(focus, "=isthmus/focus.lua"))(session)
-assert(loadstring(documents, "=isthmus/documents.lua"))(session)
-assert(loadstring(reviews, "=isthmus/review.lua"))(session)
-assert(loadstring(user, "=isthmus/user.lua"))(session)
-assert(loadstring(tools, "=isthmus/tools.lua"))(session)
-return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.tools() }
-"""
-_SCRIPTS: Final = ("session.lua", "focus.lua", "documents.lua", "review.lua", "user.lua", "tools.lua")
 _TYPING: Final = "iRvVsS\x16\x13"
 """Modes in which keys would change or select text: insert, replace, visual and select."""
 _WAITS: Final = "it waits at a prompt, or is busy or still starting; answer it there and try again"
@@ -75,7 +64,7 @@ class NeovimLimits:
     """Limits of one attached Neovim, which does not answer while it waits at a prompt."""
 
     start_seconds: float = 10.0
-    """Maximum time for each of the two requests that attach to it."""
+    """Maximum time for each of the two requests that attach to it, and for its own start between them."""
     command_seconds: float = 10.0
     """Maximum wait for most answers."""
     view_seconds: float = 3.0
@@ -140,17 +129,13 @@ class NeovimEditor(EditorBase):
         Raises:
             EditorError: as :func:`attach` does.
         """
-        timeout = self._limits.start_seconds
         try:
             self._connection = await msgpack_rpc.connect(self._address, self._notified, self._ended)
-            channel, api = await self._connection.request("nvim_get_api_info", timeout=timeout)
-            require_version(api, self._limits.oldest_version)
-            self._channel = channel
-            start = [channel, *(_script(name) for name in _SCRIPTS)]
-            started = await self._connection.request("nvim_exec_lua", _START, start, timeout=timeout)
-            self._identity = EditorIdentity("neovim", "Neovim", int(started["pid"]))
-            self._folders = tuple(started["folders"])
-            self._tools.offer(started["tools"])
+            started = await start_in(self._connection, self._limits.oldest_version, self._limits.start_seconds)
+            self._channel = started.channel
+            self._identity = EditorIdentity("neovim", "Neovim", started.pid)
+            self._folders = started.folders
+            self._tools.offer(started.tools)
         except RpcTimeoutError as error:
             raise EditorError(f"Neovim at {self._address} does not answer: {_WAITS}") from error
         except (RpcError, RpcClosedError) as error:
@@ -401,7 +386,3 @@ class NeovimEditor(EditorBase):
                 self._ended()
             case _:
                 pass
-
-
-def _script(name: str) -> str:
-    return resources.files("isthmus.editors.neovim").joinpath(name).read_text("utf-8")
