@@ -166,7 +166,7 @@ class _Client:
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         self._process = process
         self._ids = itertools.count(1)
-        self.first_text_at = 0.0
+        self.first_text_at = time.monotonic()
         self._texts = 0
 
     def prompt(self, session_id: str, text: str) -> int:

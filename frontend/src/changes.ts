@@ -34,7 +34,7 @@ export class ChangeStream {
   /** Whether the open stream tells of companions. */
   hasReviews = false;
   #listeners = new Set<ChangeListener>();
-  #renewed = 0;
+  #renewed = -Infinity;
   #last = "";
   #now: AbortController | undefined;
   #wake: (() => void) | undefined;
@@ -111,8 +111,8 @@ export class ChangeStream {
 
   /** Connect anew: the connection may be dead although nothing says so. */
   renew(): void {
-    if (!this.#isWanted || Date.now() - this.#renewed < RENEWED_MS) return;
-    this.#renewed = Date.now();
+    if (!this.#isWanted || performance.now() - this.#renewed < RENEWED_MS) return;
+    this.#renewed = performance.now();
     if (this.#now) this.#now.abort();
     this.start();
   }

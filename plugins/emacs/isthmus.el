@@ -367,7 +367,7 @@ FUNCTION gets the params and the id of the request, nil for a notification.")
 
 (defvar isthmus--stopping nil "Whether the companion ends because it is told to.")
 (defvar isthmus--attempts 0 "How many starts in a row came to nothing.")
-(defvar isthmus--started-at 0 "When the companion was started last, as `float-time'.")
+(defvar isthmus--started-at nil "When the companion was started last, as `float-time'.")
 (defvar isthmus--restart-timer nil "Starts the companion again.")
 
 (defun isthmus--log (format &rest arguments)

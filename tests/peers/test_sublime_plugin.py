@@ -115,7 +115,7 @@ async def test_keys_that_come_when_a_review_took_the_focus_go_to_ones_own_file(
 ) -> None:
     own = made(workspace, b"old\n")
     clock = [1000.0]
-    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(sublime.pause, "READING", 2.0)
     own_view: View = sublime.do(lambda: sublime.window.open_file(str(own)))
     own_view.text = "mine\n"
@@ -139,7 +139,7 @@ async def test_text_that_is_typed_when_a_review_took_the_focus_is_text_of_ones_o
 ) -> None:
     monkeypatch.setattr(sublime.pause, "READING", 2.0)
     own_view: View = sublime.do(lambda: sublime.window.open_file(str(made(workspace, b"old\n"))))
-    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     await agent.open_diff(workspace / "b.py", "one one\n")
     view = await review(sublime)
     assert sublime.do(sublime.window.active_view) is view
@@ -155,7 +155,7 @@ async def test_text_typed_at_once_into_a_review_without_another_file_is_an_edit_
 ) -> None:
     monkeypatch.setattr(sublime.pause, "READING", 2.0)
     clock = [1000.0]
-    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     await agent.open_diff(workspace / "b.py", "one\n")
     view = await review(sublime)
     sublime.do(lambda: view.type("my "))
@@ -172,7 +172,7 @@ async def test_a_review_waits_in_its_tab_until_the_user_pauses(
     own_view: View = sublime.do(lambda: sublime.window.open_file(str(made(workspace))))
     clock = [1000.0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sublime.pause, "time", SimpleNamespace(time=lambda: clock[0]))
+        patch.setattr(sublime.pause, "time", SimpleNamespace(monotonic=lambda: clock[0]))
         sublime.do(lambda: sublime.listener.on_modified(own_view))
         clock[0] += 0.9
         await agent.open_diff(workspace / "b.py", "new\n")

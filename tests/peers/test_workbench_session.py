@@ -23,6 +23,7 @@ def _edit(file: str, old: str, new: str) -> dict[str, Any]:
 HEADINGS = "# old\n-- a/evil.py\n", "# new\n++ b/evil.py\n"
 """Lines that look like headings of a diff when they are marked as removed and added."""
 RESTORE = re.compile("/restore ")
+_SET_CLOCK = "const now = performance.now.bind(performance); performance.now = () => window.at ?? now();"
 LINES = "".join(f"line {number}\n" for number in range(40))
 
 SCRIPT = json.dumps(
@@ -122,10 +123,14 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
 
 def test_the_diff_of_a_session_is_shown_by_file(browser: Browser, served: Workbench) -> None:
     with desktop(browser) as context:
+        context.add_init_script(_SET_CLOCK)
         page = served.enter(context)
         served.prompt(page, "first")
         page.wait_for_selector("isthmus-question .primary")
         page.locator("isthmus-items").focus()
+        page.evaluate("window.at = 300")
+        page.keyboard.press("Escape")  # the second one stops the session, however young the page
+        page.evaluate("delete window.at")
         page.keyboard.press("d")
         expect(page.locator("isthmus-session-diff .problem")).to_contain_text("The session works")
         page.keyboard.press("Escape")

@@ -50,7 +50,7 @@ export class TaskPage extends PageElement {
   #rows!: Rows;
   /** Key of the item that gets the focus once it is drawn. */
   #revealing = "";
-  #escapedAt = 0;
+  #escapedAt = -Infinity;
   #timer = 0;
   #drawnIn = 0;
 

@@ -9,7 +9,7 @@ import { PageElement, READ_MS, isForPage } from "./base.ts";
 export class RewindAsk extends PageElement {
   @property() what = "";
   @property({ attribute: false }) files: readonly string[] = [];
-  #shownAt = 0;
+  #shownAt = Infinity;
 
   override connectedCallback(): void {
     super.connectedCallback();

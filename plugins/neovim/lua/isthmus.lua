@@ -33,7 +33,8 @@ local MAPPINGS = {
 local job -- while the companion runs
 local wanted = false -- whether one is to run: the last that was asked for, while another one still ends
 local stopping, leaving = false, false
-local restarts, started_at = 0, 0
+local restarts = 0
+local started_at -- of the companion, in ms
 local said = "" -- the end of what the companion wrote to its standard error
 
 local function tell(text, level)

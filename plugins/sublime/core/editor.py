@@ -235,7 +235,7 @@ class Editor:
             panel = window.create_output_panel("isthmus")
             panel.run_command("append", {"characters": details})
             window.run_command("show_panel", {"panel": "output.isthmus"})
-        decides_at = 0.0
+        decides_at = readable_at()
 
         def show():
             nonlocal decides_at

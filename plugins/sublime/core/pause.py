@@ -12,24 +12,24 @@ class Pause:
     """The time since the user's last key or command. `is_filling`: the plugin itself changes a view now."""
 
     def __init__(self):
-        self.last_input = 0.0
+        self.last_input = None
         self.is_filling = False
 
     def noted(self):
         """Note that the user pressed a key or ran a command."""
         if not self.is_filling:
-            self.last_input = time.time()
+            self.last_input = time.monotonic()
 
     def is_there(self):
         """Return whether the user has paused."""
-        return time.time() - self.last_input >= PAUSE
+        return self.last_input is None or time.monotonic() - self.last_input >= PAUSE
 
 
 def readable_at():
     """Return the time from which on a view that comes to the front now takes decisions."""
-    return time.time() + READING
+    return time.monotonic() + READING
 
 
 def is_readable(at):
     """Return whether the time `at` of readable_at() has come."""
-    return time.time() >= at
+    return time.monotonic() >= at

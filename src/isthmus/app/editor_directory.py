@@ -1,6 +1,7 @@
 """The editors that have an agent's workspaces open: found on demand, with one connection each."""
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -212,7 +213,7 @@ class EditorDirectory:
                 return None
             if (known := self._peers.get(workspace)) is not None:
                 return known
-            if time.monotonic() - self._looked.get(workspace, -LOOK_AGAIN_SECONDS) < LOOK_AGAIN_SECONDS:
+            if time.monotonic() - self._looked.get(workspace, -math.inf) < LOOK_AGAIN_SECONDS:
                 return None
             return await self._connect(workspace)
 

@@ -8,6 +8,7 @@ machine is used for the local user's tasks only.
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -151,7 +152,7 @@ class SessionEditors(EditorControl):
             # The headers are part of the key: another client's credentials may be accepted where these are not.
             key = (server.url, *(f"{name}: {text}" for name, text in (server.headers or {}).items()))
             if known is None:
-                if time.monotonic() - self._others.get(key, -OTHER_SECONDS) < OTHER_SECONDS:
+                if time.monotonic() - self._others.get(key, -math.inf) < OTHER_SECONDS:
                     continue
                 known = asyncio.create_task(self._connect(server))
                 self._peers.setdefault(task_id, {})[server.url] = known

@@ -180,7 +180,7 @@ class _Progress:
     def __init__(self, verb: str) -> None:
         self._verb = verb
         self._is_shown = False
-        self._next = 0.0
+        self._next = time.monotonic()
         self._works = sys.stderr.isatty()
 
     def __enter__(self) -> "_Progress":

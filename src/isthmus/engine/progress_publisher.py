@@ -68,4 +68,5 @@ class ProgressPublisher:
             self._work.pop(task_id, None)
 
     def _is_followed(self, task_id: str) -> bool:
-        return asyncio.get_running_loop().time() < self._until.get(task_id, 0.0)
+        until = self._until.get(task_id)
+        return until is not None and asyncio.get_running_loop().time() < until

@@ -28,7 +28,7 @@ class Readiness:
         self._engine = engine
         self._clock = clock
         self._asked: asyncio.Task[bool] | None = None
-        self._asked_at = 0.0
+        self._asked_at = clock()
 
     async def __call__(self) -> str | None:
         """Return :data:`DRAINING`, :data:`NO_JOURNAL` or None."""

@@ -44,14 +44,15 @@ class PostgresFiles(TaskFileStore):
 
     def __init__(self, read: RowReader) -> None:
         self._read = read
-        self._swept = 0.0
+        self._swept: float | None = None
 
     @override
     async def keep(self, task_id: str, name: str, folder: str, data: bytes) -> None:
         await self._read(_KEEP, (task_id, name, storable(folder), data), len)
-        if time.monotonic() - self._swept > SWEEP_SECONDS:
+        now = time.monotonic()
+        if self._swept is None or now - self._swept > SWEEP_SECONDS:
             # Those of messages that were refused after all, or whose server died before it had recorded them.
-            self._swept = time.monotonic()
+            self._swept = now
             await self._read(_SWEEP, (SWEEP_SECONDS,), len)
 
     @override

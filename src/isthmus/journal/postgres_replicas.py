@@ -208,7 +208,7 @@ class PostgresReplicas(Replicas):
     async def _attend(self, connection: Connection, member: Member) -> None:
         """Look at the others, and send what there is to say, until the connection is lost."""
         since = looked = time.monotonic()
-        published = 0.0
+        published: float | None = None
         while not connection.is_closed():
             pause = PROGRESS_SECONDS if self._progress else LOOK_SECONDS
             with contextlib.suppress(TimeoutError):
@@ -223,7 +223,8 @@ class PostgresReplicas(Replicas):
             outbox, self._outbox = self._outbox, []
             for notice in outbox:
                 await self._say(connection, member, notice)
-            if (self._progress or self._ended) and now - published >= PROGRESS_SECONDS:
+            is_due = published is None or now - published >= PROGRESS_SECONDS
+            if is_due and (self._progress or self._ended):
                 published = now
                 await self._write_progress(connection, member)
 

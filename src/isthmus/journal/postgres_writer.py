@@ -87,7 +87,7 @@ class PostgresWriter:
         self._waiting_characters = 0
         self._losses = 0
         """Number of times that the database was lost or not reached since the last commit."""
-        self._away_since = 0.0
+        self._away_since = time.monotonic()
         self._closed = False
         self._running = asyncio.create_task(self._run())
 

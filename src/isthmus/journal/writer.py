@@ -76,12 +76,12 @@ class GroupWriter:
         self._gathered: list[_Write[Any]] = []
         self._under_way = 0
         """Number of hand-overs to the thread that have not been resolved."""
-        self._crowded_until = 0.0
+        self._crowded_until = loop.time()
         self._turns = 0
         """Number of turns for which the gathered writes have waited."""
         self._seen = 0
         """Number of gathered writes when the last of these turns began."""
-        self._paused_until = 0.0
+        self._paused_until = loop.time()
         self._commits_on_loop = 0
         self._commits_between = 0
         self._closed = False

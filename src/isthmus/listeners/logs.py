@@ -1,6 +1,7 @@
 """Logs that strangers cannot fill, and that hold no secrets."""
 
 import logging
+import math
 import time
 
 LOG_SECONDS = 60.0
@@ -14,7 +15,7 @@ class Occurrence:
         self._log = log
         self._text = text
         self._count = 0
-        self._logged_at = -LOG_SECONDS
+        self._logged_at = -math.inf
 
     def note(self, detail: str = "") -> None:
         """Count the event, and log it with ``detail`` after the text unless the last line is too recent."""

@@ -313,9 +313,8 @@ class CallDeadline:
         self.exceeded: asyncio.Future[str] = self._loop.create_future()
         self._silence = silence
         self._longest = max(silence, longest)
-        self._began = self._heard = self._loop.time()
+        self._began = self._heard = self._held_at = self._loop.time()
         self._questions = 0
-        self._held_at = 0.0
         self._timer = self._loop.call_later(silence, self._check)
 
     def heard(self) -> None:

@@ -61,7 +61,7 @@ class MetricsPage:
         self._named: dict[str, None] = {}
         """Users that have a name on the page, the first ones that were seen: a series does not come and go."""
         self._reading: asyncio.Task[_Counted | None] | None = None
-        self._next = 0.0
+        self._next = clock()
 
     async def text(self) -> bytes:
         """Return the page. What the journal does not answer in time is left out."""

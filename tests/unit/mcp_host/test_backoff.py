@@ -1,4 +1,9 @@
+from types import SimpleNamespace
+
+import pytest
+
 from isthmus.mcp_host.connection.backoff import ReconnectPolicy, RelistBackoff
+from isthmus.mcp_host.transports import http_caps
 
 
 def test_a_server_that_does_not_hold_is_tried_later_and_later_and_then_given_up() -> None:
@@ -37,3 +42,18 @@ def test_changes_that_come_one_upon_another_are_gathered_for_longer_and_longer()
 def test_a_server_that_was_quiet_is_listed_soon_again() -> None:
     pace = RelistBackoff()
     assert [pace.seconds(0), pace.seconds(0.3), pace.seconds(20)] == [0.2, 0.4, 0.2]
+
+
+@pytest.mark.anyio
+async def test_the_first_streams_wait_for_nothing_however_young_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(http_caps, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(http_caps, "time", SimpleNamespace(monotonic=lambda: 1.0))
+    pace = http_caps.ReopeningPace()
+    for _ in range(http_caps.FREE_STREAMS + 1):
+        await pace.wait()
+    assert waited == [0.0] * http_caps.FREE_STREAMS + [http_caps.STREAM_SECONDS]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.mcp_host.catalogue.manifests import Manifests
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
@@ -24,6 +25,16 @@ async def test_a_bug_in_isthmus_is_reported_and_wakes_waiting_callers(
     assert connection.problem is not None
     assert "a bug in isthmus: ModuleNotFoundError" in connection.problem
     await connection.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_server_that_was_not_tried_is_not_kept_as_one_that_hangs(workspace: Path, tmp_path: Path) -> None:
+    config = ServerConfig("one", Origin.USER, StdioEndpoint("x", (), {}, workspace))
+    manifests = Manifests(tmp_path / "cache")
+    connection = ServerConnection(config, ConnectionContext({}, workspace, manifests=manifests))
+    connection.start()
+    await connection.aclose()  # before its task ran for the first time
+    assert manifests.load(config, workspace) is None
 
 
 @pytest.mark.anyio

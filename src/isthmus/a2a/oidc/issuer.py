@@ -107,7 +107,7 @@ class Issuer:
         self._fetch = fetch
         self._clock = clock
         self._keys: tuple[IssuerKey, ...] = ()
-        self._read_at = 0.0
+        self._read_at = clock()
         self._asked_at: float | None = None
         self._failure: str | None = None
         self._asking: asyncio.Task[None] | None = None

@@ -1,6 +1,7 @@
 """Companion server for the Claude IDE protocol: combines socket, token, clients and lock file."""
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ class ClaudeServer(AgentServer):
         self._limits = limits
         self._clients: set[AttachedClient] = set()
         self._tools = offered_tools(companion)
-        self._left_at = -KEPT_MENTION_SECONDS
+        self._left_at = -math.inf
         self._listening = asyncio.Event()
         self._stopping = asyncio.Event()
 

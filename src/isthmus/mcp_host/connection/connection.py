@@ -73,7 +73,7 @@ class ServerConnection:
         self._pace = RelistBackoff()
         self._probe = TransportProbe(config.endpoint)
         self.known = KnownCatalogue(config, context)
-        self.began = 0.0
+        self.began = time.monotonic()
         self.connect_took: float | None = None
         """Time in seconds that the last successful connecting and listing took."""
         self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
@@ -104,7 +104,7 @@ class ServerConnection:
 
     def _begin(self) -> None:
         if self._owner is None:
-            self.state = ServerState.CONNECTING
+            self.state, self.began = ServerState.CONNECTING, time.monotonic()
             self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
             self._owner.add_done_callback(self._handle_owner_end)
 

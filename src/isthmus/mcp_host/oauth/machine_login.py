@@ -49,7 +49,7 @@ class MachineLogin:
         self._endpoint = endpoint
         self._http = http
         self._grant: Grant | None = None
-        self._ends_at = 0.0
+        self._ends_at = time.monotonic()
         self._wanted_scope: str | None = None
         self._getting = asyncio.Lock()
 

@@ -8,6 +8,7 @@ The size of each event of a stream is limited by the SDK (``max_sse_event_size``
 
 import asyncio
 import codecs
+import math
 import re
 import time
 from collections.abc import AsyncIterator
@@ -98,7 +99,7 @@ class ReopeningPace:
     """Delay for a client that keeps opening streams because its server ends each of them at once."""
 
     def __init__(self) -> None:
-        self._free_at = 0.0
+        self._free_at = -math.inf
 
     async def wait(self) -> None:
         """Wait until another stream may be opened; the first `FREE_STREAMS` are not delayed."""
