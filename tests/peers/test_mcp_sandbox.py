@@ -167,7 +167,8 @@ async def test_closing_lets_a_server_end_as_it_should_and_leaves_nothing(home: P
     mark, timeouts = f"{os.getpid()}.125", McpTimeouts(close_seconds=60, exit_seconds=(60, 1))
     async with hosting(home, {"curious": curious()}, environment=surrounding(home), timeouts=timeouts) as host:
         await Asked(host, workspace)("leave_behind", mark=mark)
-        assert len(running(mark)) == 2
+        # A program has its arguments only a moment after it was started.
+        await eventually_async(lambda: len(running(mark)) == 2)
     assert (workspace / "ended").read_text() == "as it should"
     await eventually_async(lambda: not running(mark))
 
