@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from support.push_reader import BrowserKeys
 from support.waiting import eventually
 from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, chromium, desktop
+from support.workbench import Workbench, chromium, desktop, whole_chromium
 
 SECONDS = 30.0
 EDIT = {"file_path": "code.py", "instruction": "Say hello", "old_string": "hi", "new_string": "hello"}
@@ -32,21 +32,30 @@ subscription => {
   });
 }
 """
-SHOWN = """
-navigator.serviceWorker.ready.then(found => found.getNotifications())
-  .then(all => all.map(each => [each.title, each.body]))
-"""
+SHOWN = "self.registration.getNotifications().then(all => all.map(each => [each.title, each.body]))"
 CLICKED = """
 async () => {
   const [shown] = await self.registration.getNotifications();
-  self.dispatchEvent(new NotificationEvent("notificationclick", { notification: shown }));
+  const event = new ExtendableEvent("notificationclick");
+  Object.defineProperty(event, "notification", { value: shown });
+  self.dispatchEvent(event);
 }
 """
+KEPT_HERE = """
+() => {
+  const kept = new Map();
+  ServiceWorkerRegistration.prototype.getNotifications = async () => [...kept.values()];
+  ServiceWorkerRegistration.prototype.showNotification = async (title, { tag, body }) => {
+    kept.set(tag, { title, body, close: () => kept.delete(tag) });
+  };
+}
+"""
+"""Keeps notifications in the service worker: a browser without windows has no other place for them."""
 
 
 @pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
-    """Return a browser that shows notifications, one for all tests of this file."""
+    """Return a browser that shows notifications where there is one, for all tests of this file."""
     with chromium(is_whole=True) as found:
         yield found
 
@@ -68,10 +77,13 @@ def deliver(context: BrowserContext, page: Page, text: str) -> list[list[str]]:
     eventually(lambda: page.evaluate("1") and registered, SECONDS, what="the service worker's registration")
     origin = "/".join(page.url.split("/")[:3])
     message = {"origin": origin, "registrationId": registered[0], "data": text}
+    worker = context.service_workers[0]
+    if whole_chromium() is None:
+        worker.evaluate(KEPT_HERE)
 
     def shown() -> list[list[str]]:
         client.send("ServiceWorker.deliverPushMessage", message)
-        return eventually(lambda: page.evaluate(SHOWN), SECONDS / 3, what="the notification")
+        return eventually(lambda: worker.evaluate(SHOWN), SECONDS / 3, what="the notification")
 
     return eventually(shown, SECONDS, what="the notification")
 
@@ -106,7 +118,7 @@ def test_a_question_is_told_to_a_device_that_wants_it_and_a_click_shows_the_inbo
             assert shown == [["Isthmus", "A question waits for you"]]
             context.service_workers[0].evaluate(CLICKED)
             page.wait_for_url(f"{served.url}ui/")
-            assert page.evaluate(SHOWN) == []
+            assert context.service_workers[0].evaluate(SHOWN) == []
             page.goto(f"{served.url}ui/devices")
             switch.click()
             expect(switch).to_have_attribute("aria-checked", "false")

@@ -192,10 +192,15 @@ def check_page() -> None:
     assert built.stat().st_mtime >= newest, "the page of the workbench is older than its sources; run: make frontend"
 
 
+def whole_chromium() -> str | None:
+    """Return the browser on the PATH, which has windows and notifications; None if there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 def _program(*, is_whole: bool = False) -> tuple[str, dict[str, str]]:
     """Return the browser and its environment: the unpacked one, which takes half of the time of a whole browser."""
     environment = dict(os.environ)
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = whole_chromium()
     if (unpacked := UNPACKED / "chromium").exists() and not (is_whole and found):
         environment["LD_LIBRARY_PATH"] = str(UNPACKED / "al2023" / "lib")
         return str(unpacked), environment
