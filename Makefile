@@ -31,6 +31,11 @@ CHROMIUM := .cache/chromium
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
 PYTEST_WORKERS ?= 4
+# At how many seconds the clocks of Python programs begin in make test-clocks, one run after another.
+CLOCK_ORIGINS ?= 5 315360000
+# What make test-started runs: real editors, a browser, PostgreSQL and Node.
+STARTED_TESTS ?= tests/peers/neovim tests/peers/test_emacs_keyboard.py tests/peers/test_workbench.py \
+	tests/peers/test_gemini_cli.py tests/peers/test_mcp_servers.py tests/contract/test_journal_files.py
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 # CHAOS_FAULTS="pause,clock" lets only these faults befall servers that share a database.
 CHAOS_KILLS ?= 200
@@ -58,7 +63,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test comparisons quick agents contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started comparisons quick agents contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +90,15 @@ comparisons: setup peers ## run the tests of what a real peer does without our p
 
 quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)
+
+test-clocks: setup ## the tests of tests/unit and tests/contract with monotonic clocks that begin at 5 seconds, and at ten years: CLOCK_ORIGINS
+	set -e; for origin in $(CLOCK_ORIGINS); do \
+		ISTHMUS_CLOCK_ORIGIN=$$origin $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
+			tests/unit tests/contract $(PYTEST_ARGS); \
+	done
+
+test-started: setup peers ## the tests in STARTED_TESTS as on a machine that was started 5 seconds ago: all programs, also those that are not Python
+	sh scripts/begin_clocks.sh 5 $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(STARTED_TESTS) $(PYTEST_ARGS)
 
 contract-acp: setup ## all A2A contract suites with an ACP agent behind their servers; make test runs a sample of them
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --agent acp \

@@ -18,13 +18,18 @@ from typing import Any
 import hypothesis
 import pytest
 
-from support import leaks, network, programs
+from support import clock_origin, leaks, network, programs
 from support.isolation import IsolatedFolders, isolate
 
+_CLOCK = clock_origin.begin()
 
-def pytest_report_header() -> str:
-    """Return whether a missing program fails the run. (support.programs reads CI before the first test hides it.)"""
-    return f"missing programs: {'failure (CI=true)' if programs.IN_CI else 'skip'}"
+
+def pytest_report_header() -> list[str]:
+    """Return whether a missing program fails the run, and where the clocks begin.
+
+    (support.programs reads CI before the first test hides it.)
+    """
+    return [f"missing programs: {'failure (CI=true)' if programs.IN_CI else 'skip'}", _CLOCK]
 
 
 # The duration of an example means nothing on a loaded machine; pytest-timeout ends tests that hang.
