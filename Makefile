@@ -129,11 +129,11 @@ acp-kills: setup peers ## kill the real CLIs behind serve --agent, what they sta
 fuzz: setup peers ## feed generated input to the shell policy, the listeners and every reader for FUZZ_SECONDS; FUZZ_SEED repeats a run
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -s tests/fuzz $(PYTEST_ARGS)
 
-agents: setup peers $(AGENTS)/.installed ## install Claude Agent and Codex (840 MB), and run the tests that serve these two, Gemini CLI and Qwen Code
+agents: setup peers $(AGENTS)/.installed ## install Claude Agent and Codex (840 MB), and run the tests that serve these two, Gemini CLI, Qwen Code and OpenCode
 	ISTHMUS_CLAUDE_AGENT_ACP=$(abspath $(AGENTS))/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js \
 	ISTHMUS_CODEX_ACP=$(abspath $(AGENTS))/node_modules/@agentclientprotocol/codex-acp/dist/index.js \
-	ACP_AGENTS="gemini qwen" $(BIN)/python -m pytest tests/peers/test_acp_installed_agents.py tests/peers/test_acp_agents.py \
-		tests/peers/test_workbench_agents.py $(PYTEST_ARGS)
+	ACP_AGENTS="gemini qwen" $(BIN)/python -m pytest tests/peers/test_acp_agent_files.py tests/peers/test_acp_installed_agents.py \
+		tests/peers/test_acp_agents.py tests/peers/test_workbench_agents.py $(PYTEST_ARGS)
 
 # Tests of the servers: what the unit tests alone do not see of a library that changed.
 SERVERS := tests/contract/test_a2a_v1_http.py tests/contract/test_a2a_streams.py tests/contract/test_journal.py \

@@ -111,6 +111,29 @@ async def test_a_file_that_changed_meanwhile_keeps_its_text(hosting: AcpHosting)
     assert "changed since the edit was proposed" in call.error.message
 
 
+async def test_a_reason_that_the_agent_has_lost_is_shown(hosting: AcpHosting) -> None:
+    seen = await hosting.prompt("edit-and-lose-errors")
+    path = hosting.workspace / "a.txt"
+    path.write_text("other\n", encoding="utf-8")
+    call = (await hosting.answer(seen, "once", "one\nMINE\nthree\n")).call("edit-1")
+    assert call.status is ToolCallStatus.FAILED
+    assert call.error is not None
+    assert call.error.message == (
+        f"Error writing to file: {path} changed since the edit was proposed; nothing was written"
+    )
+
+
+@pytest.mark.parametrize("reads_by_itself", [False, True])
+async def test_reading_is_not_offered_to_an_agent_that_is_better_off_alone(
+    tmp_path: Path, reads_by_itself: bool
+) -> None:
+    agent = KnownAgent(id="self", title="Self", reads_by_itself=reads_by_itself)
+    async with acp_hosting(tmp_path, agent=agent) as hosting:
+        await hosting.prompt("hello")
+    offered = received()[0]["params"]["clientCapabilities"]["fs"]
+    assert offered == {"readTextFile": not reads_by_itself, "writeTextFile": True}
+
+
 async def test_a_passage_is_shown_and_edited_as_the_whole_file(hosting: AcpHosting) -> None:
     seen = await hosting.prompt("snippet")
     request = seen.question.confirmation_request

@@ -37,6 +37,7 @@ class ScriptedAgent:
         self.number = 0
         self.session = ""
         self.cwd = Path()
+        self.loses_errors = False
 
     # --- the wire ---
 
@@ -167,11 +168,17 @@ class ScriptedAgent:
             return
         written = self.ask("fs/write_text_file", {"path": str(path), "content": diff["newText"]})
         if "error" in written:
-            content = [{"type": "content", "content": {"type": "text", "text": written["error"]["message"]}}]
+            said = "Error writing to file: [object Object]" if self.loses_errors else written["error"]["message"]
+            content = [{"type": "content", "content": {"type": "text", "text": said}}]
             self.update("tool_call_update", toolCallId="edit-1", status="failed", content=content)
             return
         self.update("tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
         self.say("Written.")
+
+    def edit_and_lose_errors(self, text: str) -> None:
+        """Do the same, and take an error of the client for a text, as Gemini CLI does."""
+        self.loses_errors = True
+        self.edit(text)
 
     def greeting(self, text: str) -> None:
         """Think, ask, then create a file through the client."""
@@ -306,10 +313,14 @@ class ScriptedAgent:
         while (answer := self.receive()).get("id") != "w1":
             pass
         assert answer["error"]["code"] == -32601
-        outside = {"path": "/etc/passwd"}
-        assert "outside the workspace" in self.ask("fs/read_text_file", outside)["error"]["message"]
+        outside = self.ask("fs/read_text_file", {"path": "/etc/passwd"})["error"]
+        assert "outside the workspace" in outside["message"]
+        assert outside["data"] == {"errorKind": "path_outside_workspace"}
         assert "error" in self.ask("fs/write_text_file", {"path": str(self.cwd / "link" / "x"), "content": "x"})
-        assert self.ask("fs/read_text_file", {"path": str(self.cwd / "none")})["error"]["code"] == -32002
+        none = str(self.cwd / "none")
+        missing = self.ask("fs/read_text_file", {"path": none})["error"]
+        assert (missing["code"], missing["data"]) == (-32002, {"uri": none})
+        assert missing["message"] == f"Resource not found: {none} does not exist"
         self.say("Still here.")
 
     def refuse(self, text: str) -> str:

@@ -39,8 +39,11 @@ class CodingCliAgent:
 
 
 @contextmanager
-def coding_cli_agent(name: str) -> Generator[CodingCliAgent]:
-    """Run the model of a CLI, and write the CLI's settings into HOME; check at the end that the script sufficed."""
+def coding_cli_agent(name: str, *, asks: bool = True) -> Generator[CodingCliAgent]:
+    """Run the model of a CLI, and write the CLI's settings into HOME; check at the end that the script sufficed.
+
+    Without ``asks`` the settings leave it to the CLI what it asks.
+    """
     settings: Mapping[str, object]
     wire: ScriptedWire
     if name == "gemini":
@@ -49,6 +52,8 @@ def coding_cli_agent(name: str) -> Generator[CodingCliAgent]:
     else:
         wire, settings, agent = OpenAIWire(), QWEN_SETTINGS, qwen.AGENT
         program = node_package("@qwen-code/qwen-code") / "cli.js"
+    if not asks:
+        settings = {key: value for key, value in settings.items() if key != "tools"}
     folder = Path(os.environ["HOME"]) / f".{name}"
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")

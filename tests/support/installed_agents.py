@@ -28,11 +28,13 @@ PROGRAMS = {
 """Path of each program; empty if it is not installed."""
 INSTALLED = tuple(name for name, path in PROGRAMS.items() if path)
 COLORS = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+CODEX_ASKS = """
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+"""
 CODEX_SETTINGS = """
 model = "gpt-5.5"
 model_provider = "test"
-approval_policy = "on-request"
-sandbox_mode = "read-only"
 [features]
 default_mode_request_user_input = true
 [model_providers.test]
@@ -73,6 +75,11 @@ class AgentScript:
         """Add replies at the end of the list."""
         with self._lock:
             self.replies.extend(replies)
+
+    def forget(self) -> None:
+        """Remove the replies that were not requested yet."""
+        with self._lock:
+            self.replies.clear()
 
 
 @dataclass(slots=True)
@@ -129,9 +136,7 @@ class InstalledAgent:
     @asynccontextmanager
     async def hosted(self, folder: Path) -> AsyncGenerator[AcpHosting]:
         """Serve it."""
-        path = PROGRAMS[self.name]
-        command = (str(require("node")), path) if path.endswith(".js") else (path,)
-        limits, variables = HostLimits(cancel_seconds=20), tuple(self.environment)
+        limits, variables, command = HostLimits(cancel_seconds=20), tuple(self.environment), program_of(self.name)
         hosted = acp_hosting(folder, agent=self.agent, limits=limits, command=command, variables=variables)
         async with hosted as hosting:
             yield hosting
@@ -141,18 +146,24 @@ class InstalledAgent:
         return Call(name, arguments, id=f"toolu_{self.number}")
 
 
+def program_of(name: str) -> tuple[str, ...]:
+    """Return the command of an agent."""
+    path = PROGRAMS[name]
+    return (str(require("node")), path) if path.endswith(".js") else (path,)
+
+
 @contextmanager
-def installed_agent(name: str) -> Generator[InstalledAgent]:
+def installed_agent(name: str, *, asks: bool = True) -> Generator[InstalledAgent]:
     """Run the model of an agent, and write the agent's settings into HOME.
 
-    The settings tell it to ask before each change: by themselves both leave most of that to their models.
+    If it ``asks``, they tell it to ask before each change: by themselves both leave most of that to their models.
     """
     script = AgentScript()
     with AnthropicWire(script) if name == "claude" else ResponsesWire(script) as wire:
         folder = Path(os.environ["HOME"], f".{name}")
         folder.mkdir(exist_ok=True)
         if name == "claude":
-            settings = {"permissions": {"defaultMode": "default"}}
+            settings = {"permissions": {"defaultMode": "default"}} if asks else {}
             (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
             environment = {
                 "ANTHROPIC_BASE_URL": wire.base_url,
@@ -162,6 +173,7 @@ def installed_agent(name: str) -> Generator[InstalledAgent]:
             }
             yield InstalledAgent(name, claude_agent_acp.AGENT, script, environment)
         else:
-            (folder / "config.toml").write_text(CODEX_SETTINGS.format(url=wire.base_url), encoding="utf-8")
-            environment = {"OPENAI_API_KEY": "none", "INITIAL_AGENT_MODE": "read-only"}
+            settings = (CODEX_ASKS if asks else "") + CODEX_SETTINGS.format(url=wire.base_url)
+            (folder / "config.toml").write_text(settings, encoding="utf-8")
+            environment = {"OPENAI_API_KEY": "none", **({"INITIAL_AGENT_MODE": "read-only"} if asks else {})}
             yield InstalledAgent(name, codex_acp.AGENT, script, environment)

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 
-def configured(model_url: str, folder: Path) -> Path:
-    """Write OpenCode's settings: a model at a URL, and questions before edits."""
+def configured(model_url: str, folder: Path, *, asks: bool = True) -> Path:
+    """Write OpenCode's settings: a model at a URL, and questions before edits and commands if it ``asks``."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": model_url, "apiKey": "none"},
@@ -15,7 +15,7 @@ def configured(model_url: str, folder: Path) -> Path:
         "provider": {"test": provider},
         "model": "test/scripted",
         "small_model": "test/scripted",
-        "permission": {"edit": "ask", "bash": "ask"},
+        **({"permission": {"edit": "ask", "bash": "ask"}} if asks else {}),
         "autoupdate": False,
         "share": "disabled",
     }

@@ -15,7 +15,7 @@ from isthmus.text.text_file import TextForm, with_newlines_of
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.edit import edit_target
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.workspace import OUTSIDE_WORKSPACE, Workspace
 
 
 class WorkspaceFiles:
@@ -44,7 +44,8 @@ class WorkspaceFiles:
             resolved = self._workspace.open_path(path)
             return text_of(read_bytes(resolved, path), resolved, path).text
         except ToolFailure as failure:
-            raise FileRefusedError(str(failure), is_missing=failure.category == "file_not_found") from failure
+            missing, outside = failure.category == "file_not_found", failure.category == OUTSIDE_WORKSPACE
+            raise FileRefusedError(str(failure), is_missing=missing, is_outside=outside) from failure
 
     def _write(self, path: str, text: str, expected: Expected | None) -> None:
         try:

@@ -123,7 +123,7 @@ class AcpSegment:
             if (permission := self._turn.open.get(call.tool_call_id)) is not None:
                 await self._forget_question(permission)
                 permission.refuse()
-            event = ToolCallUpdate(await self._with_edit_settled(call))
+            event = ToolCallUpdate(self._with_reason(await self._with_edit_settled(call)))
         await self._task.emit(event)
 
     async def _ask(self, question: AgentQuestion[Any]) -> None:
@@ -211,6 +211,16 @@ class AcpSegment:
             reason = f"Your change of {edit.path} could not be written: {error}"
             return self._calls.close(call.tool_call_id, ToolCallStatus.FAILED, reason)
         self._turn.notes.append(edit.note)
+        return call
+
+    def _with_reason(self, call: ToolCall) -> ToolCall:
+        """Return an ended call; one that failed because we did not write its file says so."""
+        if call.status is not ToolCallStatus.FAILED:
+            return call
+        is_same, paths = self._work.files.is_same, self._calls.paths(call.tool_call_id)
+        for path in list(self._turn.refused):
+            if any(is_same(path, item) for item in paths):
+                return self._calls.explain(call.tool_call_id, self._turn.refused.pop(path))
         return call
 
     def _hold(self) -> None:

@@ -79,7 +79,7 @@ def test_an_id_that_comes_again_is_another_call() -> None:
         ({"content": [text("no such file")]}, "no such file"),
         ({"rawOutput": {"code": 2}}, '{"code":2}'),
         ({"rawOutput": "boom"}, "boom"),
-        ({}, "Do it failed"),
+        ({}, "Do it failed; the agent does not say why"),
     ],
 )
 def test_a_failure_says_why(members: dict[str, Any], message: str) -> None:
@@ -98,6 +98,28 @@ def test_one_diff_is_an_output_and_several_are_text() -> None:
     two = shown(table(), state(status="completed", content=changes))
     assert two.output is not None
     assert re.findall(r"(?m)^\+\w", two.output.text or "") == ["+x", "+y"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "result", "shown_as"),
+    [
+        (diff("/w/a", "one\n"), diff("/w/a", "one\n", ""), (None, "one\n")),
+        (diff("/w/a", "one\nTWO\n", "one\ntwo\n"), diff("/w/a", "TWO", "two"), ("one\ntwo\n", "one\nTWO\n")),
+        (diff("/w/a", "one\n"), diff("/w/a", "one;\n", ""), ("", "one;\n")),
+        (diff("/w/a", "one\n"), diff("/w/b", "one\n", ""), ("", "one\n")),
+    ],
+    ids=["a new file", "a passage", "written otherwise", "another file"],
+)
+def test_a_result_that_says_less_than_the_question_is_shown_as_the_question(
+    asked: dict[str, Any], result: dict[str, Any], shown_as: tuple[str | None, str]
+) -> None:
+    calls = table()
+    calls.ask(state(content=[asked]), OPTIONS)
+    calls.allow("c")
+    done = shown(calls, state("tool_call_update", status="completed", content=[result]))
+    assert done.output is not None
+    assert done.output.diff is not None
+    assert (done.output.diff.old_content, done.output.diff.new_content) == shown_as
 
 
 @pytest.mark.parametrize(

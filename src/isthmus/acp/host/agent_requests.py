@@ -32,6 +32,8 @@ from isthmus.text.diff import unified_diff
 
 RESOURCE_NOT_FOUND = -32002
 """Error code of a file that does not exist."""
+OUTSIDE = {"errorKind": "path_outside_workspace"}
+"""Data of the error for a file that is not served, by which Qwen Code knows that it must read its own files itself."""
 
 
 class AgentRequests:
@@ -142,7 +144,10 @@ class AgentRequests:
             text = await self._files.read(request.path)
         except FileRefusedError as error:
             if error.is_missing:
-                raise rpc.RpcError(RESOURCE_NOT_FOUND, str(error)) from error
+                # The words and the data are those of ACP's own libraries: some agents read no code.
+                raise rpc.RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {error}", {"uri": request.path}) from error
+            if error.is_outside:
+                raise rpc.RpcError(rpc.INTERNAL_ERROR, str(error), OUTSIDE) from error
             raise
         return lines_of(text, request.line, request.limit)
 
@@ -150,6 +155,14 @@ class AgentRequests:
         turn = self._turn_of(request.session_id)
         if turn is None or turn.is_abandoned:
             raise FileRefusedError("the turn has ended; nothing was written")
+        try:
+            await self._write_in(turn, request)
+        except FileRefusedError as error:
+            turn.refused[request.path] = str(error)
+            raise
+        turn.refused.pop(request.path, None)
+
+    async def _write_in(self, turn: PromptTurn, request: WriteTextFileRequest) -> None:
         if len(request.content) > self._limits.file:
             raise FileRefusedError(f"expected a file of at most {self._limits.file} characters; nothing was written")
         edit = turn.edit_for(lambda path: self._files.is_same(path, request.path))

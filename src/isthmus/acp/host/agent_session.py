@@ -116,7 +116,8 @@ class AgentSession:
             IsthmusError: it ended, refused, or did not answer in time.
         """
         await self._link.start()
-        files = FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        reads = not self.launch.agent.reads_by_itself
+        files = FileSystemCapabilities(read_text_file=reads, write_text_file=True)
         abilities = ClientCapabilities(files, elicitation=ElicitationCapabilities(form=Present()))
         request = InitializeRequest(PROTOCOL_VERSION, abilities, Implementation("isthmus", version, "Isthmus"))
         answer = await self._link.ask(request, InitializeResponse, self.limits.initialize_seconds)

@@ -41,6 +41,8 @@ STATUSES: Mapping[str, ToolCallStatus] = {
     AcpCallStatus.COMPLETED: ToolCallStatus.SUCCEEDED,
     AcpCallStatus.FAILED: ToolCallStatus.FAILED,
 }
+NO_TEXT = "[object Object]"
+"""Text of an error of ours in agents whose JavaScript takes it for a text."""
 MCP_PREFIX = "mcp__"
 """Beginning of the name of a tool of an MCP server: ``mcp__server__tool``."""
 
@@ -52,6 +54,8 @@ class _Entry:
     state: ToolCallState
     shown: ToolCall
     was_asked: bool = False
+    proposal: FileDiff | None = None
+    """The change of a file that the last question was about."""
     edit: UserEdit | None = None
     streamed: str = ""
     """Output of a command that some agents send in parts, beside the content."""
@@ -104,6 +108,7 @@ class CallTable:
             entry.state = _merged(entry.state, update)
         entry.was_asked = True
         request = ConfirmationRequest.of(self._options(options), self._details(entry))
+        entry.proposal = request.file_edit_details
         call = replace(self._call(entry), status=ToolCallStatus.PENDING, live_content=None, output=None, error=None)
         entry.shown = replace(call, confirmation_request=request)
         return (*closed, entry.shown)
@@ -161,8 +166,23 @@ class CallTable:
 
     def proposal(self, call_id: str) -> FileDiff | None:
         """Return the change of a file that a question was about."""
-        asked = self._entries[call_id].shown.confirmation_request
-        return asked.file_edit_details if asked is not None else None
+        return self._entries[call_id].proposal
+
+    def paths(self, call_id: str) -> Sequence[str]:
+        """Return the paths of the files that a call is about, as far as the agent has said."""
+        entry = self._entries[call_id]
+        proposed = [entry.proposal.file_path] if entry.proposal is not None else []
+        stated = [item.path for item in (*self._diffs(entry.state), *(entry.state.locations or ()))]
+        return list(dict.fromkeys((*proposed, *stated)))
+
+    def explain(self, call_id: str, reason: str) -> ToolCall:
+        """Return a failed call with the reason of our refusal, which its agent may have lost."""
+        entry = self._entries[call_id]
+        said = entry.shown.error.message if entry.shown.error is not None else ""
+        if reason not in said:
+            said = said.replace(NO_TEXT, reason) if NO_TEXT in said else f"{said}: {reason}"
+            entry.shown = replace(entry.shown, error=ErrorDetails(with_ellipsis(said, self._limits.text)))
+        return entry.shown
 
     def _entry(self, own: str) -> _Entry | None:
         return self._entries.get(self._shown_ids.get(own, ""))
@@ -208,7 +228,8 @@ class CallTable:
             case ToolCallStatus.SUCCEEDED:
                 return replace(call, output=self._output(entry, text))
             case ToolCallStatus.FAILED:
-                message = text or self._raw_text(state.raw_output) or f"{call.description or call.tool_name} failed"
+                unsaid = f"{call.description or call.tool_name} failed; the agent does not say why"
+                message = text or self._raw_text(state.raw_output) or unsaid
                 return replace(call, error=ErrorDetails(message))
             case _:
                 return call
@@ -218,7 +239,8 @@ class CallTable:
             return ToolOutput(diff=file_diff(DiffContent(edit.path, edit.text, edit.old_text)))
         diffs = self._diffs(entry.state)
         if len(diffs) == 1:
-            return ToolOutput(diff=file_diff(diffs[0]))
+            asked = entry.proposal
+            return ToolOutput(diff=asked if asked is not None and _says_less(diffs[0], asked) else file_diff(diffs[0]))
         changes = [unified_diff(item.old_text, item.new_text, item.path) for item in diffs]
         shown = "\n".join(filter(None, (*changes, text)))
         return ToolOutput(text=shown or self._raw_text(entry.state.raw_output))
@@ -304,6 +326,12 @@ def file_diff(diff: DiffContent) -> FileDiff:
     """Return a change of a file as in our events."""
     shown = unified_diff(diff.old_text, diff.new_text, diff.path.removeprefix("/"))
     return FileDiff(PurePath(diff.path).name, diff.path, diff.new_text, diff.old_text, shown)
+
+
+def _says_less(diff: DiffContent, asked: FileDiff) -> bool:
+    """Return whether a result is a part of the change that was asked about, or has an empty text for a new file."""
+    is_part = diff.new_text in asked.new_content and (diff.old_text or "") in (asked.old_content or "")
+    return diff.path == asked.file_path and is_part
 
 
 def _streamed(update: ToolCallState) -> str:

@@ -8,10 +8,13 @@ from isthmus.text.diff import split_lines
 
 
 class FileRefusedError(IsthmusError):
-    """A file that may not be read or written, or cannot be; the text is for the agent."""
+    """A file that may not be read or written, or cannot be; the text is for the agent.
 
-    def __init__(self, text: str, *, is_missing: bool = False) -> None:
-        self.is_missing = is_missing
+    ``is_missing``: it does not exist. ``is_outside``: it is not in the workspace.
+    """
+
+    def __init__(self, text: str, *, is_missing: bool = False, is_outside: bool = False) -> None:
+        self.is_missing, self.is_outside = is_missing, is_outside
         super().__init__(text)
 
 

@@ -25,6 +25,8 @@ class KnownAgent:
     """Names of the program, and of the packages that contain it, by which a command is recognised."""
     variables: tuple[str, ...] = ()
     """Environment variables that it gets in addition to :data:`INHERITED`, e.g. its keys."""
+    reads_by_itself: bool = False
+    """Whether files are better not read for it, since it understands no refusal: then reading is not offered."""
     writes_by_itself: bool = False
     """Whether it writes files itself, although the client offers to."""
     noise: "re.Pattern[str] | None" = None

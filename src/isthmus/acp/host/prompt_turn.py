@@ -69,6 +69,8 @@ class PromptTurn:
         """Questions that were shown and are not answered, by the ids of their calls."""
         self.notes: list[str] = []
         """Paragraphs that the agent must be told with the next prompt."""
+        self.refused: dict[str, str] = {}
+        """Reasons of our refusals to write files, by the paths that the agent named."""
         self.is_abandoned = False
         self.has_ended = asyncio.Event()
         self._edits: list[UserEdit] = []

@@ -1,4 +1,8 @@
-"""Qwen Code, ``qwen --acp``. Seen: 0.24.4."""
+"""Qwen Code, ``qwen --acp``. Seen: 0.24.4.
+
+It begins in its mode "auto" unless ``tools.approvalMode`` is set. For files outside of the workspace, such as its own
+skills, it reads by itself what the client refuses with the ``errorKind`` that it knows.
+"""
 
 import re
 
