@@ -116,6 +116,17 @@ async def test_each_kind_of_change_is_asked_about_and_made_as_the_user_answers(p
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="`make agents` runs it")
+@pytest.mark.parametrize("settings", [False])
+async def test_whether_an_agent_asks_by_itself_is_known(peer: FileAgent, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        path = hosting.workspace / "new.txt"
+        peer.changes(path, None, "one\n")
+        seen = await hosting.prompt("Make a file.")
+        asked, was_made = seen.state is TaskState.INPUT_REQUIRED, path.exists()
+        assert (asked, was_made) == (not peer.agent.unasked, bool(peer.agent.unasked)), seen.view
+
+
+@pytest.mark.skipif(not EVERYTHING, reason="`make agents` runs it")
 @pytest.mark.parametrize("peer", ["qwen"], indirect=True)
 async def test_qwen_code_reads_its_own_skills_outside_of_the_workspace(peer: FileAgent, tmp_path: Path) -> None:
     skill = Path(os.environ["HOME"], ".qwen", "skills", "knit", "SKILL.md")

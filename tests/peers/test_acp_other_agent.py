@@ -85,6 +85,16 @@ def test_a_command_that_was_never_agreed_to_is_not_run(workspace: Path) -> None:
     assert not (Path(os.environ["HOME"]) / "acp-received.jsonl").exists()
 
 
+def test_what_an_agent_does_unasked_is_said_before_it_starts(workspace: Path) -> None:
+    named = workspace / "qwen"  # by this name more is known of an agent
+    named.symlink_to(PROGRAM)
+    command = shlex.join([sys.executable, str(named)])
+    done = isthmus("acp", "--agent", command, "--trust-agent", folder=workspace, text="")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert 'write {"tools": {"approvalMode": "default"}} into ~/.qwen/settings.json.' in done.stderr
+    assert not (Path(os.environ["HOME"]) / "acp-received.jsonl").exists()
+
+
 async def test_the_users_editor_shows_the_agents_edit_and_is_seen_by_it(workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\ntwo\n")
     with companion_program(workspace, "--open", "a.txt"):

@@ -23,6 +23,7 @@ from support.waiting import eventually, eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
+UNASKED = 'write {"tools": {"approvalMode": "default"}} into ~/.qwen/settings.json.'
 COMMAND = shlex.join([sys.executable, str(PROGRAM)])
 
 
@@ -103,15 +104,20 @@ def test_the_command_is_not_run_without_consent(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_user_at_a_terminal_is_shown_the_command_and_asked_once(tmp_path: Path) -> None:
-    command = [*ISTHMUS, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--agent", COMMAND]
+    named = tmp_path / "qwen"  # by this name more is known of an agent
+    named.symlink_to(PROGRAM)
+    agent = shlex.join([sys.executable, str(named)])
+    command = [*ISTHMUS, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--agent", agent]
     asked = [*command, "--agent-env", "MY_KEY"]
     with pty_program(asked, folder=tmp_path, environment={**os.environ, "MY_KEY": "hidden"}) as terminal:
         eventually(lambda: "Run it, now and at later starts?" in terminal.screen, what="the question")
         shown = terminal.screen.replace("\n", "")
-        for part in (str(PROGRAM), "outside of any sandbox", "HOME", "MY_KEY", str(tmp_path / "data/acp-agents.json")):
+        assert UNASKED in shown
+        for part in (str(named), "outside of any sandbox", "HOME", "MY_KEY", str(tmp_path / "data/acp-agents.json")):
             assert part in shown
         assert "hidden" not in shown
         terminal.press("y\r")
         eventually(lambda: "A2A server ready at" in terminal.screen, what="the server")
     with pty_program(command, folder=tmp_path, environment=os.environ) as terminal:
-        eventually(lambda: "A2A server ready at" in terminal.screen, what="the server, without a question")
+        eventually(lambda: "Agent: " in terminal.screen, what="the server, without a question")
+        eventually(lambda: UNASKED in terminal.screen.replace("\n", ""), what="what the agent does unasked")

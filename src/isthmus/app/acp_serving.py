@@ -138,6 +138,7 @@ def consent_text(command: HostedCommand, path: Path, environment: Mapping[str, s
         *([f"  ({visible_line(command.origin)})"] if command.origin else []),
         "",
         _RIGHTS,
+        command.agent.unasked or "Its own settings decide what it asks you before it acts.",
         f"It gets these environment variables: {', '.join(sorted(map(visible_line, variables))) or 'none'}.",
         f"Your agreement covers exactly this command. It is kept in {visible_line(str(path))}.",
     ]

@@ -288,6 +288,8 @@ def _log_start(setup: Setup, token_path: Path, agent: "HostedCommand | None", *,
     log.info("Token: %s", token_path)
     if agent is not None:
         log.info("Agent: %s", agent.shown)
+        if agent.agent.unasked:
+            log.warning("%s", agent.agent.unasked)
     else:
         log.info("%s", model_line(setup))
         for warning in (*notices(setup), *setup.sandbox.warnings):

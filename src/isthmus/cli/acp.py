@@ -128,6 +128,8 @@ def _serve_other(
     command = read_command(agent, variables)
     setup = decide(given, may_ask=True)
     settle_consent(command, setup.data_dir, setup.environment, is_trusted=is_trusted)
+    if command.agent.unasked:
+        click.echo(f"isthmus: {command.agent.unasked}", err=True)
     run_loop(serve_hosted(setup, command, *streams, has_draft=has_draft))
     return 0
 

@@ -1,6 +1,8 @@
 """The pure pieces around a hosted ACP agent: what it is told, its commands, its environment, its prompts."""
 
 import base64
+import re
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,8 @@ from isthmus.acp.v1.updates import (
 from isthmus.development_tool import AgentThought, SlashCommand, SlashCommandArgument
 from isthmus.events import ArtifactUpdate, MessagePart, TextContent, Thought, ToolCallUpdate
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 @pytest.mark.parametrize(
     ("command", "agent"),
@@ -50,6 +54,17 @@ def test_an_agent_is_known_by_its_command(command: str, agent: str) -> None:
 
 def test_known_agents_have_the_ids_of_the_registry() -> None:
     assert {agent.id for agent in AGENTS} <= {entry.id for entry in registry().agents}
+
+
+def test_the_guide_says_how_to_be_asked_by_each_agent() -> None:
+    guide = (ROOT / "docs" / "how-to" / "acp-agents.md").read_text(encoding="utf-8")
+    table = guide.partition("| agent | without settings |")[2].partition("\n\n")[0].splitlines()[2:]
+    cells = {row.split(" | ")[0].strip("| "): row.split(" | ")[2].strip("| ") for row in table}
+    assert list(cells) == [agent.title for agent in AGENTS]
+    for agent in AGENTS:
+        settings = re.findall("`([^`]+)`", cells[agent.title])
+        assert bool(settings) is bool(agent.unasked)
+        assert all(part in agent.unasked for part in settings)
 
 
 def test_the_environment_has_the_agents_own_variables_alone() -> None:

@@ -29,6 +29,11 @@ class KnownAgent:
     """Whether files are better not read for it, since it understands no refusal: then reading is not offered."""
     writes_by_itself: bool = False
     """Whether it writes files itself, although the client offers to."""
+    unasked: str = ""
+    """What it does without a question unless its own settings say otherwise, and how to be asked: for users.
+
+    Empty if it asks before it changes files and runs commands, or if that is not known.
+    """
     noise: "re.Pattern[str] | None" = None
     """Text messages that are not meant for the user, as a whole."""
     tool_name: "re.Pattern[str] | None" = None

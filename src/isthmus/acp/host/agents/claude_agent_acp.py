@@ -19,6 +19,11 @@ AGENT = KnownAgent(
         *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "IS_SANDBOX"),
     ),
     writes_by_itself=True,
+    unasked=(
+        'Unless its settings say otherwise, Claude Agent starts in its mode "auto": its model decides what you are'
+        ' asked. To be asked before each change and command, write {"permissions": {"defaultMode": "default"}} into'
+        " ~/.claude/settings.json."
+    ),
     tool_name_key=("claudeCode", "toolName"),
     login="Run `claude` on the machine of the server and log in there (/login).",
 )

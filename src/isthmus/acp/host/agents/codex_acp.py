@@ -16,5 +16,10 @@ AGENT = KnownAgent(
         *("NO_BROWSER", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     ),
     writes_by_itself=True,
+    unasked=(
+        'Unless INITIAL_AGENT_MODE says otherwise, Codex starts in its mode "agent": it changes files of the workspace'
+        " without asking, and its model decides which commands you are asked about. To be asked before each change,"
+        " start with INITIAL_AGENT_MODE=read-only in the environment."
+    ),
     login="Run `codex login` on the machine of the server.",
 )

@@ -16,6 +16,11 @@ AGENT = KnownAgent(
         *("DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "QWEN_CODE_NO_RELAUNCH"),
         *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
+    unasked=(
+        'Unless its settings say otherwise, Qwen Code starts in its mode "auto": it changes files of the workspace'
+        " without asking, and its model decides which commands you are asked about. To be asked before each, write"
+        ' {"tools": {"approvalMode": "default"}} into ~/.qwen/settings.json.'
+    ),
     tool_name_key=("toolName",),
     mcp_title=re.compile(r"(?P<tool>\S+) \((?P<server>.+) MCP Server\).*", re.DOTALL),
     login="Run `qwen` on the machine of the server and log in there (/auth), or set OPENAI_API_KEY for the server.",
