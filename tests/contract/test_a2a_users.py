@@ -1,7 +1,7 @@
 """Several users of one server, over a real socket: users see only their own tasks, and have limits of their own."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from isthmus.a2a.server.users import Caps
 from isthmus.agent.turn import AgentTurn
 from isthmus.events import StateChange, TaskState
 from isthmus.models.base import Text
-from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
+from support.a2a_serving import EXTENSION, StreamItem, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply
 from support.waiting import eventually_async
@@ -161,10 +161,11 @@ async def test_a_user_has_so_many_requests_open_and_no_more(workspace: Path) -> 
     async with users_of(workspace, gate, Caps(max_open=2)) as users:
         alice, bob = await users.client("alice"), await users.client("bob")
         async with AsyncExitStack() as streams:
+            items: list[AsyncIterator[StreamItem]] = []  # one that nobody holds is closed, and its stream with it
             for _ in range(2):
                 opened = alice.opened("message/stream", prompt("go", workspace))
-                items = await streams.enter_async_context(opened)
-                assert (await anext(items)).state == "submitted"
+                items.append(await streams.enter_async_context(opened))
+                assert (await anext(items[-1])).state == "submitted"
             response = await alice.http.post(alice.url, json=rpc("isthmus/tasks", {}))
             assert response.status_code == 429
             assert "alice has 2 requests open" in response.json()["error"]

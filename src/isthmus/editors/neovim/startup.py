@@ -42,7 +42,7 @@ async def start_in(connection: RpcConnection, oldest: tuple[int, int, int], seco
         RpcTimeoutError: it does not answer, or has not started.
         RpcError: it answers with an error.
         RpcClosedError: the connection is lost.
-        TypeError, ValueError, KeyError: this is no answer of Neovim.
+        TypeError, ValueError, KeyError: the answers are not those of Neovim.
     """
     channel, api = await connection.request("nvim_get_api_info", timeout=seconds)
     require_version(api, oldest)
