@@ -221,7 +221,7 @@ async def test_a_plain_client_gets_the_final_text(hosting: AcpHosting) -> None:
     message = {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hello"}]}
     task = await hosting.server.result("message/send", {"message": message}, {})
     assert task["status"]["state"] == "completed"
-    assert task["status"]["message"]["parts"][0]["text"] == "You said: hello"
+    assert [artifact["parts"] for artifact in task["artifacts"]] == [[{"kind": "text", "text": "You said: hello"}]]
 
 
 async def test_a_rejected_call_is_cancelled_and_the_turn_goes_on(hosting: AcpHosting) -> None:
