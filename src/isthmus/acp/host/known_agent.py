@@ -30,7 +30,7 @@ class KnownAgent:
     writes_by_itself: bool = False
     """Whether it writes files itself, although the client offers to."""
     unasked: str = ""
-    """What it does without a question unless its own settings say otherwise, and how to be asked: for users.
+    """Sentences for users: what it does without a question unless its own settings say otherwise, and how to be asked.
 
     Empty if it asks before it changes files and runs commands, or if that is not known.
     """
