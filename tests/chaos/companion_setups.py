@@ -18,7 +18,7 @@ from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError
 from support.claude_servers import NeovimServer
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, CompanionProgram
+from support.isthmus_program import ISTHMUS, CompanionProgram, TextProgram
 from support.neovim import RunningNeovim, running_neovim
 from support.waiting import eventually_async
 
@@ -264,9 +264,8 @@ class BridgeSetup(HeadlessSetup):
                 view.answer.set_result(["FILE_SAVED", view.contents] if accept else ["DIFF_REJECTED", tab])
 
 
-def _reap(process: "subprocess.Popen[str]") -> None:
-    if process.poll() is None:
-        process.kill()
+def _reap(process: TextProgram) -> None:
+    process.send_signal(signal.SIGKILL)
     process.wait(30)
     if process.stdout is not None:
         process.stdout.close()

@@ -13,7 +13,7 @@ from support.front_terminal import FrontTerminal, front_terminal
 from support.gemini_wire import GeminiWire
 from support.headless_gemini import RunHere
 from support.isthmus_program import InProcess
-from support.loaded_program import LoadedProgram, loaded_program
+from support.loaded_program import LoadedProgram, shared_program
 from support.scripted_wire import Script
 
 if TYPE_CHECKING:
@@ -62,10 +62,9 @@ def run_here(isthmus_here: InProcess, monkeypatch: pytest.MonkeyPatch) -> RunHer
 
 
 @pytest.fixture(scope="session")
-def loaded_isthmus() -> "Generator[LoadedProgram]":
-    """Start the process whose copies are the sessions of all tests."""
-    with loaded_program() as loaded:
-        yield loaded
+def loaded_isthmus() -> LoadedProgram:
+    """Return the process whose copies are the programs of all tests."""
+    return shared_program()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from isthmus.ide.options import CompanionOptions
 from support import agent_program
 from support.companion import running_host
 from support.companion_clients import proposing_agent
-from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
+from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line, started_isthmus
 from support.programs import require
 from support.waiting import eventually
 
@@ -96,11 +96,11 @@ def test_the_mark_of_an_agent_in_the_environment_counts(
     with companion_program(workspace) as companion, proposing_agent(companion, file) as agent:
         assert read_line(agent) == "proposed"
         monkeypatch.setenv("GEMINI_CLI", "1")
-        refused = isthmus("ide", "accept", "a.py", folder=workspace)
+        refused = started_isthmus("ide", "accept", "a.py", folder=workspace)
         assert refused.returncode == 1
         assert "GEMINI_CLI" in refused.stderr
         monkeypatch.delenv("GEMINI_CLI")
-        assert isthmus("ide", "accept", "a.py", folder=workspace).returncode == 0
+        assert started_isthmus("ide", "accept", "a.py", folder=workspace).returncode == 0
 
 
 def test_the_user_accepts_in_the_shell_of_a_terminal(workspace: Path, file: Path) -> None:

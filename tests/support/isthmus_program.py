@@ -1,4 +1,4 @@
-"""Isthmus as a program of its own, as its users run it."""
+"""Isthmus as a program of its own, as its users run it; most are copies of a process that has loaded it."""
 
 import asyncio
 import json
@@ -10,8 +10,10 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
+from support.loaded_program import shared_program
+from support.pty_program import Process
 from support.waiting import eventually
 
 ISTHMUS = (sys.executable, "-m", "isthmus")
@@ -24,13 +26,17 @@ TERMINAL = Path(__file__).with_name("terminal_job.py")
 def isthmus(
     *arguments: str, folder: Path, text: str | None = None, environment: Mapping[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end; run those of ``isthmus ide`` in a terminal, as a user does."""
+    """Run a command to its end; those of ``isthmus ide`` in a terminal, as a user does."""
+    return shared_program().run(*arguments, folder=folder, text=text, environment=environment)
+
+
+def started_isthmus(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Do the same with a new Python: other processes see the environment with which it was started."""
     in_terminal = (sys.executable, "-S", str(TERMINAL)) if arguments[:1] == ("ide",) else ()
+    command = [*in_terminal, *ISTHMUS, *arguments]
     return subprocess.run(
-        [*in_terminal, *ISTHMUS, *arguments],
-        cwd=folder, input=text, capture_output=True, text=True, encoding="utf-8", check=False, timeout=100,
-        env=environment,
-    )  # fmt: skip
+        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=100
+    )
 
 
 async def user(*arguments: str, folder: Path, text: str | None = None) -> dict[str, Any]:
@@ -46,7 +52,7 @@ def would_choose(cli: str, folder: Path) -> int | None:
     return next((choice["port"] for choice in found["choices"] if choice["cli"] == cli and choice["connects"]), None)
 
 
-def read_line(process: "subprocess.Popen[str]", seconds: float = 30) -> str:
+def read_line(process: "TextProgram", seconds: float = 30) -> str:
     """Return the next line that a program prints; empty if it ended. Fails if no line comes in time."""
     assert process.stdout is not None
     line = b""
@@ -59,10 +65,24 @@ def read_line(process: "subprocess.Popen[str]", seconds: float = 30) -> str:
     return line.decode().rstrip("\n")
 
 
+class TextProgram(Process, Protocol):
+    """A process that was started, with pipes for its output and errors."""
+
+    @property
+    def stdout(self) -> "IO[str] | None":
+        """What it prints."""
+        ...
+
+    @property
+    def stderr(self) -> "IO[str] | None":
+        """Its errors."""
+        ...
+
+
 class CompanionProgram:
     """A running ``isthmus companion`` that has reported that it is ready."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: TextProgram) -> None:
         self.process = process
         line = read_line(process)
         if not line:
@@ -96,21 +116,8 @@ def companion_program(
     folder: Path, *arguments: str, command: tuple[str, ...] = ("companion", "--editor", "headless")
 ) -> Generator[CompanionProgram]:
     """Start a headless companion in `folder`; end it afterwards in any case."""
-    process = subprocess.Popen(
-        [*ISTHMUS, *command, "--json", *arguments],
-        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, encoding="utf-8",
-    )  # fmt: skip
-    with process:
-        try:
-            yield CompanionProgram(process)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                try:
-                    process.wait(30)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+    with shared_program().piped(*command, "--json", *arguments, folder=folder) as process:
+        yield CompanionProgram(process)
 
 
 @asynccontextmanager

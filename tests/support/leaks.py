@@ -52,6 +52,9 @@ Each has its reason. In STRICT_ROOMS none of them occurs, and each would fail a 
 SHARED_PROCESSES: set[int] = set()
 """Processes that serve all tests of the run from the first one that needs them: nobody leaves them by mistake."""
 
+SHARED_DESCRIPTORS: set[int] = set()
+"""Descriptors of these processes, which stay open to the end of the run."""
+
 KEPT_FILES = ("/memfd:isthmus-system-calls",)
 """Files that the program keeps until its end: the sandbox's filter of system calls."""
 
@@ -76,8 +79,9 @@ class Open:
 
     def since(self, before: "Open") -> "Open":
         """Return what was not there before."""
+        opened = self.descriptors.items() - before.descriptors.items()
         return Open(
-            dict(self.descriptors.items() - before.descriptors.items()),
+            {number: file for number, file in opened if number not in SHARED_DESCRIPTORS},
             self.children - before.children - SHARED_PROCESSES,
             self.threads - before.threads,
         )

@@ -5,6 +5,7 @@ Python's own start and end, and the import of modules, are not part of it; tests
 ``isthmus_program.ISTHMUS``.
 """
 
+import atexit
 import fcntl
 import json
 import os
@@ -21,15 +22,19 @@ import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TextIO
 
+from support import leaks
 from support.loading_program import LENGTH_BYTES
 from support.pty_program import PtyProgram
 
 LOADING = Path(__file__).with_name("loading_program.py")
 ISTHMUS = "isthmus.__main__"
 RUN_SECONDS = 100.0
+PIPED_END_SECONDS = 30.0
 START_SECONDS = 60.0
 END_SECONDS = 10.0
 
@@ -86,21 +91,66 @@ class LoadedProcess:
         return int(number)
 
 
+@dataclass(frozen=True, slots=True)
+class PipedProgram:
+    """A running copy, with what tests use of a ``Popen``: its output and errors are text."""
+
+    process: LoadedProcess
+    stdout: TextIO
+    stderr: TextIO
+
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        return self.process.pid
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal, unless it has ended."""
+        self.process.send_signal(sig)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code, as :class:`LoadedProcess` does."""
+        return self.process.wait(timeout)
+
+    def poll(self) -> int | None:
+        """Return the same if it has ended, otherwise None."""
+        return self.process.poll()
+
+
 class LoadedProgram:
     """A process that has loaded the program, and starts copies of itself. Made by :func:`loaded_program`."""
 
-    def __init__(self, requests: socket.socket) -> None:
+    def __init__(self, requests: socket.socket, pid: int) -> None:
+        self.pid = pid
         self._requests = requests
         self._lock = threading.Lock()
 
+    def fileno(self) -> int:
+        """Return the descriptor that is open as long as the process runs."""
+        return self._requests.fileno()
+
     def start(
-        self, *arguments: str, streams: tuple[int, ...], folder: Path, environment: Mapping[str, str], program: str
+        self,
+        *arguments: str,
+        streams: tuple[int, ...],
+        folder: Path,
+        environment: Mapping[str, str],
+        program: str = ISTHMUS,
+        is_job: bool = False,
     ) -> LoadedProcess:
         """Start a copy that runs a program, the module with its ``main``; the caller closes what is returned.
 
-        `streams` are copied: a new terminal, or standard input, output and errors.
+        `streams` are copied: a new terminal, or standard input, output and errors. With `is_job` it is a foreground
+        job of another new terminal, below the terminal's shell, which is the process that is returned.
         """
-        request = {"program": program, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
+        request = {
+            "program": program,
+            "arguments": arguments,
+            "folder": str(folder),
+            "environment": dict(environment),
+            "umask": _umask(),
+            "is_job": is_job,
+        }
         body = json.dumps(request).encode()
         ended, writer = os.pipe()
         try:
@@ -145,14 +195,13 @@ class LoadedProgram:
     def run(
         self, *arguments: str, folder: Path, text: str | None = None, environment: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
-        """Run a command to its end, as :func:`isthmus_program.isthmus` does; those of ``isthmus ide`` need its job.
+        """Run a command to its end; those of ``isthmus ide`` in a terminal, as a user does.
 
         `environment` is by default that of the test.
 
         Raises:
             TimeoutExpired: it still runs after RUN_SECONDS; it has been killed.
         """
-        assert arguments[:1] != ("ide",), "the commands of an editor's user run as a job of a shell"
         with ExitStack() as files, ThreadPoolExecutor(3) as threads:
             pipes = [os.pipe() for _ in range(3)]
             given, *ours = (
@@ -166,7 +215,7 @@ class LoadedProgram:
                     streams=streams,
                     folder=folder,
                     environment=os.environ if environment is None else environment,
-                    program=ISTHMUS,
+                    is_job=arguments[:1] == ("ide",),
                 )
             finally:
                 for stream in streams:
@@ -181,6 +230,35 @@ class LoadedProgram:
                 raise
             output, errors = (found.result(RUN_SECONDS) for found in read)
         return subprocess.CompletedProcess(arguments, status, output, errors)
+
+    @contextmanager
+    def piped(self, *arguments: str, folder: Path) -> Generator[PipedProgram]:
+        """Start a program that is ended afterwards in any case; it has no input, and the environment of the test."""
+        with ExitStack() as files:
+            pipes = [os.pipe() for _ in range(2)]
+            ours = [files.enter_context(os.fdopen(pipe[0], encoding="utf-8")) for pipe in pipes]
+            streams = (os.open(os.devnull, os.O_RDONLY), pipes[0][1], pipes[1][1])
+            try:
+                process = self.start(*arguments, streams=streams, folder=folder, environment=os.environ)
+            finally:
+                for stream in streams:
+                    os.close(stream)
+            files.enter_context(closing(process))
+            try:
+                yield PipedProgram(process, *ours)
+            finally:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(PIPED_END_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGKILL)
+
+
+def _umask() -> int:
+    """Return the mask of this process, which a program that it starts has, too."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _give(file: TextIO, text: str) -> None:
@@ -197,15 +275,28 @@ def loaded_program() -> Generator[LoadedProgram]:
         process = subprocess.Popen(
             [sys.executable, "-P", str(LOADING), str(theirs.fileno())],
             pass_fds=(theirs.fileno(),),
+            # The rest is that of each program.
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
             start_new_session=True,
         )
         with process:
             theirs.close()
             try:
-                yield LoadedProgram(ours)
+                yield LoadedProgram(ours, process.pid)
             finally:
                 ours.close()
                 try:
                     process.wait(END_SECONDS)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+
+@cache
+def shared_program() -> LoadedProgram:
+    """Return the process whose copies are the programs of all tests in this process. The first use starts it."""
+    stack = ExitStack()
+    program = stack.enter_context(loaded_program())
+    atexit.register(stack.close)
+    leaks.SHARED_PROCESSES.add(program.pid)
+    leaks.SHARED_DESCRIPTORS.add(program.fileno())
+    return program

@@ -2,8 +2,9 @@
 
 FD is a stream socket. A request is a length (8 bytes, big-endian) that comes with descriptors: a pipe, and a terminal
 or the three standard streams; then a JSON object of that length: ``program``, the module whose ``main()`` to run,
-``arguments``, ``folder`` and ``environment``. The pipe gets two lines: ``began`` with the process id, and at its end
-``ended`` with the exit code, or minus the signal that ended it. This program ends when the socket is closed.
+``arguments``, ``folder``, ``environment``, ``umask`` and ``is_job``, whether it runs as a job of a new terminal.
+The pipe gets two lines: ``began`` with the process id, and at its end ``ended`` with the exit code, or minus the
+signal that ended it. This program ends when the socket is closed.
 """
 
 import atexit
@@ -19,6 +20,7 @@ import sys
 import termios
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,16 +31,38 @@ LOADED = (
     "h11",
     "httpcore2",
     "isthmus.a2a.client.remote_agent",
+    "isthmus.cli.acp",
+    "isthmus.cli.companion",
     "isthmus.cli.connect",
+    "isthmus.cli.doctor",
+    "isthmus.cli.ide",
     "isthmus.cli.main",
+    "isthmus.cli.mcp.serve",
+    "isthmus.cli.mcp.servers",
     "isthmus.cli.run",
     "isthmus.cli.serve",
     "isthmus.agent.commands.registry",
     "isthmus.agent.commands.runner",
+    "isthmus.app.acp_front",
+    "isthmus.app.companion_page",
+    "isthmus.app.companion_texts",
+    "isthmus.app.file_location",
+    "isthmus.app.mcp_serving",
     "isthmus.app.serving",
+    "isthmus.app.serving_editor",
     "isthmus.app.settings_trust",
     "isthmus.app.terminal_settings",
+    "isthmus.editors.headless",
+    "isthmus.editors.review_page.pending_reviews",
+    "isthmus.ide.claude.server",
     "isthmus.ide.clients.asked_review",
+    "isthmus.ide.control.commands",
+    "isthmus.ide.control.control_client",
+    "isthmus.ide.discovery.doctor",
+    "isthmus.ide.gemini.server",
+    "isthmus.ide.host",
+    "isthmus.ide.restart_state",
+    "isthmus.journal.sqlite",
     "isthmus.mcp_host.connection.discover_probe",
     "isthmus.mcp_host.connection.session",
     "isthmus.mcp_host.host",
@@ -60,14 +84,14 @@ LOADED = (
     "uvicorn.protocols.http.auto",
     "yaml",
 )
-"""Modules that a session or server needs, and that import most of the others; not those of editors, nor the SDKs of
-other providers than Gemini's, which fewer tests use."""
+"""Modules that sessions, servers, companions and commands need, and that import most of the others; not those of other
+editors, nor the SDKs of other providers than Gemini's, which fewer tests use."""
 TESTS = Path(__file__).resolve().parent.parent
 LENGTH_BYTES = 8
 
 
 def main() -> None:
-    """Serve requests to the end of the socket. In the process of a program: run it, and return."""
+    """Serve requests to the end of the socket."""
     sys.path.append(str(TESTS))
     for name in LOADED:
         importlib.import_module(name)
@@ -100,7 +124,6 @@ def main() -> None:
             for descriptor in (requests.detach(), *pipes.values()):
                 os.close(descriptor)
             _become_program(streams, pipe, **request)
-            return
         pipes[pid] = pipe
         for stream in streams:
             os.close(stream)
@@ -115,12 +138,20 @@ def _exactly(requests: socket.socket, size: int) -> bytes:
 
 
 def _become_program(
-    streams: list[int], pipe: int, program: str, arguments: list[str], folder: str, environment: dict[str, str]
-) -> None:
+    streams: list[int],
+    pipe: int,
+    program: str,
+    arguments: list[str],
+    folder: str,
+    environment: dict[str, str],
+    umask: int,
+    is_job: bool,
+) -> NoReturn:
     """Do what the start of a process does, in a new terminal if it is the only stream, and run the program in it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    os.setsid()
+    if not is_job:
+        os.setsid()
     if len(streams) == 1:
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
         streams *= 3
@@ -131,6 +162,7 @@ def _become_program(
     os.write(pipe, b"began %d\n" % os.getpid())
     os.close(pipe)
     os.chdir(folder)
+    os.umask(umask)
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
@@ -139,6 +171,13 @@ def _become_program(
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    run = partial(_run, program)
+    if is_job:
+        _end(importlib.import_module("support.terminal_job").run_as_job(run))
+    run()
+
+
+def _run(program: str) -> NoReturn:
     module: Any = importlib.import_module(program)
     try:
         code = module.main()

@@ -47,7 +47,10 @@ class _Screen(pyte.Screen):
 class Process(Protocol):
     """A process that was started, such as a ``Popen``."""
 
-    pid: int
+    @property
+    def pid(self) -> int:
+        """Its id."""
+        ...
 
     def send_signal(self, sig: int) -> None:
         """Send a signal, unless it is known to have ended."""

@@ -9,10 +9,14 @@ import pty
 import signal
 import sys
 import termios
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def main() -> int:
-    """Act as the shell of a new terminal, and run one job in it."""
+def run_as_job(program: "Callable[[], NoReturn]") -> int:
+    """Act as the shell of a new terminal, run one job in it, and return its exit code as a shell does."""
     os.setsid()
     _, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
@@ -22,10 +26,10 @@ def main() -> int:
         os.setpgid(0, 0)
         os.tcsetpgrp(terminal, os.getpgrp())
         signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-        os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606
-    return os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
+        program()
+    code = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
+    return code if code >= 0 else 128 - code
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.exit(code if code >= 0 else 128 - code)
+    sys.exit(run_as_job(lambda: os.execvp(sys.argv[1], sys.argv[1:])))  # noqa: S606
