@@ -44,10 +44,10 @@ async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
         yield heard
 
 
-async def _propose(driver: EmacsDriver, path: Path, layout: str = "nil") -> DiffAccepted:
+async def _propose(driver: EmacsDriver, path: Path, layout: str = "nil", number: int = 1) -> DiffAccepted:
     path.write_text(LINES, encoding="utf-8")
     await driver.emacs.evaluate(f"(progn (setq isthmus-review-layout '{layout}) t)")
-    proposed = review(str(path), PROPOSED)
+    proposed = review(str(path), PROPOSED, number)
     await driver.editor.open_diff(proposed)
     return DiffAccepted(proposed.id, PROPOSED)
 
@@ -108,13 +108,13 @@ async def test_ediff_starts_by_itself_and_its_control_panel_decides(
 async def test_functions_of_the_user_are_told_how_each_review_ended(
     driver: EmacsDriver, heard: Heard, workspace: Path
 ) -> None:
-    for name, keys in (("a.py", "\x03\x03"), ("b.py", "\x03\x0b"), ("c.py", "\x18k\r")):
-        proposed = await _propose(driver, workspace / name)
+    for number, (name, keys) in enumerate((("a.py", "\x03\x03"), ("b.py", "\x03\x0b"), ("c.py", "\x18k\r"))):
+        proposed = await _propose(driver, workspace / name, number=number)
         await driver.emacs.shows(f"*proposed: {name}*")
         driver.emacs.terminal.press(keys)
         ended = proposed if name == "a.py" else DiffRejected(proposed.review_id)
         await eventually_async(lambda ended=ended: ended in heard.decisions, what=f"{ended}")
-    closed = await _propose(driver, workspace / "d.py")
+    closed = await _propose(driver, workspace / "d.py", number=3)
     await driver.editor.close_diff(closed.review_id)
     expected = [
         ["opened", "a.py"], ["accepted", "a.py"], ["opened", "b.py"], ["rejected", "b.py"],
