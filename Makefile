@@ -19,6 +19,7 @@ PAGE := src/isthmus/web/ui
 BENCH_PEERS := .cache/bench-peers
 MCP_CONFORMANCE := .cache/conformance/mcp
 AGENTS := .cache/agents
+FRAMEWORKS := .cache/frameworks
 A2A_CONFORMANCE := .cache/conformance/a2a
 FLOORS := .cache/floors
 LOCK_TOOLS := .cache/lock-tools
@@ -63,7 +64,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started comparisons quick agents contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -135,6 +136,9 @@ agents: setup peers $(AGENTS)/.installed ## install Claude Agent and Codex (840 
 	ACP_AGENTS="gemini qwen" $(BIN)/python -m pytest tests/peers/test_acp_agent_files.py tests/peers/test_acp_installed_agents.py \
 		tests/peers/test_acp_agents.py tests/peers/test_workbench_agents.py $(PYTEST_ARGS)
 
+frameworks: setup peers $(FRAMEWORKS)/crewai/.installed ## install CrewAI (1.1 GB), and run the tests of all agent frameworks that use our server
+	ISTHMUS_CREWAI=yes $(BIN)/python -m pytest tests/peers/test_a2a_frameworks.py $(PYTEST_ARGS)
+
 # Tests of the servers: what the unit tests alone do not see of a library that changed.
 SERVERS := tests/contract/test_a2a_v1_http.py tests/contract/test_a2a_streams.py tests/contract/test_journal.py \
 	tests/peers/test_claude_server.py tests/peers/test_companion_http.py
@@ -191,7 +195,7 @@ pictures: setup frontend ## draw docs/pictures again from the real programs; nee
 	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
 	PYTHONPATH=tests $(BIN)/python scripts/workbench_pictures.py
 
-peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(CHROMIUM)/.installed bubblewrap emacs pgbouncer ## install the real programs that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(FRAMEWORKS)/strands/.installed $(CHROMIUM)/.installed bubblewrap emacs pgbouncer ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
 	rm -rf $(VENV) $(PEERS)/node_modules frontend/node_modules $(PAGE) .cache build dist htmlcov .coverage .coverage.* \
@@ -267,6 +271,13 @@ $(BENCH_PEERS)/.installed: requirements/peers.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(BENCH_PEERS)
 	$(BENCH_PEERS)/bin/python $(LOCKED) requirements/pip.txt
 	$(BENCH_PEERS)/bin/python $(LOCKED) requirements/peers.txt
+	@touch $@
+
+# Agent frameworks that exclude the other peers; each has a lock file of its name.
+$(FRAMEWORKS)/%/.installed: requirements/%.txt $(VENV)/.pip
+	$(BIN)/python -m venv --clear $(@D)
+	$(@D)/bin/python $(LOCKED) requirements/pip.txt
+	$(@D)/bin/python $(LOCKED) $<
 	@touch $@
 
 # The lowest versions that pyproject.toml allows, with the tools that the unit tests need.
