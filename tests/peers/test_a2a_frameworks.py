@@ -48,7 +48,6 @@ scenarios:
 """
 SILENCE = 1.0
 KEEP_ALIVE = 0.2
-REFUSED = pytest.mark.xfail(strict=True, reason="the card of our own agent requires the extension, as the RFC's does")
 TWICE = pytest.mark.xfail(strict=True, reason="it joins the history with the artifacts: docs/decisions/0052")
 
 
@@ -83,10 +82,22 @@ async def clients() -> AsyncGenerator[Programs]:
 
 
 @pytest.fixture(scope="module")
-async def program(clients: Programs, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ServeProgram]:
-    """Start our own agent, with a scripted model."""
-    async with shared_serve(tmp_path_factory.mktemp("served"), SCRIPT) as running:
+async def requiring(clients: Programs, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ServeProgram]:
+    """Start our own agent, with a scripted model. Its card requires the extension, which most frameworks overlook."""
+    async with shared_serve(tmp_path_factory.mktemp("requiring"), SCRIPT) as running:
         yield running.program
+
+
+@pytest.fixture(scope="module")
+async def inviting(clients: Programs, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ServeProgram]:
+    """Start it for the frameworks that refuse such a card."""
+    async with shared_serve(tmp_path_factory.mktemp("inviting"), SCRIPT, "--optional-extension") as running:
+        yield running.program
+
+
+@pytest.fixture
+def program(framework: Framework, requiring: ServeProgram, inviting: ServeProgram) -> ServeProgram:
+    return inviting if framework.honours_required else requiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +115,19 @@ async def narrating(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[
         yield Narrating(running.url)
 
 
-def each(frameworks: Sequence[Framework], *, of_ours: bool = False) -> pytest.MarkDecorator:
-    """Return the parameters of a test for each framework, against our own agent (``of_ours``) or a hosted one."""
+def each(frameworks: Sequence[Framework]) -> pytest.MarkDecorator:
+    """Return the parameters of a test for each framework."""
 
     def marks(framework: Framework) -> list[pytest.MarkDecorator]:
         if not framework.takes_part:
             return [pytest.mark.skip("`make frameworks` installs CrewAI")]
-        if of_ours and framework.honours_required:
-            return [REFUSED]
         return [TWICE] if (framework.name, framework.mode) == ("crewai", "polling") else []
 
     found = [pytest.param(each, id=str(each), marks=marks(each)) for each in frameworks]
     return pytest.mark.parametrize("framework", found)
 
 
-@each(FRAMEWORKS, of_ours=True)
+@each(FRAMEWORKS)
 async def test_the_answer_is_handed_over_whole_and_once(
     framework: Framework, clients: Programs, program: ServeProgram
 ) -> None:
@@ -126,7 +135,7 @@ async def test_the_answer_is_handed_over_whole_and_once(
     assert texts(await clients.converse(framework, program, "Look around")) == [LAST]
 
 
-@each([each for each in FRAMEWORKS if each.can_answer], of_ours=True)
+@each([each for each in FRAMEWORKS if each.can_answer])
 async def test_a_question_is_asked_and_its_answer_goes_on(
     framework: Framework, clients: Programs, program: ServeProgram
 ) -> None:

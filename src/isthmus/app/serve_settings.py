@@ -38,6 +38,7 @@ class ServeSettings:
     max_approval_mode: str
     user_tier: str | None
     strict_extension: bool
+    optional_extension: bool
     progress_text: bool
     log_format: str
     log_level: str

@@ -113,7 +113,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                 progress_text=settings.progress_text,
                 user_tier=settings.user_tier,
                 user_caps=Caps(*settings.user_caps),
-                identity=replace(_identity(setup, settings.agent), security_schemes=access.security_schemes),
+                identity=replace(_identity(setup, settings), security_schemes=access.security_schemes),
             )
             app = application(
                 engine,
@@ -219,11 +219,12 @@ def _engine(
     )
 
 
-def _identity(setup: Setup, agent: "HostedCommand | None") -> "Identity":
+def _identity(setup: Setup, settings: "ServeSettings") -> "Identity":
     from isthmus.a2a.options import TEXT_MODES, Identity
 
+    agent, is_required = settings.agent, not settings.optional_extension
     if agent is None:
-        return Identity(input_modes=input_modes(setup.model.provider))
+        return Identity(extension_required=is_required, input_modes=input_modes(setup.model.provider))
     described = f"{agent.title}, an agent that speaks ACP, served by Isthmus."
     modes = (*TEXT_MODES, "image/jpeg", "image/png")
     return Identity(agent.title, described, extension_required=False, input_modes=modes, default_workspace=True)

@@ -91,6 +91,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--ui", is_flag=True, help="Serve the workbench, too: a page for browsers at /ui/.")
 @click.option("--strict-extension", is_flag=True, help="Refuse clients that do not activate the extension.")
 @click.option(
+    "--optional-extension",
+    is_flag=True,
+    help="Do not require the extension in the agent card: some agent frameworks refuse a card that does.",
+)
+@click.option(
     "--progress-text",
     is_flag=True,
     help="Send clients without the extension the agent's texts while it works, too. Its answer is an artifact.",
@@ -136,6 +141,8 @@ def command(context: click.Context, **options: Any) -> None:
     from isthmus.app.serve_settings import ServeSettings
     from isthmus.app.serving import serve
 
+    if options["strict_extension"] and options["optional_extension"]:
+        raise click.UsageError("--strict-extension and --optional-extension contradict each other: give one of them")
     given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     settings = ServeSettings(
         host=options["host"],
@@ -159,6 +166,7 @@ def command(context: click.Context, **options: Any) -> None:
         max_approval_mode=options["max_approval_mode"],
         user_tier=options["user_tier"],
         strict_extension=options["strict_extension"],
+        optional_extension=options["optional_extension"],
         progress_text=options["progress_text"],
         log_format=options["log_format"],
         log_level=options["log_level"],

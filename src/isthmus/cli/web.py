@@ -49,6 +49,7 @@ def command(port: int, opens: bool, journal: str, **options: Any) -> None:
         max_approval_mode="yolo",
         user_tier=None,
         strict_extension=False,
+        optional_extension=False,
         progress_text=False,
         log_format="text",
         log_level="warning",
