@@ -88,6 +88,14 @@ class PtyProgram:
                 self._shown = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
             return self._shown
 
+    @property
+    def before_cursor(self) -> tuple[int, str]:
+        """The row of the cursor, and the text before it."""
+        with self._lock:
+            cursor = self._screen.cursor
+            row = self._screen.buffer[cursor.y]
+            return cursor.y, "".join(row[column].data for column in range(cursor.x))
+
     def cells(self) -> list[list["pyte.screens.Char"]]:
         """The cells of the screen, row by row."""
         with self._lock:
