@@ -24,6 +24,7 @@ import httpx2
 import psutil
 import pytest
 
+from isthmus.mcp_host.catalogue.manifests import users_manifests
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, InProcess, isthmus, process_ends
 from support.loaded_program import LoadedProgram
@@ -374,6 +375,8 @@ async def test_a_user_without_a_browser_here_pastes_the_address_that_theirs_was_
         async with login_to_notes(workspace, browser) as (login, address):
             assert login.stdin is not None
             login.stdin.write(f"{address.partition('state=')[0]}state=another\n{address}\n".encode())
+    (kept,) = users_manifests().glob("*.json")  # the next run has the tools at once
+    assert json.loads(kept.read_text("utf-8"))["manifest"].get("is_held", False) is False
 
 
 def test_a_program_has_no_login_and_that_is_said(home: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> None:

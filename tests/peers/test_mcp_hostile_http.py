@@ -99,7 +99,7 @@ async def test_an_answer_whose_id_is_a_number_in_a_string_is_taken(home: Path, w
 async def test_a_url_without_a_listener_is_tried_again_when_its_tools_are_wanted(home: Path, workspace: Path) -> None:
     with hostile_http("plain") as (url, _):
         port = urlsplit(url).port or 0
-    async with hosting(home, {"s": {"httpUrl": url}}, timeouts=McpTimeouts(retry_url_seconds=0)) as host:
+    async with hosting(home, {"s": {"httpUrl": url}}, timeouts=McpTimeouts(retry_seconds=0)) as host:
         scope = ToolScope(workspace)
         assert (await host.tools(scope)).tools == {}
         with hostile_http("plain", port):

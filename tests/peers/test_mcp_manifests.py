@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.base import Approved, version_of
 from isthmus.tools.failure import ToolFailure
@@ -80,8 +79,7 @@ async def test_known_tools_stay_when_a_start_ended_before_their_slow_server_conn
     listed.hold.touch()
     for _ in range(2):
         begun = listed.started
-        timeouts = McpTimeouts(hanging_seconds=0)
-        async with hosting(home, servers, cache=cache, wait_seconds=1000, timeouts=timeouts) as host:
+        async with hosting(home, servers, cache=cache, wait_seconds=1000) as host:
             assert await names_of(host, scope) == ["ok"]
             await eventually_async(lambda begun=begun: listed.started > begun)
         assert held_of(cache) == [False]

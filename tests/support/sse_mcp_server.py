@@ -94,10 +94,10 @@ class SseHandler(McpHandler):
 
 
 @contextmanager
-def sse_server(way: str) -> Generator[tuple[str, type[SseHandler]]]:
+def sse_server(way: str, port: int = 0) -> Generator[tuple[str, type[SseHandler]]]:
     """Run the server; yield its URL and its handler, which counts calls."""
     handler = type("SseHandlerOfOneServer", (SseHandler,), {"way": way, "opened": []})
-    with serving(handler) as origin:
+    with serving(handler, port) as origin:
         try:
             yield f"{origin}/sse", handler
         finally:

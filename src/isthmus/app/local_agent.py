@@ -41,8 +41,8 @@ from isthmus.engine.options import CheckSettings
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
-from isthmus.files.locations import cache_directory
 from isthmus.journal.opening import open_journal
+from isthmus.mcp_host.catalogue.manifests import users_manifests
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
@@ -323,7 +323,7 @@ def _mcp_host(
         trusts,
         editors.connect if editors is not None else None,
         use.open_browser,
-        cache=cache_directory() / "mcp",
+        cache=users_manifests(),
         sandbox=setup.sandbox.finder,
         reads_freely=setup.settings.read_only_tools.are_free,
         on_wait=use.on_wait,

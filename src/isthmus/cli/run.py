@@ -204,7 +204,7 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
             continue
         match status.state:
             case ServerState.CONNECTING:
-                why = "not connected yet"
+                why = "; ".join(("not connected yet", *([status.problem] if status.problem else ())))
             case ServerState.NEEDS_LOGIN:
                 why = f"needs a login: isthmus mcp login {status.name}"
             case _:

@@ -6,7 +6,7 @@ A connection is kept until its configuration changes. Not here: the workspaces, 
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,8 +25,6 @@ from isthmus.tools.tool_set import ServerTools
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Callback that gets the names of the awaited servers, in configuration order, and the time waited in seconds. It gets
 no names when the wait is over."""
-HELD_SECONDS = 5.0
-"""Wait in seconds for a server that failed quickly the last time."""
 
 
 @record
@@ -104,21 +102,25 @@ class WorkspaceServers:
     async def wait_for(self, connections: Sequence[ServerConnection], seconds: float) -> None:
         """Wait once for the catalogue of each connection, at most `seconds`.
 
-        There is no wait for servers that took long to fail the last time. Required servers are always awaited, until
-        the outcome of connecting is known or their own deadline has passed.
+        The wait for servers that could not be used in the last run is shorter. Required servers are always awaited,
+        until the outcome of connecting is known or their own deadline has passed.
         """
-        waiting = [
-            found
+        waiting = {
+            found: self._wait_seconds(found, seconds)
             for found in connections
             if not found.is_settled
             and not found.is_asleep
-            and (
-                self._is_required(found.config)
-                or not (id(found) in self._awaited or found.is_known or found.known.is_late)
-            )
-        ]
-        await self._wait_for(waiting, seconds)
+            and (self._is_required(found.config) or not (id(found) in self._awaited or found.is_known))
+        }
+        await self._wait_for(waiting)
         self._awaited.update(id(found) for found in connections)
+        await asyncio.gather(
+            *(
+                found.known.note_wait(waited, seconds)
+                for found, waited in waiting.items()
+                if not (found.is_known or self._is_required(found.config))
+            )
+        )
 
     def _is_required(self, config: ServerConfig) -> bool:
         return config.required or self._is_strict
@@ -147,24 +149,24 @@ class WorkspaceServers:
 
     async def settle(self, seconds: float) -> None:
         """Wait at most `seconds` until the outcome of connecting is known for each server."""
-        found = self._connections.values()
-        await self._wait_for([one for one in found if not (one.is_settled or one.is_asleep)], seconds)
+        found = [one for one in self._connections.values() if not (one.is_settled or one.is_asleep)]
+        await self._wait_for({one: self._wait_seconds(one, seconds) for one in found})
 
-    async def _wait_for(self, waiting: Sequence[ServerConnection], seconds: float) -> None:
+    async def _wait_for(self, waiting: Mapping[ServerConnection, float]) -> None:
         if waiting:
-            reporting = asyncio.create_task(self._report(waiting))
-            held, began = min(seconds, HELD_SECONDS), time.monotonic()
+            reporting = asyncio.create_task(self._report(tuple(waiting)))
+            began = time.monotonic()
             try:
-                await asyncio.gather(*(found.settled(self._wait_seconds(found, seconds, held)) for found in waiting))
+                await asyncio.gather(*(_settled(found, seconds) for found, seconds in waiting.items()))
             finally:
                 reporting.cancel()
                 if self._on_wait is not None:
                     self._on_wait((), time.monotonic() - began)
 
-    def _wait_seconds(self, connection: ServerConnection, seconds: float, held: float) -> float:
+    def _wait_seconds(self, connection: ServerConnection, seconds: float) -> float:
         if self._is_required(connection.config):
             return max(seconds, connection.config.connect_seconds + 1)
-        return held if connection.known.is_held else seconds
+        return connection.known.patience(seconds)
 
     async def _report(self, waiting: Sequence[ServerConnection]) -> None:
         """Report the awaited servers until cancelled."""
@@ -239,6 +241,8 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
     """Return the state of one server; `names` are the names of its tools for the model."""
     config, catalogue = connection.config, connection.catalogue
     notes = [connection.problem] if connection.problem else []
+    if connection.known.wait_note is not None and connection.state is ServerState.CONNECTING:
+        notes.append(connection.known.wait_note)
     if catalogue.dropped:
         notes.append("in its listing: " + "; ".join(catalogue.dropped))
     notes += config.warnings
@@ -293,6 +297,13 @@ def _is_container(config: ServerConfig) -> bool:
 
 def _keys(connections: Iterable[ServerConnection]) -> list[ToolKey]:
     return [(found.config.name, tool) for found in connections for tool in found.known.tool_names]
+
+
+async def _settled(connection: ServerConnection, seconds: float) -> None:
+    """Wait for the outcome of connecting; if the server could not be used in the last run, count from its start."""
+    if connection.known.is_held and connection.began is not None:
+        seconds -= time.monotonic() - connection.began
+    await connection.settled(max(0.0, seconds))
 
 
 def _load_cached(connections: Iterable[ServerConnection]) -> None:

@@ -23,11 +23,13 @@ def test_a_connection_that_held_or_answered_makes_the_next_loss_the_first_one() 
         assert retries.next_seconds() == 0.5
 
 
-def test_what_was_given_up_is_tried_again_once_after_half_a_minute() -> None:
+@pytest.mark.parametrize(("took", "pause"), [(0.01, 1.0), (4.0, 4.0), (600.0, 30.0)])
+def test_what_was_given_up_is_tried_again_once_after_as_long_as_its_failure_took(took: float, pause: float) -> None:
     retries = ReconnectPolicy(30.0)
     assert not retries.take_turn(1000.0)
-    retries.give_up(1000.0)
-    assert [retries.take_turn(now) for now in (1029.9, 1030.0, 1030.1, 2000.0)] == [False, True, False, False]
+    retries.give_up(1000.0, took)
+    due = 1000.0 + pause
+    assert [retries.take_turn(now) for now in (due - 0.1, due, due + 0.1, 2000.0)] == [False, True, False, False]
 
 
 def test_changes_that_come_one_upon_another_are_gathered_for_longer_and_longer() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from isthmus.cli.mcp.rows import CONNECTED, DISCONNECTED, NEEDS_LOGIN, ServerRow
 from isthmus.cli.mcp.servers import own_environment, say
+from isthmus.mcp_host.catalogue.manifests import Manifests, users_manifests
 from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext, StartLimit
@@ -29,12 +30,18 @@ def with_timeout(config: ServerConfig, timeout: int | None, longest: int = DEFAU
     return dataclasses.replace(config, timeout=seconds, lazy=False)
 
 
+def own_context() -> ConnectionContext:
+    """Return the context of a connection for one command. What an agent remembers of failures ends with a success."""
+    environment, manifests = own_environment(), Manifests(users_manifests())
+    return ConnectionContext(environment, Path.cwd().resolve(), Path.home(), manifests=manifests, notes_failures=False)
+
+
 @asynccontextmanager
 async def connecting(
     configs: Iterable[ServerConfig], trace: Trace | None = None
 ) -> AsyncGenerator[dict[str, ServerConnection], None]:
     """Yield connections by name, started at the same time unless there are many, and close them at the end."""
-    context = ConnectionContext(own_environment(), Path.cwd().resolve(), Path.home(), gate=StartLimit(), trace=trace)
+    context = dataclasses.replace(own_context(), gate=StartLimit(), trace=trace)
     connections = {config.name: ServerConnection(config, context) for config in configs}
     try:
         for connection in connections.values():

@@ -10,11 +10,11 @@ import click
 
 from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
-from isthmus.cli.mcp.servers import load_with_editor, own_environment, require, say
+from isthmus.cli.mcp.connecting import own_context
+from isthmus.cli.mcp.servers import load_with_editor, require, say
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
-from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.oauth.logins import Logins
 from isthmus.tools.failure import ToolFailure
 
@@ -71,7 +71,7 @@ async def _logins(name: str) -> AsyncGenerator[tuple[ServerConnection, Logins], 
             raise LoginCommandError(f"{name} is not in use: {found.problem}")
         found = found.config
     home = Path.home()
-    connection = ServerConnection(found, ConnectionContext(own_environment(), Path.cwd().resolve(), home))
+    connection = ServerConnection(found, own_context())
     logins = Logins(home, open_browser)
     try:
         yield connection, logins

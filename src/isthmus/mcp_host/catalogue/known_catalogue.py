@@ -1,9 +1,10 @@
-"""The catalogue of one server: from its own listing, or cached from its last connection.
+"""The catalogue of one server: from its own listing, or cached from its last connection; and how long to wait for it.
 
 Not here: the files of the cache, see :mod:`isthmus.mcp_host.catalogue.manifests`.
 """
 
 import asyncio
+import math
 from dataclasses import replace
 
 from isthmus.mcp_host.catalogue.catalogue import Catalogue, CatalogueTool, catalogue_of
@@ -14,6 +15,11 @@ from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.errors import ToolGoneError
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 
+USUAL_STARTS = 2.0
+"""Wait for a server that could not be used the last time, as a multiple of the time that its starts take."""
+LEAST_START = 0.25
+"""Minimum time in seconds that counts as the duration of a start."""
+
 
 class KnownCatalogue:
     """The catalogue of a server. ``is_cached``: it is from an earlier connection and has not been confirmed since."""
@@ -21,11 +27,15 @@ class KnownCatalogue:
     def __init__(self, config: ServerConfig, context: ConnectionContext) -> None:
         self.catalogue = Catalogue()
         self.is_cached = False
+        self.wait_note: str | None = None
+        """How long a turn waited for the server in vain, and why not longer."""
         self._config = config
         self._workspace = context.workspace
-        self._late_seconds = context.timeouts.late_seconds
+        self._held_seconds = context.timeouts.held_seconds
         self._manifests = context.manifests
+        self._notes_failures = context.notes_failures
         self._manifest: Manifest | None = None
+        self._storing = asyncio.Lock()
         self._cached_names: tuple[str, ...] = ()
         self._tools: dict[str, CatalogueTool] = {}
 
@@ -45,13 +55,21 @@ class KnownCatalogue:
 
     @property
     def is_held(self) -> bool:
-        """Whether the last attempt to use the server failed."""
+        """Whether the server could not be used in the last run."""
         return self._manifest is not None and self._manifest.is_held
 
-    @property
-    def is_late(self) -> bool:
-        """Whether the last attempt to use the server failed, and took long to fail."""
-        return self._manifest is not None and self._manifest.is_held and self._manifest.is_late
+    def patience(self, seconds: float) -> float:
+        """Return the time in seconds that a turn waits for the server, at most `seconds`.
+
+        It is shorter after a run without the server, but long enough for its usual start. It is not shorter after a
+        run that waited less than `seconds`: so of two runs one at least waits as long as for a new server.
+        """
+        found = self._manifest
+        if found is None or not found.is_held:
+            return seconds
+        if found.waited_seconds is not None and found.waited_seconds < seconds:
+            return seconds
+        return min(seconds, max(self._held_seconds, USUAL_STARTS * found.usual_seconds))
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -87,24 +105,45 @@ class KnownCatalogue:
         """Empty the catalogue of a server that cannot be used."""
         self._set(Catalogue())
 
-    async def keep(self, listing: Listing, way: TransportChoice) -> None:
-        """Store a listing for the next start, with the way in which the server was reached."""
-        kept = replace(listing, discovered=None)
-        await self._store(Manifest(kept, replace(way, discovered=listing.discovered), is_held=self.catalogue.is_empty))
+    async def keep(self, listing: Listing, way: TransportChoice, took: float) -> None:
+        """Store a listing for the next start, with the way to the server, and the time in seconds that its start took.
 
-    async def mark_unavailable(self, took: float) -> None:
-        """Store for the next start that the server could not be used, and that this took `took` seconds to find out.
-
-        At the next start its tools are not offered before it is connected; if it took long, no turn waits for it.
+        A failure that was stored before counts no longer.
         """
-        manifest = self._manifest or Manifest(Listing(), TransportChoice())
-        await self._store(replace(manifest, is_held=True, is_late=took >= self._late_seconds))
+        kept, way = replace(listing, discovered=None), replace(way, discovered=listing.discovered)
+        usual = 2.0 ** math.ceil(math.log2(max(took, LEAST_START)))
+        if self._manifest is not None and usual <= self._manifest.usual_seconds <= 4 * usual:
+            usual = self._manifest.usual_seconds  # not a new file for each start
+        await self._store(Manifest(kept, way, is_held=self.catalogue.is_empty, usual_seconds=usual))
+
+    async def mark_failed(self) -> None:
+        """Store for the next start that the server could not be used.
+
+        At the next start its tools are not offered before it is connected, and the wait for it is shorter.
+        """
+        await self._mark(None)
+
+    async def note_wait(self, waited: float, seconds: float) -> None:
+        """Store that a turn, which waits `seconds` for a new server, waited for `waited` seconds in vain."""
+        if not self.catalogue.is_empty:
+            return  # it was connected just after the wait
+        self.wait_note = f"it was waited for {waited:g} s"
+        if waited < seconds:
+            again = f"the next run waits {seconds:g} s"
+            self.wait_note += f" instead of {seconds:g} s, because it could not be used in the last run; {again}"
+        await self._mark(waited)
+
+    async def _mark(self, waited: float | None) -> None:
+        if self._notes_failures:
+            manifest = self._manifest or Manifest(Listing(), TransportChoice())
+            await self._store(replace(manifest, is_held=True, waited_seconds=waited))
 
     async def _store(self, manifest: Manifest) -> None:
         if self._manifests is None or manifest == self._manifest:
             return
         self._manifest = manifest
-        await asyncio.to_thread(self._manifests.store, self._config, self._workspace, manifest)
+        async with self._storing:  # in order: threads could overtake each other
+            await asyncio.to_thread(self._manifests.store, self._config, self._workspace, manifest)
 
     def _catalogue_of(self, listing: Listing) -> Catalogue:
         return catalogue_of(listing, self._config.include_tools, self._config.exclude_tools)

@@ -20,7 +20,7 @@ from pathlib import Path
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import FileChangedError, forget_abandoned, read_regular, write_atomic, write_if_unchanged
-from isthmus.files.locations import make_private_directory
+from isthmus.files.locations import cache_directory, make_private_directory
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
 from isthmus.mcp_host.config.server_config import ServerConfig
@@ -43,19 +43,26 @@ class Manifest:
     """The listing of a server, and the way in which it was reached.
 
     ``is_held``: the server could not be used the last time, so its tools are not offered before it is connected, but
-    their names stay reserved. ``is_late``: it took long to fail.
+    their names stay reserved. ``waited_seconds``: how long a turn waited for it in vain then; None if it failed by
+    itself. ``usual_seconds``: how long its starts take at most, as a power of two; 0 if it was never connected.
     """
 
     listing: Listing
     way: TransportChoice
     is_held: bool = False
-    is_late: bool = False
+    waited_seconds: float | None = None
+    usual_seconds: float = 0.0
 
 
 @record
 class _File:
     form: int
     manifest: Manifest
+
+
+def users_manifests() -> Path:
+    """Return the folder of the user's manifests."""
+    return cache_directory() / "mcp"
 
 
 class Manifests:

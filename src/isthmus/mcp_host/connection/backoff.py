@@ -9,6 +9,8 @@ STABLE_SECONDS = 30.0
 """Time in seconds after which a connection counts as stable, so that the next loss counts as the first one."""
 FIRST_RELIST_SECONDS = 0.2
 LONGEST_RELIST_SECONDS = 30.0
+LEAST_AGAIN_SECONDS = 1.0
+"""Minimum pause in seconds before a server that was given up is tried again because a turn needs it."""
 RELIST_CALM_SHARE = 10
 """Time without changes after which the delay starts small again, as a multiple of the last delay."""
 
@@ -16,13 +18,14 @@ RELIST_CALM_SHARE = 10
 class ReconnectPolicy:
     """Counts the attempts to connect to one server since its last stable connection.
 
-    ``again_seconds``: the minimum time before a server that was given up is tried again.
+    ``longest_again``: the longest pause in seconds before a server that was given up is tried again. It is shorter if
+    the failure took less time.
     """
 
-    def __init__(self, again_seconds: float) -> None:
-        self._again_seconds = again_seconds
+    def __init__(self, longest_again: float) -> None:
+        self._longest_again = longest_again
         self._attempts = 0
-        self._given_up_at: float | None = None
+        self._again_at: float | None = None
 
     @property
     def is_exhausted(self) -> bool:
@@ -43,16 +46,16 @@ class ReconnectPolicy:
         self._attempts += 1
         return RETRY_SECONDS[self._attempts - 1]
 
-    def give_up(self, now: float) -> None:
-        """Note that the server is not tried again until it is needed."""
+    def give_up(self, now: float, took: float) -> None:
+        """Note that the server, which took this time to fail, is not tried again until it is needed."""
         self.reset()
-        self._given_up_at = now
+        self._again_at = now + min(self._longest_again, max(took, LEAST_AGAIN_SECONDS))
 
     def take_turn(self, now: float) -> bool:
         """Return whether a needed server may be tried again; true only once after each `give_up`."""
-        is_due = self._given_up_at is not None and now - self._given_up_at >= self._again_seconds
+        is_due = self._again_at is not None and now >= self._again_at
         if is_due:
-            self._given_up_at = None
+            self._again_at = None
         return is_due
 
 

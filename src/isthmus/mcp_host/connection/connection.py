@@ -16,7 +16,7 @@ from isthmus.mcp_host.catalogue.catalogue import Catalogue
 from isthmus.mcp_host.catalogue.known_catalogue import KnownCatalogue
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
-from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig
+from isthmus.mcp_host.config.server_config import ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.backoff import ReconnectPolicy, RelistBackoff
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.connection_signals import ConnectionSignals
@@ -68,12 +68,15 @@ class ServerConnection:
         self._calls = 0
         self._has_answered = False
         """Whether a request was answered over the current connection."""
-        self._retries = ReconnectPolicy(context.timeouts.retry_url_seconds)
+        self._is_useless_program = False
+        """Whether it is a program that was connected and offered nothing usable."""
+        self._retries = ReconnectPolicy(context.timeouts.retry_seconds)
         self._signals = ConnectionSignals()
         self._pace = RelistBackoff()
         self._probe = TransportProbe(config.endpoint)
         self.known = KnownCatalogue(config, context)
-        self.began = time.monotonic()
+        self.began: float | None = None
+        """When the last attempt to connect began, by the monotonic clock."""
         self.connect_took: float | None = None
         """Time in seconds that the last successful connecting and listing took."""
         self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
@@ -157,8 +160,8 @@ class ServerConnection:
         await self.settled(self.config.connect_seconds * 2 + self.timeouts.close_seconds)
 
     def try_again(self) -> None:
-        """Begin to connect to a URL that was given up some time ago. Only `refresh` starts a program again."""
-        may_try = isinstance(self.config.endpoint, HttpEndpoint) and self.state is ServerState.DISCONNECTED
+        """Begin to connect to a server that was given up some time ago, unless it is a program that offers nothing."""
+        may_try = self.state is ServerState.DISCONNECTED and not self._is_useless_program
         if may_try and self._retries.take_turn(time.monotonic()):
             self._reconnect()
 
@@ -172,12 +175,9 @@ class ServerConnection:
         self._signals.close()
         if self._attempt is not None:
             self._attempt.abandon()
-        owner, is_new = self._owner, self.connect_took is None and self.state is ServerState.CONNECTING
+        owner = self._owner
         if owner is None:
             return
-        took = time.monotonic() - self.began
-        if is_new and not self.known.is_cached and took >= self.timeouts.hanging_seconds:
-            await self.known.mark_unavailable(took)
         done, _ = await asyncio.wait({owner}, timeout=self.timeouts.close_seconds)
         if not done:
             owner.cancel()
@@ -274,7 +274,7 @@ class ServerConnection:
     # --- The task that owns the session ------------------------------------------------------------------------------
 
     async def _own(self) -> None:
-        if self.known.is_cached or self.known.is_late:
+        if self.known.is_cached:
             # Callers get the cached tools before the programs start, which keeps the event loop busy for a while.
             await self._signals.wait_for_wake(self.timeouts.start_delay_seconds)
         while not self._signals.is_closing:
@@ -288,9 +288,9 @@ class ServerConnection:
                 self._retries.note_end(time.monotonic() - began, has_answered=self._has_answered)
             if self.catalogue.is_empty or self.known.is_cached or self._retries.is_exhausted:
                 self.known.clear()
-                self._retries.give_up(time.monotonic())
+                self._retries.give_up(time.monotonic(), time.monotonic() - began)
                 self._settled.set()
-                await self.known.mark_unavailable(time.monotonic() - began)
+                await self.known.mark_failed()
                 await self._signals.wait_until_unwanted()
                 continue
             # It was connected before, so its tools stay and calls wait for it to reconnect.
@@ -331,7 +331,7 @@ class ServerConnection:
         self._signals.begin()
         try:
             async with attempt.open() as (session, listing):
-                self.connect_took = time.monotonic() - self.began
+                self.connect_took = None if self.began is None else time.monotonic() - self.began
                 self.known.take(listing)
                 await self._stay(session, listing, self._probe.worked(way, listing.discovered))
         except AbandonedError:
@@ -351,11 +351,12 @@ class ServerConnection:
             dropped = "; ".join(self.catalogue.dropped)
             self.problem = "it is connected but offers nothing usable" + (f" ({dropped})" if dropped else "")
             self.state = ServerState.DISCONNECTED
+            self._is_useless_program = isinstance(self.config.endpoint, StdioEndpoint)
             return
         self._session = session
         self.state = ServerState.CONNECTED
         self._settled.set()
-        await self.known.keep(listing, way)
+        await self.known.keep(listing, way, self.connect_took or 0.0)
         while not self._signals.is_ending:
             if self._signals.has_changed:
                 await self._list_again(session, way)
@@ -382,7 +383,7 @@ class ServerConnection:
             self.problem = self.hidden(f"it reported that its tools changed, but {reason}")
         else:
             self.known.take(listing)
-            await self.known.keep(listing, way)
+            await self.known.keep(listing, way, self.connect_took or 0.0)
         self._signals.note_listed()
 
     def _note_loss(self, reason: str) -> None:

@@ -63,12 +63,11 @@ class McpTimeouts:
     """Maximum duration of a call, even if it reports progress; a longer `timeout` of the server replaces it."""
     token_seconds: float = 10.0
     """Maximum wait for an answer when a login is renewed."""
-    retry_url_seconds: float = 30.0
-    """Minimum delay before a URL that failed is tried again because its tools are needed."""
-    hanging_seconds: float = 4.0
-    """Connecting time after which a new server is stored as unusable, if the agent ends before it is connected."""
-    late_seconds: float = 2.0
-    """Time after which a failure counts as late: the next start does not wait for the server."""
+    retry_seconds: float = 30.0
+    """Longest pause before a server that failed is tried again because a turn needs its tools; the time that it took
+    to fail, if that is shorter."""
+    held_seconds: float = 5.0
+    """Minimum wait for a server that could not be used in the last run, unless it is known to take longer to start."""
     report_seconds: float = 1.5
     """Interval between reports of the servers that the agent is waiting for."""
     close_seconds: float = 1.8
@@ -81,7 +80,8 @@ class McpTimeouts:
 class ConnectionContext:
     """The context of a connection. ``home`` is the home folder that holds the logins; None if there are no logins.
 
-    Without ``manifests``, nothing is kept from one start to the next. Without ``gate``, all programs start at once.
+    Without ``manifests``, nothing is kept from one start to the next; without ``notes_failures`` only successes are.
+    Without ``gate``, all programs start at once.
     Without ``sandbox``, a sandbox is looked for when a server requires it. Without ``trace``, messages are not traced.
     """
 
@@ -95,6 +95,7 @@ class ConnectionContext:
     trace: "Trace | None" = None
     open_browser: Callable[[str], object] | None = None
     """Opens a page for the user; None if no user is at this machine."""
+    notes_failures: bool = True
     reads_freely: bool = False
     """Whether tools that claim to be read-only run without the user's approval."""
     timeouts: McpTimeouts = McpTimeouts()
