@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Faulty:
 
 
 @contextlib.contextmanager
-def slow_start(folder: Path) -> Iterator[Faulty]:
+def slow_start(folder: Path) -> Generator[Faulty]:
     """Let the server wait as during its first download."""
     listed = folder / "listed.json"
     listed.write_text(json.dumps([{"name": "ok", "inputSchema": {"type": "object"}}]))
@@ -56,7 +56,7 @@ def slow_start(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def crash(folder: Path) -> Iterator[Faulty]:
+def crash(folder: Path) -> Generator[Faulty]:
     program = folder / "server.py"
     program.write_text("raise SystemExit(3)\n")
 
@@ -68,7 +68,7 @@ def crash(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def missing_package(folder: Path) -> Iterator[Faulty]:
+def missing_package(folder: Path) -> Generator[Faulty]:
     program = folder / "no-such-program"
     settings = {**scripted("plain"), "command": str(program)}
 
@@ -80,13 +80,13 @@ def missing_package(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def missing_folder(folder: Path) -> Iterator[Faulty]:
+def missing_folder(folder: Path) -> Generator[Faulty]:
     place = folder / "later"
     yield Faulty(scripted("plain", cwd=str(place)), place.mkdir)
 
 
 @contextlib.contextmanager
-def nobody_listens(folder: Path) -> Iterator[Faulty]:
+def nobody_listens(folder: Path) -> Generator[Faulty]:
     port = free_port()
     with contextlib.ExitStack() as stack:
         settings = {"httpUrl": f"http://127.0.0.1:{port}/mcp"}
@@ -94,7 +94,7 @@ def nobody_listens(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def taken_port(folder: Path) -> Iterator[Faulty]:
+def taken_port(folder: Path) -> Generator[Faulty]:
     """Let another service have the port at first."""
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as others:
         origin = others.enter_context(serving(McpHandler))
@@ -107,7 +107,7 @@ def taken_port(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def silent_url(folder: Path) -> Iterator[Faulty]:
+def silent_url(folder: Path) -> Generator[Faulty]:
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as silent:
         url, _ = silent.enter_context(hostile_http("slow-hello"))
 
@@ -119,7 +119,7 @@ def silent_url(folder: Path) -> Iterator[Faulty]:
 
 
 @contextlib.contextmanager
-def no_sse(folder: Path) -> Iterator[Faulty]:
+def no_sse(folder: Path) -> Generator[Faulty]:
     port = free_port()
     with contextlib.ExitStack() as stack:
         settings = {"url": f"http://127.0.0.1:{port}/sse", "type": "sse"}

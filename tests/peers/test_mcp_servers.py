@@ -202,8 +202,8 @@ async def test_a_server_sees_little_of_the_environment_besides_its_own(
         shown = json.loads(said(await success_of(tools["get-env"], tool_context(workspace))))
         assert shown["API_KEY"] == "t"
         inherited = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
-        # Isthmus adds the mark; LC_CTYPE comes from the wrapper around this node, a Python program.
-        assert set(shown) <= {"API_KEY", "ISTHMUS_PROCESS_GROUP", "LC_CTYPE"} | inherited
+        # Isthmus adds its marks; LC_CTYPE comes from the wrapper around this node, a Python program.
+        assert set(shown) <= {"API_KEY", "ISTHMUS_PROCESS_GROUP", "ISTHMUS_SERVER_CHAIN", "LC_CTYPE"} | inherited
 
 
 async def test_a_server_over_http_that_is_started_again_is_connected_again(home: Path, workspace: Path) -> None:

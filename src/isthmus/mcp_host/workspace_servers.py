@@ -5,6 +5,7 @@ A connection is kept until its configuration changes. Not here: the workspaces, 
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,18 +14,22 @@ from typing import TypeAlias
 from isthmus.mcp_host.catalogue.tool_names import ToolKey, assign_names
 from isthmus.mcp_host.config.secrets import summary
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
-from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer
+from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableCause, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.tool import McpTool
 from isthmus.record import record
 from isthmus.sandbox.confinement import describe_policy
 from isthmus.text.units import show_count
+from isthmus.text.visible import visible_line
 from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
 from isthmus.tools.tool_set import ServerTools
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Callback that gets the names of the awaited servers, in configuration order, and the time waited in seconds. It gets
 no names when the wait is over."""
+
+
+_LOG = logging.getLogger("isthmus.mcp")
 
 
 @record
@@ -62,6 +67,7 @@ class WorkspaceServers:
         self._connections: dict[str, ServerConnection] = {}
         self._given: dict[ToolKey, str] = {}
         self._awaited: set[int] = set()
+        self._warnings = set[str]()
         self._configuring = asyncio.Lock()
         self._is_closed = False
 
@@ -69,6 +75,7 @@ class WorkspaceServers:
         """Connect new servers, and close removed ones; a server with a changed configuration is both."""
         async with self._configuring:
             self.configuration = configuration
+            self._warn_of_itself()
             wanted = {server.name: server for server in configuration.servers if isinstance(server, ServerConfig)}
             before = self._connections
             kept = {name: found for name, found in before.items() if found.config == wanted.get(name)}
@@ -80,6 +87,15 @@ class WorkspaceServers:
             for connection in self._connections.values():
                 connection.start()
         await asyncio.gather(*(found.aclose() for name, found in before.items() if name not in kept))
+
+    def _warn_of_itself(self) -> None:
+        """Log once for each server that is left out because it is Isthmus itself."""
+        for server in self.configuration.servers:
+            if isinstance(server, UnusableServer) and server.cause is UnusableCause.ITSELF:
+                text = visible_line(f"MCP server {server.name} is left out: {server.problem}")
+                if text not in self._warnings:
+                    self._warnings.add(text)
+                    _LOG.warning("%s", text)
 
     def connections(self, names: Collection[str] | None = None) -> list[ServerConnection]:
         """Return the connections in the order of the configuration; with `names`, only of these servers."""

@@ -29,6 +29,7 @@ from isthmus.acp.v1.updates import (
 )
 from isthmus.development_tool import AgentThought, SlashCommand, SlashCommandArgument
 from isthmus.events import ArtifactUpdate, MessagePart, TextContent, Thought, ToolCallUpdate
+from isthmus.runtime.server_chain import CHAIN
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -77,6 +78,10 @@ def test_the_environment_has_the_agents_own_variables_alone() -> None:
         "X": "x",
     }
     assert agent_environment(have, UNKNOWN) == {"HOME": "/h", "https_proxy": "p"}
+
+
+def test_an_agent_knows_that_it_runs_below_a_server_of_isthmus() -> None:
+    assert agent_environment({CHAIN: "a.b", "X": "x"}, UNKNOWN) == {CHAIN: "a.b"}
 
 
 def test_commands_with_spaces_and_colons_are_a_tree() -> None:

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from isthmus.record import record
+from isthmus.runtime.server_chain import CHAIN
 
 INHERITED = (
     *("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"),
     *("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"),
+    CHAIN,
 )
 """Environment variables that every hosted agent gets."""
 

@@ -28,7 +28,7 @@ class KnownCatalogue:
         self.catalogue = Catalogue()
         self.is_cached = False
         self.wait_note: str | None = None
-        """How long a turn waited for the server in vain, and why not longer."""
+        """Sentence on how long a turn waited for the server in vain, and why not longer."""
         self._config = config
         self._workspace = context.workspace
         self._held_seconds = context.timeouts.held_seconds

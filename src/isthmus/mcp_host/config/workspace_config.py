@@ -16,6 +16,7 @@ from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.mcp_host.config.enablement import enablement_key, enablement_path, switched_off
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.folder_trust import FolderTrust
+from isthmus.mcp_host.config.own_program import self_refusal
 from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config.server_rules import NO_SERVER_RULES, RuleFile, ServerRules, server_rules
@@ -39,6 +40,8 @@ class UnusableCause(Enum):
     """A rule of the settings or ``--allowed-mcp-server-names`` forbids it."""
     SWITCH = "switch"
     """The user switched it off."""
+    ITSELF = "itself"
+    """Isthmus itself, which would start itself."""
     TRUST = "trust"
     """The folder is not trusted."""
 
@@ -143,6 +146,9 @@ def load_configuration(
             return UnusableCause.GATE, reason
         if file.has_flag(name, "disabled"):
             return UnusableCause.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
+        itself = None if config is None or enablement_key(name) in off else self_refusal(config, workspace, variables)
+        if itself is not None:
+            return UnusableCause.ITSELF, itself
         if file.origin.is_of_project and not is_trusted:
             return UnusableCause.TRUST, (
                 f"{file.path} configures it, and servers from a project's files run only in a folder that you trust: "

@@ -13,6 +13,7 @@ from dataclasses import replace
 import anyio
 
 from isthmus.mcp_host.catalogue.listing import Listing
+from isthmus.mcp_host.config.own_program import started_server
 from isthmus.mcp_host.config.server_config import DISCOVERED, HttpEndpoint, HttpKind, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import METHOD as QUESTION
@@ -34,6 +35,7 @@ from isthmus.mcp_host.oauth.machine_login import MachineLogin
 from isthmus.mcp_host.oauth.stored_login import StoredLogin, http_of
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
 from isthmus.mcp_host.transports.traced import describe_opening, traced
+from isthmus.runtime.server_chain import environment_below
 from isthmus.text.units import show_count
 
 
@@ -88,20 +90,23 @@ class Attempt:
         config, context = self._config, self._context
         auth = _authentication(config, context, self._note_login)
         watch = self.watch
+        endpoint, environment = config.endpoint, context.environment
+        if isinstance(endpoint, StdioEndpoint):
+            environment = environment_below(environment, started_server(config, endpoint))
         access = Access(
-            context.environment,
+            environment,
             context.timeouts.exit_seconds,
             auth,
             context.address_policy,
             config.oauth.token_param_name,
             sandbox=server_sandbox(config, context),
         )
-        transport = streams(config.endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
+        transport = streams(endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
         if context.trace is not None:
             transport = traced(transport, context.trace, describe_opening(config.endpoint, self.way.kind))
         with self._scope:
             # The deadline does not include the time that a program waits for its turn to start.
-            gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
+            gate = context.gate if isinstance(endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: scopes must be left in reverse order, and the session outlives the deadline.
             timer = self._timer()

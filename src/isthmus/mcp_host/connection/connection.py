@@ -76,7 +76,7 @@ class ServerConnection:
         self._probe = TransportProbe(config.endpoint)
         self.known = KnownCatalogue(config, context)
         self.began: float | None = None
-        """When the last attempt to connect began, by the monotonic clock."""
+        """Monotonic time at which the last attempt to connect began."""
         self.connect_took: float | None = None
         """Time in seconds that the last successful connecting and listing took."""
         self.asking = ServerAsking(config.name, context.workspace, context.open_browser)

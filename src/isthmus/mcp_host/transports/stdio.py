@@ -26,12 +26,13 @@ from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
 from isthmus.runtime.group_guard import MARK, group_guard, signal_followers
 from isthmus.runtime.processes import end_process, start_process
+from isthmus.runtime.server_chain import CHAIN
 from isthmus.sandbox.confinement import Launch
 
 EXIT_SECONDS = 1.0
 """Maximum wait in seconds for a server's exit code after its output has ended: a busy machine reports it late."""
 
-INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", CHAIN)
 """Variables of the agent's environment that a server gets in addition to its own ``env``."""
 
 _CHUNK = 256 * 1024
