@@ -45,10 +45,11 @@ async def test_a_call_that_is_refused_or_broken_off_fails_at_once_and_says_why(
             assert handler.calls == 1
 
 
+@pytest.mark.parametrize("way", ["forgets", "forgets-in-words"])
 async def test_a_session_that_the_server_forgot_is_opened_anew_and_the_call_made_in_it(
-    home: Path, workspace: Path
+    home: Path, workspace: Path, way: str
 ) -> None:
-    with sse_server("forgets") as (url, handler):
+    with sse_server(way) as (url, handler):
         async with hosting(home, {"s": {"url": url, "type": "sse"}}) as host:
             tool = (await host.tools(ToolScope(workspace))).tools["ok"]
             assert "fine" in (await success_of(tool, tool_context(workspace))).for_model

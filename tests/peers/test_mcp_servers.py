@@ -2,7 +2,6 @@ import asyncio
 import json
 import socket
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +14,8 @@ from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import ToolScope
 from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when
 from support.mcp_hosting import hosting_soon_ended as hosting
-from support.ports import free_port
 from support.programs import require
 from support.tool_calls import result_of, running, said, success_of, tool_context
-from support.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -204,37 +201,6 @@ async def test_a_server_sees_little_of_the_environment_besides_its_own(
         inherited = {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
         # Isthmus adds its marks; LC_CTYPE comes from the wrapper around this node, a Python program.
         assert set(shown) <= {"API_KEY", "ISTHMUS_PROCESS_GROUP", "ISTHMUS_SERVER_CHAIN", "LC_CTYPE"} | inherited
-
-
-async def test_a_server_over_http_that_is_started_again_is_connected_again(home: Path, workspace: Path) -> None:
-    script = Path(__file__).resolve().parent.parent / "support" / "http_mcp_server.py"
-    port = free_port()
-
-    def start() -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen([sys.executable, str(script), str(port)], stderr=subprocess.DEVNULL)
-
-        def listens() -> bool:
-            with socket.socket() as connection:
-                return connection.connect_ex(("127.0.0.1", port)) == 0
-
-        eventually(listens, 60)
-        return process
-
-    process = start()
-    try:
-        async with hosting(home, {"http": {"httpUrl": f"http://127.0.0.1:{port}/mcp"}}) as host:
-            tool = (await host.tools(ToolScope(workspace))).tools["add"]
-            assert said(await success_of(tool, tool_context(workspace), a=1, b=2)) == "3"
-            process.kill()
-            process.wait()
-            process = await asyncio.to_thread(start)
-            # The new process refuses the unknown session, and gets the request again in a new one.
-            assert said(await success_of(tool, tool_context(workspace), a=1, b=3)) == "4"
-            await status_when(host, ToolScope(workspace), "http", ServerState.CONNECTED)
-            assert said(await success_of(tool, tool_context(workspace), a=1, b=4)) == "5"
-    finally:
-        process.kill()
-        process.wait()
 
 
 async def test_a_clients_own_server_is_connected_for_one_segment_of_its_task(home: Path, workspace: Path) -> None:

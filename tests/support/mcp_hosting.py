@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,25 +79,38 @@ def node_server(name: str, *arguments: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def everything_over(transport: str) -> Generator[int]:
-    """Start the everything server over HTTP and yield its port."""
-    port = free_port()
+def everything_over(transport: str, port: int | None = None) -> Generator[int]:
+    """Start the everything server over HTTP, at a free port if none is given, and yield its port."""
+    place = port or free_port()
     script = node_package(f"{PACKAGES}/server-everything") / "dist" / "index.js"
+    with listening([str(require("node")), str(script), transport], place):
+        yield place
+
+
+def official_python(transport: str, port: int = 0) -> list[str]:
+    """Return the command of the server of the official Python SDK with the tools ``echo`` and ``wait``."""
+    return [sys.executable, str(SUPPORT / "official_mcp_server.py"), transport, *([str(port)] if port else [])]
+
+
+@contextlib.contextmanager
+def listening(command: Sequence[str], port: int) -> Generator[None]:
+    """Start a server, which may take its port from the variable PORT; kill it afterwards."""
     process = subprocess.Popen(
-        [str(require("node")), str(script), transport],
+        command,
         env={**os.environ, "PORT": str(port)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+    def listens() -> bool:
+        with socket.socket() as connection:
+            return connection.connect_ex(("127.0.0.1", port)) == 0
+
     try:
-
-        def listens() -> bool:
-            with socket.socket() as connection:
-                return connection.connect_ex(("127.0.0.1", port)) == 0
-
         eventually(listens, 60)
-        yield port
+        yield
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # this node is a program around the real one
+        os.killpg(process.pid, signal.SIGKILL)  # node is a program around the real one, which may end later
         process.wait()
+        eventually(lambda: not listens())

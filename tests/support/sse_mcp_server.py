@@ -56,7 +56,7 @@ class SseHandler(McpHandler):
                 status = self.call(message)
             case _:
                 pass
-        self.answer(status, b"")
+        self.answer(status, b"No transport found for sessionId" if status == 400 else b"")
 
     def call(self, message: Any) -> int:
         match self.way:
@@ -64,6 +64,8 @@ class SseHandler(McpHandler):
                 self.reply(message, text("x" * LARGE))
             case "forgets" if self.calls == 1:
                 return 404
+            case "forgets-in-words" if self.calls == 1:
+                return 400
             case "refuses":
                 return 500
             case "malformed":

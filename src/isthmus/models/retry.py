@@ -3,14 +3,13 @@
 The retries of the providers' SDKs are off, so that there is one policy, and a user sees every wait.
 """
 
-import email.utils
 import re
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.base import ModelError, ModelErrorKind
+from isthmus.network.retry_after import plain_number, retry_after_seconds
 from isthmus.record import record
 
 PASSING = frozenset(
@@ -84,7 +83,7 @@ def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float)
 
     ``headers`` has lower-case names; ``body`` is the error object; ``now`` is in seconds since the epoch.
     """
-    for value in (_milliseconds(headers.get("retry-after-ms")), _header(headers.get("retry-after"), now)):
+    for value in (_milliseconds(headers.get("retry-after-ms")), retry_after_seconds(headers.get("retry-after"), now)):
         if value is not None:
             return value
     for detail in as_list(body.get("details")):
@@ -94,22 +93,5 @@ def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float)
 
 
 def _milliseconds(value: str | None) -> float | None:
-    seconds = _number(value)
+    seconds = plain_number(value)
     return None if seconds is None else seconds / 1000
-
-
-def _header(value: str | None, now: float) -> float | None:
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        date = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
-
-
-def _number(value: str | None) -> float | None:
-    if value is None or not re.fullmatch(r"\s*\d{1,12}(?:\.\d+)?\s*", value):
-        return None
-    return float(value)

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
 import anyio
+from mcp import MCPError
 
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.own_program import started_server
@@ -34,6 +35,7 @@ from isthmus.mcp_host.oauth.login_store import LoginStore
 from isthmus.mcp_host.oauth.machine_login import MachineLogin
 from isthmus.mcp_host.oauth.stored_login import StoredLogin, http_of
 from isthmus.mcp_host.transports.endpoints import Access, HttpWatch, streams
+from isthmus.mcp_host.transports.session_refusals import SessionRefusal, refusal_of
 from isthmus.mcp_host.transports.traced import describe_opening, traced
 from isthmus.runtime.server_chain import environment_below
 from isthmus.text.units import show_count
@@ -196,6 +198,9 @@ class Attempt:
             return NeedsLoginError(f"it wants a login{refused}; use /mcp auth {self._config.name}")
         is_late = isinstance(error, TimeoutError) and self._has_expired
         step, answer = self._step, self._answer
+        is_about_session = any(
+            isinstance(inner, MCPError) and refusal_of(inner) is SessionRefusal.CERTAIN for inner in causes(error)
+        )
         # A server that refused the question would refuse it again.
         is_answered = answer is not None and answer.outcome is DiscoverOutcome.REFUSED
         return ConnectFailedError(
@@ -206,6 +211,7 @@ class Attempt:
             and step == "initialize"
             and refuses_handshake(error, watch.status),
             may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
+            is_about_session=is_about_session,
             is_about_question=not is_late and step == QUESTION and is_reached(error),
             discovered=None if answer is None else answer.discovered,
         )

@@ -16,7 +16,7 @@ from isthmus.mcp_host.catalogue.catalogue import Catalogue
 from isthmus.mcp_host.catalogue.known_catalogue import KnownCatalogue
 from isthmus.mcp_host.catalogue.listing import Listing
 from isthmus.mcp_host.config.secrets import Secrets
-from isthmus.mcp_host.config.server_config import ServerConfig, StdioEndpoint
+from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.backoff import ReconnectPolicy, RelistBackoff
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.connection_signals import ConnectionSignals
@@ -27,6 +27,7 @@ from isthmus.mcp_host.connection.errors import (
     ServerLostError,
     SessionForgottenError,
 )
+from isthmus.mcp_host.connection.running_requests import RunningRequests
 from isthmus.mcp_host.connection.transport_probe import TransportChoice, TransportProbe
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
@@ -44,6 +45,8 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 T = TypeVar("T")
 
+REFUSING_SECONDS = 2.0
+"""Maximum time in seconds for a server to refuse the other requests of a session that it does not know."""
 TURN_SECONDS = 0.01
 """Interval in seconds at which a call checks whether the server is connected, while it reconnects."""
 
@@ -65,7 +68,7 @@ class ServerConnection:
         self._attempt: Attempt | None = None
         self._owner: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
-        self._calls = 0
+        self._running = RunningRequests()
         self._has_answered = False
         """Whether a request was answered over the current connection."""
         self._is_useless_program = False
@@ -146,7 +149,7 @@ class ServerConnection:
         While calls are running, the server is only listed again: they may belong to another session.
         """
         self._begin()
-        if self._session is not None and self._calls:
+        if self._session is not None and self._running:
             self._signals.list_now()
             await self.listed(self.config.connect_seconds)
             return
@@ -230,26 +233,26 @@ class ServerConnection:
         session = self._session if self._session is not None and not self._signals.is_lost else await self._connected()
         from mcp import MCPError
 
-        self._calls += 1
-        try:
-            answer = await perform(session)
-            self._has_answered = True
-            return answer
-        except MCPError as error:
-            raise self._request_error(error, session) from error
-        finally:
-            self._calls -= 1
+        with self._running.one():
+            try:
+                answer = await perform(session)
+                self._has_answered = True
+                return answer
+            except MCPError as error:
+                raise await self._request_error(error, session) from error
 
-    def _request_error(self, error: "MCPError", session: "McpSession") -> Exception:
+    async def _request_error(self, error: "MCPError", session: "McpSession") -> Exception:
         from isthmus.mcp_host.diagnosis.failures import request_failure
 
+        refusal = await session.refusal(error) if isinstance(self.config.endpoint, HttpEndpoint) else None
         is_lost = self._signals.is_lost or self._session is not session
         watch = None if self._attempt is None else self._attempt.watch
-        found = request_failure(error, self.config, self.log, watch, is_lost=is_lost)
+        found = request_failure(error, self.config, self.log, watch, is_lost=is_lost, refusal=refusal)
         if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
             self.problem = self.hidden(str(watch.login))  # its other tools still work
         if isinstance(found, ServerLostError):
-            self._signals.lose()
+            if self._session is session:  # not a new one, in which other calls may run
+                self._signals.lose(is_forgotten=isinstance(found, SessionForgottenError))
             found.args = (self.hidden(str(found)),)
         return found
 
@@ -286,6 +289,8 @@ class ServerConnection:
                 continue
             if was_connected:
                 self._retries.note_end(time.monotonic() - began, has_answered=self._has_answered)
+                if self._signals.is_forgotten:
+                    continue  # a request waits for the new session
             if self.catalogue.is_empty or self.known.is_cached or self._retries.is_exhausted:
                 self.known.clear()
                 self._retries.give_up(time.monotonic(), time.monotonic() - began)
@@ -366,6 +371,8 @@ class ServerConnection:
         if not self._signals.is_closing:
             self._settled.clear()
             self.state = ServerState.CONNECTING
+            if self._signals.is_forgotten:  # its other requests are being refused, too: they get to know it
+                await self._running.ended(REFUSING_SECONDS, unless=lambda: self._signals.must_disconnect)
 
     async def _list_again(self, session: "McpSession", way: TransportChoice) -> None:
         """List the server again, once for changes that come close together."""

@@ -14,6 +14,8 @@ class ConnectionSignals:
         """Whether a new connection was requested."""
         self.is_lost = False
         """Whether the server has stopped sending messages."""
+        self.is_forgotten = False
+        """Whether the server is lost because it does not know the session, or cannot be reached."""
         self.has_changed = False
         """Whether the server reported a change of its tools, prompts or resources that is not handled yet."""
         self.wants_listing = False
@@ -26,7 +28,7 @@ class ConnectionSignals:
 
     def begin(self) -> None:
         """Reset the events for a new connection."""
-        self.is_lost = self.has_changed = False
+        self.is_lost = self.is_forgotten = self.has_changed = False
         self.note_listed()
 
     def close(self) -> None:
@@ -39,9 +41,9 @@ class ConnectionSignals:
         self.reconnect_requested = True
         self.wake()
 
-    def lose(self) -> None:
-        """Note that the server is gone."""
-        self.is_lost = True
+    def lose(self, *, is_forgotten: bool = False) -> None:
+        """Note that the server is gone, or with it the session."""
+        self.is_lost, self.is_forgotten = True, self.is_forgotten or is_forgotten
         self.note_listed()  # it will not be listed: wake the waiting callers
         self.wake()
 

@@ -29,7 +29,7 @@ class ServerLostError(IsthmusError):
 
 
 class SessionForgottenError(ServerLostError):
-    """The server refused a request because it no longer knows the session; the request had no effect."""
+    """The server no longer knows the session of a request, or could not be reached; the request had no effect."""
 
 
 class ToolGoneError(IsthmusError):
@@ -39,8 +39,9 @@ class ToolGoneError(IsthmusError):
 class ConnectFailedError(IsthmusError):
     """A way to connect did not work; the message is for the user.
 
-    ``is_about_question``: the connection broke at the question before the handshake. ``discovered``: the server's
-    answer to that question, if it then refused the handshake.
+    ``is_about_session``: the server did not know the session that it had begun. ``is_about_question``: the connection
+    broke at the question before the handshake. ``discovered``: the server's answer to that question, if it then
+    refused the handshake.
     """
 
     def __init__(
@@ -50,10 +51,12 @@ class ConnectFailedError(IsthmusError):
         is_about_handshake: bool = False,
         may_be_other_way: bool = False,
         is_late: bool = False,
+        is_about_session: bool = False,
         is_about_question: bool = False,
         discovered: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        self.is_about_session = is_about_session
         self.is_about_question = is_about_question
         self.discovered = discovered
         self.is_late = is_late

@@ -38,6 +38,7 @@ from isthmus.mcp_host.elicitation.server_requests import MAXIMUM_QUESTIONS, Serv
 from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
 from isthmus.mcp_host.results.result import said_maximum
 from isthmus.mcp_host.transports.observed import observed
+from isthmus.mcp_host.transports.session_refusals import SessionRefusal, refusal_of
 from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
@@ -49,6 +50,8 @@ MAXIMUM_INSTRUCTIONS = 100_000
 OPTIONAL_SHARE = 0.7
 """Share of the time for all listings after which no optional listing begins."""
 LEAST_SECONDS = 0.05
+PING_SECONDS = 5.0
+"""Maximum wait for a sign of life of a session."""
 _INCOMPLETE = "incomplete"
 """Key of the messages about missing or incomplete listings."""
 
@@ -229,6 +232,23 @@ class McpSession:
         """
         # Not the session's `call_tool`: the client's also answers questions that a server of the 2026 revision asks.
         return await self._client.call_tool(tool, dict(arguments), progress_callback=on_progress)
+
+    async def refusal(self, error: MCPError) -> SessionRefusal | None:
+        """Return what is known of the session after the error of a request; the server is asked if it is unclear.
+
+        A request is not known to have had no effect if the server answers others of the session.
+        """
+        found = refusal_of(error)
+        if found is not SessionRefusal.POSSIBLE:
+            return found
+        try:
+            with anyio.fail_after(PING_SECONDS):
+                await self._client.session.send_request(types.PingRequest(), types.EmptyResult)
+        except MCPError as answer:
+            return None if refusal_of(answer) is None else SessionRefusal.CERTAIN
+        except TimeoutError:
+            pass
+        return None
 
 
 @contextlib.asynccontextmanager

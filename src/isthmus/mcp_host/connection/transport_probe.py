@@ -60,6 +60,7 @@ class TransportProbe:
             ways = [known, *others]
         first: ConnectFailedError | None = None
         fallback: TransportChoice | None = None
+        begun_again = False
         while ways:
             way = ways.pop(0)
             try:
@@ -67,6 +68,10 @@ class TransportProbe:
             except ConnectFailedError as error:
                 if error.is_about_question:
                     ways.insert(0, replace(way, asks_first=False))  # as if it had not been asked
+                    continue
+                if error.is_about_session and not begun_again:
+                    begun_again = True
+                    ways.insert(0, way)  # as when it was started again in between
                     continue
                 first = first or error
                 # The failure of the fallback is not conclusive: the refusal of the handshake decides how to go on.

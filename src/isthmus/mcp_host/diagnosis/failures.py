@@ -22,11 +22,10 @@ from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError,
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.unreachable import causes, connection_problem
 from isthmus.mcp_host.transports.endpoints import HttpWatch
+from isthmus.mcp_host.transports.session_refusals import REFUSED, SessionRefusal
 from isthmus.mcp_host.transports.sse import LOST_REQUEST
 from isthmus.sandbox.policy import SandboxError
 
-_REFUSED = "Server returned an error response"
-"""The SDK's message for an HTTP status that it does not handle."""
 _ENDS = ("Connection closed", "SSE stream ended", LOST_REQUEST)
 """Beginnings of the SDK's error messages for requests that lost their connection."""
 _UNSUPPORTED = "Unsupported protocol version"
@@ -58,20 +57,27 @@ def is_closed(error: MCPError) -> bool:
 
 
 def request_failure(
-    error: MCPError, config: ServerConfig, log: ServerLog, watch: HttpWatch | None, *, is_lost: bool
+    error: MCPError,
+    config: ServerConfig,
+    log: ServerLog,
+    watch: HttpWatch | None,
+    *,
+    is_lost: bool,
+    refusal: SessionRefusal | None = None,
 ) -> Exception:
     """Return the error to raise for a request's error.
 
     It is a ServerLostError if the connection can no longer be used, and a NeedsLoginError or ConnectFailedError if the
-    login is missing or fails. `is_lost`: the connection was already known to be lost.
+    login is missing or fails. `is_lost`: the connection was already known to be lost. `refusal` is what is known of
+    the session after all.
     """
     server, status = f"the MCP server {config.name!r}", None if watch is None else watch.status
     if watch is not None and watch.login is not None and status in (401, 403):
         return type(watch.login)(str(watch.login))
-    if status in (400, 404) and "session" in error.message.lower():
+    if refusal is SessionRefusal.CERTAIN:
         return SessionForgottenError(f"{server} no longer knows the session")
-    if status == 410 and error.message == _REFUSED:
-        return SessionForgottenError(f"{server} no longer has the session")
+    if refusal is SessionRefusal.UNSENT:
+        return SessionForgottenError(f"{server} cannot be reached: {error.message}")
     if is_closed(error) and (is_lost or isinstance(config.endpoint, HttpEndpoint)):
         details = "" if is_lost else f" ({error.message})"
         return ServerLostError(
@@ -79,7 +85,7 @@ def request_failure(
             f"was not repeated{log.last_words}{details}",
             was_sent=True,
         )
-    if error.message == _REFUSED and status is not None:
+    if error.message == REFUSED and status is not None:
         if status == 401:
             return NeedsLoginError(f"HTTP 401: it wants a login; use /mcp auth {config.name}")
         return MCPError(error.code, f"{error.message}: HTTP {status}")
@@ -104,6 +110,8 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             return f"{_place(error.request.url)} answered {step} with HTTP {error.response.status_code}"
         case httpx2.HTTPError():
             return f"{connection_problem(error)} ({_place_of(endpoint)})"
+        case TimeoutError() if watch.status == 429:
+            return f"{_place_of(endpoint)} takes no requests now (HTTP 429)"
         case TimeoutError():
             return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
         case MCPError() if is_closed(error) and isinstance(endpoint, StdioEndpoint):

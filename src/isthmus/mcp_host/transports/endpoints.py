@@ -6,6 +6,7 @@ checked after resolution at each request. No redirect to another origin is follo
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -17,17 +18,24 @@ from mcp.client.streamable_http import streamable_http_client
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.unreachable import connection_problem
 from isthmus.mcp_host.oauth.bearer import LoginProblem
 from isthmus.mcp_host.transports.http_answers import check_answer
 from isthmus.mcp_host.transports.http_caps import NO_COMPRESSION, Bounds, ReopeningPace, cap
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES
+from isthmus.mcp_host.transports.session_refusals import explain_refusal, unsent_answer
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
+from isthmus.network.retry_after import retry_after_seconds
 from isthmus.record import record
 
 SESSION_END_SECONDS = 1.0
 """Maximum time in seconds to end a session; the server may be gone."""
+MAXIMUM_WAITS = 5
+"""Maximum number of times that a request is repeated because the server asked to wait (HTTP 429)."""
+LONGEST_WAIT = 60.0
+"""Maximum sum in seconds of the waits of a request."""
 
 
 @dataclass(slots=True)
@@ -88,8 +96,12 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class BoundedSessionEnd(httpx2.AsyncClient):
-    """An HTTP client with a deadline for the request that ends a session; the SDK would wait forever."""
+class PatientClient(httpx2.AsyncClient):
+    """An HTTP client that waits as the server asks, but does not wait long for the end of a session, as the SDK would.
+
+    A request of a session whose server cannot be reached is answered with an error: the SDK would end the session with
+    all its other requests, and not say that this one was not sent.
+    """
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request.
@@ -97,8 +109,29 @@ class BoundedSessionEnd(httpx2.AsyncClient):
         Raises:
             httpx2.ReadTimeout: a request to end a session was not answered in time.
         """
-        if request.method != "DELETE":
-            return await super().send(request, **options)
+        if request.method == "DELETE":
+            return await self._end_session(request, **options)
+        try:
+            return await self._send_patiently(request, **options)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            if (answer := unsent_answer(request, connection_problem(error))) is None:
+                raise
+            return answer
+
+    async def _send_patiently(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request; while the server answers with HTTP 429 and a time to wait, repeat it then."""
+        waited = 0.0
+        for _ in range(MAXIMUM_WAITS):
+            response = await super().send(request, **options)
+            wait = retry_after_seconds(response.headers.get("retry-after"), time.time())
+            if response.status_code != 429 or wait is None or waited + wait > LONGEST_WAIT:
+                return response
+            waited += wait
+            await response.aclose()
+            await asyncio.sleep(wait)
+        return await super().send(request, **options)
+
+    async def _end_session(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
             async with asyncio.timeout(SESSION_END_SECONDS):
                 response = await super().send(request, **options)
@@ -150,6 +183,7 @@ def _http_client(
         cap(response, Bounds(MAXIMUM_MESSAGE_BYTES, MAXIMUM_VALUES))
         if kind is not HttpKind.SSE:
             check_answer(response)
+            explain_refusal(response)
 
     pace = ReopeningPace()
 
@@ -157,7 +191,7 @@ def _http_client(
         if request.method == "GET":
             await pace.wait()
 
-    return BoundedSessionEnd(
+    return PatientClient(
         headers={**NO_COMPRESSION, **endpoint.headers},
         # No read timeout: calls have their own deadlines, and streams may be silent for hours.
         timeout=httpx2.Timeout(connect_seconds, read=None),

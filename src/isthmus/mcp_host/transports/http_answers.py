@@ -5,13 +5,13 @@ the call's deadline. Event streams are not checked: the SDK assigns an answer in
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from typing import cast
+from collections.abc import AsyncIterator
 
 import httpx2
 from pydantic_core import from_json
 
 from isthmus.mcp_host.transports.http_caps import RefusedBodyError
+from isthmus.mcp_host.transports.session_refusals import json_rpc_message, request_id_in, with_mark
 
 SHOWN_CHARACTERS = 200
 """Maximum number of characters of a body that an error quotes."""
@@ -40,13 +40,13 @@ def check_answer(response: httpx2.Response) -> None:
     kind = response.headers.get("content-type", "").lower()
     if response.request.method != "POST" or response.status_code >= 400 or not kind.startswith("application/json"):
         return
-    request_id = _id_of(response.request.content)
+    request_id = request_id_in(response.request.content)
     if request_id is not None and isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = AnswerStream(response.stream, request_id)
 
 
 def check_body(body: bytes, request_id: str | int) -> bytes:
-    """Return the body to pass on. An error without an id gets the id of this request.
+    """Return the body to pass on. An error without an id gets the id of this request; it may refuse the session.
 
     A body that is not JSON is passed on unchanged: its reader reports the problem.
 
@@ -57,32 +57,14 @@ def check_body(body: bytes, request_id: str | int) -> bytes:
         value: object = from_json(body)
     except ValueError:
         return body
-    message = _message(value)
+    message = json_rpc_message(value)
     if message is None or "method" in message:
         received = repr(message["method"]) if message is not None else json.dumps(value, ensure_ascii=False)
         raise RefusedBodyError(f"expected a JSON-RPC answer, received {received[:SHOWN_CHARACTERS]}")
     found = message.get("id")
     if found is None and "error" in message:
-        return json.dumps({**message, "id": request_id}).encode()
+        return json.dumps({**message, "id": request_id, "error": with_mark(message["error"])}).encode()
     if str(found) != str(request_id):
         named = json.dumps(found, ensure_ascii=False)[:SHOWN_CHARACTERS]
         raise RefusedBodyError(f"expected the answer to the request {request_id}, received one to {named}")
     return body
-
-
-def _id_of(body: bytes) -> str | int | None:
-    """Return the id of a JSON-RPC request; None for any other body."""
-    try:
-        message = _message(from_json(body))
-    except ValueError:
-        return None
-    found = message.get("id") if message is not None and "method" in message else None
-    return found if isinstance(found, str | int) else None
-
-
-def _message(value: object) -> Mapping[str, object] | None:
-    """Return a JSON-RPC message; None for any other value."""
-    if not isinstance(value, dict):
-        return None
-    message = cast("Mapping[str, object]", value)
-    return message if message.get("jsonrpc") == "2.0" else None

@@ -15,10 +15,12 @@ import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # pyright: ignore[reportPrivateUsage] - the SDK's rule for redirects
 from mcp.shared.message import SessionMessage
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
 
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
+from isthmus.mcp_host.diagnosis.unreachable import connection_problem
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
+from isthmus.mcp_host.transports.session_refusals import REFUSED, STATUSES, error_of, unsent_error
 
 LOST_REQUEST = "SSE stream failed: "
 """Beginning of the error of a request that could not be sent, as in the SDK."""
@@ -103,19 +105,23 @@ class SseOutgoing:
         content = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         try:
             response = await request_within_origin(self._client, "POST", self._place, json=content)
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
-            await self._refuse(item, CONNECTION_CLOSED, f"{LOST_REQUEST}{str(error) or type(error).__name__}")
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            await self._refuse(item, unsent_error(connection_problem(error)))
             return
-        if response.status_code == 404:
-            await self._refuse(item, INVALID_REQUEST, "Session terminated")
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            reason = f"{LOST_REQUEST}{str(error) or type(error).__name__}"
+            await self._refuse(item, ErrorData(code=CONNECTION_CLOSED, message=reason))
+            return
+        if response.status_code in STATUSES and isinstance(item.message, JSONRPCRequest):
+            await self._refuse(item, error_of(response.status_code, response.content, item.message.id))
         elif response.status_code >= 300:
-            await self._refuse(item, INTERNAL_ERROR, "Server returned an error response")
+            await self._refuse(item, ErrorData(code=INTERNAL_ERROR, message=REFUSED))
 
-    async def _refuse(self, item: SessionMessage, code: int, reason: str) -> None:
+    async def _refuse(self, item: SessionMessage, error: ErrorData) -> None:
         if isinstance(item.message, JSONRPCRequest):
-            error = JSONRPCError(jsonrpc="2.0", id=item.message.id, error=ErrorData(code=code, message=reason))
+            answer = JSONRPCError(jsonrpc="2.0", id=item.message.id, error=error)
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                await self._answers.send(SessionMessage(error))
+                await self._answers.send(SessionMessage(answer))
 
     async def aclose(self) -> None:
         """Do nothing: the connection ends with the streams."""
