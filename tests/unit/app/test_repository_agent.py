@@ -11,6 +11,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.app.served_repositories import ServedRepositories
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCall, ToolCallStatus
+from isthmus.engine.agents import GeneralCommandAgent
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal
 from isthmus.journal.sqlite import SqliteJournal
@@ -33,6 +34,12 @@ class ScriptedAgent:
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
         return ()
+
+    def general_commands(self) -> Sequence[SlashCommand]:
+        return (SlashCommand("about", "Say what runs."), SlashCommand("init", "Write a file."))
+
+    def needs_folder(self, path: Sequence[str]) -> bool:
+        return tuple(path) != ("about",)
 
     async def complete(
         self, session: ReadSession, workspace: Path, settings: AgentSettings | None, line: str, user: str = ""
@@ -101,6 +108,18 @@ async def commands_after_calls(
     session = Session("session-1", settings=AgentSettings(workspace_path="/git:app"))
     await served.agent(ScriptedAgent(*steps), journal).advance(AgentTurn(session, keep))
     return seen
+
+
+async def test_commands_before_a_session_has_a_folder_are_those_of_the_agent(
+    shared: SharedRepository, journal: Journal
+) -> None:
+    served = ServedRepositories(shared.folder / "one", shared.environment, {"app": shared.url()}, "a journal")
+    agent = served.agent(ScriptedAgent(), journal)
+    assert isinstance(agent, GeneralCommandAgent)
+    assert [(command.name, agent.needs_folder((command.name,))) for command in agent.general_commands()] == [
+        ("about", False),
+        ("init", True),
+    ]
 
 
 async def test_a_call_that_reads_takes_no_command_of_git(shared: SharedRepository, journal: Journal) -> None:
