@@ -23,7 +23,7 @@ from isthmus.a2a.token_file import TOKEN_FILE
 ROOT = Path(__file__).parents[2]
 UNPACKED = ROOT / ".cache" / "chromium"
 """Folder of the Chromium that ``make peers`` unpacks from an npm package: without windows, and quicker for it."""
-SECONDS = 20
+SECONDS = 60
 """Maximum seconds for any step in a page: agents start slowly on a busy machine."""
 _ENDED = {f"TASK_STATE_{name}" for name in ("COMPLETED", "CANCELED", "FAILED", "REJECTED")}
 DESKTOP, PHONE = (1440, 900), (390, 844)
