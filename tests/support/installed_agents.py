@@ -136,7 +136,8 @@ class InstalledAgent:
     @asynccontextmanager
     async def hosted(self, folder: Path) -> AsyncGenerator[AcpHosting]:
         """Serve it."""
-        limits, variables, command = HostLimits(cancel_seconds=20), tuple(self.environment), program_of(self.name)
+        limits = HostLimits(cancel_seconds=20, commands_seconds=60)  # it may start slowly beside other tests
+        variables, command = tuple(self.environment), program_of(self.name)
         hosted = acp_hosting(folder, agent=self.agent, limits=limits, command=command, variables=variables)
         async with hosted as hosting:
             yield hosting
