@@ -42,7 +42,7 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
         ),
         "the test compares the server with the tasks, the followers or single events of the agent in memory": (
             "test_a2a_plain_clients::test_a_prompt_works_in_the_workspace_of_the_server",
-            "test_a2a_plain_clients::test_the_stream_has_text_and_states_and_nothing_of_the_extension",
+            "test_a2a_plain_clients::test_the_stream_has_states_and_the_answer_and_nothing_of_the_extension",
             "test_a2a_refusals::test_a_bug_is_an_internal_error_without_internals",
             "test_a2a_remote_agent::test_a_broken_stream_is_taken_up_again_without_loss_or_repetition",
             "test_a2a_remote_agent::test_a_snapshot_is_as_the_agent_itself_has_it",
