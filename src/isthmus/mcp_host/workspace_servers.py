@@ -256,15 +256,18 @@ def origin_text(config: ServerConfig) -> str:
 def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace: Path | None = None) -> ServerStatus:
     """Return the state of one server; `names` are the names of its tools for the model."""
     config, catalogue = connection.config, connection.catalogue
-    notes = [connection.problem] if connection.problem else []
-    if connection.known.wait_note is not None and connection.state is ServerState.CONNECTING:
+    state, problem = connection.state, connection.problem
+    if state is ServerState.CONNECTING and connection.failure is not None:
+        state, problem = ServerState.DISCONNECTED, connection.failure  # what is known until it has been tried again
+    notes = [problem] if problem else []
+    if connection.known.wait_note is not None and state is ServerState.CONNECTING:
         notes.append(connection.known.wait_note)
     if catalogue.dropped:
         notes.append("in its listing: " + "; ".join(catalogue.dropped))
     notes += config.warnings
     return ServerStatus(
         name=config.name,
-        state=connection.state,
+        state=state,
         transport=config.endpoint.transport,
         description=config.description,
         tools=tuple(

@@ -78,6 +78,8 @@ class ServerConnection:
         self._pace = RelistBackoff()
         self._probe = TransportProbe(config.endpoint)
         self.known = KnownCatalogue(config, context)
+        self.failure: str | None = None
+        """Problem of the attempt before, while a server that was given up is tried again."""
         self.began: float | None = None
         """Monotonic time at which the last attempt to connect began."""
         self.connect_took: float | None = None
@@ -166,6 +168,7 @@ class ServerConnection:
         """Begin to connect to a server that was given up some time ago, unless it is a program that offers nothing."""
         may_try = self.state is ServerState.DISCONNECTED and not self._is_useless_program
         if may_try and self._retries.take_turn(time.monotonic()):
+            self.failure = self.problem
             self._reconnect()
 
     def _reconnect(self) -> None:
@@ -318,7 +321,7 @@ class ServerConnection:
         finally:
             if self.problem is not None and not self._signals.is_closing:
                 _LOG.info("MCP server %s: %s: %s", self.config.name, self.state.value, self.problem)
-            self._session = None
+            self._session = self.failure = None
             if self.state in (ServerState.CONNECTING, ServerState.CONNECTED):
                 self.state = ServerState.DISCONNECTED
         return was_connected
@@ -358,7 +361,7 @@ class ServerConnection:
             self.state = ServerState.DISCONNECTED
             self._is_useless_program = isinstance(self.config.endpoint, StdioEndpoint)
             return
-        self._session = session
+        self._session, self.failure = session, None
         self.state = ServerState.CONNECTED
         self._settled.set()
         await self.known.keep(listing, way, self.connect_took or 0.0)
