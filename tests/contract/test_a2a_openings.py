@@ -210,4 +210,27 @@ async def test_the_least_recently_used_opening_is_forgotten_first(workspace: Pat
     memory.note("task-c", "session-c", "ada", Opening(""))
     assert await memory.of({"id": "task-b"}, agent, "ada") is None
     assert await memory.of({"id": "task-a"}, agent, "ada") == Opening(URI)
-    assert await memory.of({"message": {"contextId": "session-a"}}, agent, "bob") is None
+
+
+async def test_what_is_remembered_of_a_users_tasks_says_nothing_to_others(workspace: Path) -> None:
+    agent = MemoryAgent(default_workspace=str(workspace))
+    memory = Openings()
+    memory.note("task", "session", "ada", Opening(URI))
+    for params in ({"id": "task"}, {"message": {"taskId": "task"}}, {"message": {"contextId": "session"}}):
+        assert await memory.of(params, agent, "ada") == Opening(URI)
+        assert await memory.of(params, agent, "bob") is None
+
+
+@pytest.mark.parametrize("name", ["taskId", "contextId"])
+async def test_an_id_that_is_too_long_is_refused_before_it_is_looked_up(
+    server: RawClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    looked: list[str] = []
+
+    async def look(self: Openings, key: str, *_: object) -> None:
+        looked.append(key)
+
+    monkeypatch.setattr(Openings, "_of_task", look)
+    monkeypatch.setattr(Openings, "_of_session", look)
+    error = await server.error("message/send", prompt("hello", **{name: "x" * 100_000}), PLAIN)
+    assert (error["code"], looked) == (-32602, [])

@@ -51,7 +51,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the user was asked about, texts before and after or a command; the file, the call and the task then."""
+    """The question of a kind of change, as two texts or a command; the file, the call and the task after it."""
 
     asked: tuple[str | None, str] | str | None
     on_disk: str | None

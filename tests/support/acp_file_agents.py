@@ -75,7 +75,7 @@ class FileAgent:
 
     @property
     def requests(self) -> Sequence[WireRequest]:
-        """What the model was asked."""
+        """Requests that the model received."""
         return self.model.requests if isinstance(self.model, AgentScript) else self.model.model_requests
 
 

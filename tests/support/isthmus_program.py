@@ -70,7 +70,7 @@ class TextProgram(Process, Protocol):
 
     @property
     def stdout(self) -> "IO[str] | None":
-        """What it prints."""
+        """Stream of its output."""
         ...
 
     @property

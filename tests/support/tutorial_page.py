@@ -1,4 +1,4 @@
-"""What a tutorial tells its reader to do and see, read from its Markdown.
+"""Steps of a tutorial, and the output that it promises, read from its Markdown.
 
 A page is read from its top to the heading "Where to go from here":
 

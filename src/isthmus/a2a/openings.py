@@ -8,7 +8,7 @@ form of each task, in its first event.
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from isthmus.a2a.protocol.extension import (
     NOT_ACTIVE,
@@ -17,6 +17,7 @@ from isthmus.a2a.protocol.extension import (
     IncompatibleExtensionError,
     activation,
 )
+from isthmus.a2a.protocol.parameters import ID_CHARACTERS
 from isthmus.a2a.protocol.tool_answers import has_answer
 from isthmus.a2a.service import close
 from isthmus.a2a.wire import Opening
@@ -27,6 +28,8 @@ DIALECT = "dialect"
 """Key in a session's stored AgentSettings for the dialect of its client; it is our own."""
 REMEMBERED = 10_000
 """Maximum number of tasks and sessions that are remembered."""
+_Key: TypeAlias = tuple[str, str, str]
+"""A user, "task" or "session", and its id: nothing of a user's tasks shows in the answers to others."""
 
 
 class Openings:
@@ -34,12 +37,12 @@ class Openings:
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         self._limit = limit
-        self._known: OrderedDict[str | tuple[str, str], Opening] = OrderedDict()
+        self._known: OrderedDict[_Key, Opening] = OrderedDict()
 
     def note(self, task_id: str, context_id: str, user: str, opening: Opening) -> None:
         """Remember the opening of a task, which is also that of later tasks of its session."""
-        self._set(task_id, opening)
-        self._set((user, context_id), opening)
+        self._set((user, "task", task_id), opening)
+        self._set((user, "session", context_id), opening)
 
     async def of(self, params: Mapping[str, Any], agent: AgentClient, user: str) -> Opening | None:
         """Return the opening of the task or session that a request is about; None if there is none.
@@ -48,33 +51,35 @@ class Openings:
         """
         task_id, context_id = _subject(params)
         if task_id is not None:
-            return await self._of_task(task_id, agent)
+            return await self._of_task(task_id, agent, user)
         return None if context_id is None else await self._of_session(context_id, agent, user)
 
-    async def _of_task(self, task_id: str, agent: AgentClient) -> Opening | None:
-        known = self._get(task_id)
+    async def _of_task(self, task_id: str, agent: AgentClient, user: str) -> Opening | None:
+        key = (user, "task", task_id)
+        known = self._get(key)
         if known is None and (known := await _read(agent, task_id)) is not None:
-            self._set(task_id, known)
+            self._set(key, known)
         return known
 
     async def _of_session(self, context_id: str, agent: AgentClient, user: str) -> Opening | None:
-        known = self._get((user, context_id))
+        key = (user, "session", context_id)
+        known = self._get(key)
         if known is not None:
             return known
         try:
             newest = (await agent.list_tasks(TaskQuery(1, context_id))).tasks
         except TaskError:
             return None
-        if newest and (known := await self._of_task(newest[0].task_id, agent)) is not None:
-            self._set((user, context_id), known)
+        if newest and (known := await self._of_task(newest[0].task_id, agent, user)) is not None:
+            self._set(key, known)
         return known
 
-    def _get(self, key: str | tuple[str, str]) -> Opening | None:
+    def _get(self, key: _Key) -> Opening | None:
         if key in self._known:
             self._known.move_to_end(key)
         return self._known.get(key)
 
-    def _set(self, key: str | tuple[str, str], opening: Opening) -> None:
+    def _set(self, key: _Key, opening: Opening) -> None:
         self._known[key] = opening
         self._known.move_to_end(key)
         if len(self._known) > self._limit:
@@ -101,11 +106,13 @@ def _subject(params: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 
 def _first_text(source: Mapping[str, Any], *names: str) -> str | None:
-    return next((value for name in names if isinstance(value := source.get(name), str) and value), None)
+    """Return the first of these values that can be an id; others are refused when the request is decoded."""
+    values = (source.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and 0 < len(value) <= ID_CHARACTERS), None)
 
 
 async def _read(agent: AgentClient, task_id: str) -> Opening | None:
-    """Return the opening of a task by its first event; None if there is no such task for this caller."""
+    """Return the opening of a task by its first event; None if the caller has no task with this id."""
     try:
         turn = await agent.follow(task_id, 0)
         try:

@@ -76,7 +76,7 @@ async def test_a_neovim_that_has_not_started_gets_its_review_afterwards(workspac
 
     async with running_neovim(workspace, "-p", first, second, mode="--embed") as neovim:
         showing = asyncio.create_task(attached_and_shown(neovim.address))
-        # Without a screen it would wait for ever, and answers its clients meanwhile.
+        # Without a screen it would wait without end, and answers its clients meanwhile.
         await asyncio.wait({showing}, timeout=0.2)
         assert await neovim.lua("return vim.v.vim_did_enter") == 0
         neovim.show_screen(80, 24)

@@ -1,4 +1,4 @@
-"""Which servers are Isthmus itself, and which of them a process leaves out."""
+"""Servers that are Isthmus itself are recognised by their commands, and left out by a process that they would start."""
 
 import json
 from pathlib import Path
