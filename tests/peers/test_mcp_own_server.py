@@ -19,6 +19,7 @@ import pytest
 
 from command_reference import commands
 from isthmus.cli.main import command as root
+from isthmus.runtime.server_chain import CHAIN
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.loaded_program import ISTHMUS as PROGRAM
@@ -41,6 +42,8 @@ RUNS = {
 """Arguments of each command that connects to MCP servers."""
 STARTERS = [name for name in RUNS if name.split()[-1] not in ("connect", "login", "logout")]
 """The commands that start servers which are programs."""
+WAYS = {"isthmus acp": 2}
+"""How often a command is started that answers, but not in MCP: it is asked in both ways in which MCP can begin."""
 
 
 def test_the_table_has_all_commands_that_can_connect_to_servers() -> None:
@@ -64,20 +67,31 @@ class OwnServer:
         # A prompt would read the whole input.
         source = "</dev/null" if "-p" in arguments else ""
         self.script.write_text(
-            f"#!/bin/sh\necho $$ >>{shlex.quote(str(self._pids))}\n"
+            f"#!/bin/sh\necho $$ ${CHAIN} >>{shlex.quote(str(self._pids))}\n"
             f"exec {shlex.join((*ISTHMUS, *arguments))} {source} 2>>{shlex.quote(str(self.errors))}\n"
         )
         self.script.chmod(0o700)
 
     @property
     def pids(self) -> list[int]:
-        return [int(line) for line in self._pids.read_text().split()] if self._pids.exists() else []
+        return [int(words[0]) for words in self._starts()]
+
+    @property
+    def depths(self) -> list[int]:
+        """How many servers each start is below the command: 1 if the command itself started it."""
+        return [len(words[1].split(",")) for words in self._starts()]
+
+    def _starts(self) -> list[list[str]]:
+        lines = self._pids.read_text().splitlines() if self._pids.exists() else []
+        return [line.split() for line in lines]
 
     def is_decided(self) -> bool:
         """Return whether it left itself out, ended, or was started again."""
-        pids = self.pids
+        depths, pids = self.depths, self.pids
         said = self.errors.read_text() if self.errors.exists() else ""
-        return len(pids) > 1 or (len(pids) == 1 and ("is left out" in said or not psutil.pid_exists(pids[0])))
+        return max(depths, default=0) > 1 or (
+            bool(pids) and ("is left out" in said or not any(psutil.pid_exists(pid) for pid in pids))
+        )
 
 
 @contextmanager
@@ -104,8 +118,8 @@ def running(loaded: LoadedProgram, *arguments: str, folder: Path) -> Generator[t
                 process.send_signal(signal.SIGKILL)
 
 
-def begin_acp_session(write: IO[str], read: IO[str], folder: Path) -> None:
-    """Ask the agent something over ACP, for which it connects to its servers."""
+def ask_over_acp(write: IO[str], read: IO[str], folder: Path) -> None:
+    """Ask the agent something over ACP, for which it connects to its servers; return when it has answered."""
 
     def call(number: int, method: str, **params: Any) -> None:
         write.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
@@ -118,6 +132,7 @@ def begin_acp_session(write: IO[str], read: IO[str], folder: Path) -> None:
         if message.get("id") == 2:
             prompt = [{"type": "text", "text": "hi"}]
             call(3, "session/prompt", sessionId=message["result"]["sessionId"], prompt=prompt)
+        if message.get("id") == 3:
             return
 
 
@@ -130,9 +145,9 @@ def test_a_command_that_is_its_own_server_is_started_once_more_at_most(
     write_servers(isolated_folders.home, {"self": {"command": str(own.script)}})
     with running(loaded_isthmus, *words, folder=workspace) as (write, read):
         if name == "isthmus acp":
-            begin_acp_session(write, read, workspace)
+            ask_over_acp(write, read, workspace)
         eventually(own.is_decided, 60, what="the server has left itself out")
-    assert len(own.pids) == 1
+    assert own.depths == [1] * WAYS.get(name, 1)
 
 
 def test_an_agent_warns_of_itself_as_a_server_and_uses_another_agent_as_one(
