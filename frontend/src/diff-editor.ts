@@ -137,13 +137,19 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   /** The chosen line of the old text where it has no editor. */
   let deleted: { line: number; element: Element } | undefined;
   let active: EditorView | undefined;
+  /** The comment whose field is to have the focus, until the user has done with it. */
+  let awaited: number | undefined;
+  const onLeave = (): void => {
+    awaited = undefined;
+    options.onLeave();
+  };
   const editable = (isEditable: boolean): Extension => [
     EditorState.readOnly.of(!isEditable), EditorView.editable.of(isEditable),
     EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
   ];
   const common: Extension = [
     drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
-    EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, options), keymap.of(defaultKeymap),
+    EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, { onComment: options.onComment, onLeave }), keymap.of(defaultKeymap),
     EditorView.updateListener.of((update) => {
       if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
     }),
@@ -267,6 +273,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       });
     },
     focusComment(id) {
+      awaited = id;
       const focus = (): void => parent.querySelector<HTMLElement>(`.cm-comment[data-id="${id}"] textarea`)?.focus();
       for (const view of views) {
         const found = view.state.field(placed).find((one) => one.comment.id === id);
@@ -274,7 +281,8 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
         if (found) view.dispatch({ effects: EditorView.scrollIntoView(found.position, { yMargin: 120 }) });
       }
       focus();
-      requestAnimationFrame(() => requestAnimationFrame(() => { if (!parent.querySelector(".cm-comment textarea:focus")) focus(); }));
+      // Unless the user has done with it by then: what is typed next is meant for the page.
+      requestAnimationFrame(() => requestAnimationFrame(() => { if (awaited === id && !parent.querySelector(".cm-comment textarea:focus")) focus(); }));
     },
     goHunk,
     decide(isKept) {

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.program import JOURNAL
+from support.streamed_program import StreamedProgram, streamed_program
 
 SECONDS = 150.0
 """Maximum seconds of a run; one that takes longer hangs, however busy the machine is."""
@@ -121,7 +121,7 @@ class CrashRun:
         """Number of answers that came after another client's."""
         self._random = random.Random(seed)  # noqa: S311 - to be repeated
         self._wanted = list(range(tasks))
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: StreamedProgram | None = None
         self._requests: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
         self._events_of_process = 0
@@ -144,15 +144,16 @@ class CrashRun:
         self._events_of_process = 0
         self._process_number += 1
         with (self.folder / "program.log").open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "chaos.program", str(self.folder)),
-                *(self._planned_kill.point, str(self._planned_kill.count)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **self._environment, "PYTHONPATH": str(Path(__file__).parents[1])},
-                limit=2**24,
-            )
+            async with streamed_program(
+                *(str(self.folder), self._planned_kill.point, str(self._planned_kill.count)),
+                folder=self.folder,
+                errors=log.fileno(),
+                environment={**os.environ, **self._environment},
+                program="chaos.program",
+            ) as process:
+                return await self._play_process(process)
+
+    async def _play_process(self, process: StreamedProgram) -> bool:
         self._process = process
         self._requests = {0: asyncio.get_running_loop().create_future()}
         acting = asyncio.create_task(self._act_until_ended())
@@ -188,8 +189,7 @@ class CrashRun:
         """Return the end of the program's error output."""
         return (self.folder / "program.log").read_text(encoding="utf-8")[-4000:]
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
+    async def _read(self, process: StreamedProgram) -> None:
         while line := await process.stdout.readline():
             try:
                 response = json.loads(line)
@@ -206,7 +206,7 @@ class CrashRun:
                 request.set_exception(KilledError())
                 request.exception()  # Marks the exception as retrieved, also without a waiter.
 
-    def _record(self, process: asyncio.subprocess.Process, response: Mapping[str, Any]) -> None:
+    def _record(self, process: StreamedProgram, response: Mapping[str, Any]) -> None:
         task = self.tasks[response["task"]]
         event = response["event"]
         task.seen.append((response["seq"], json.dumps(event, sort_keys=True)))

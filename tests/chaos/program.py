@@ -294,7 +294,7 @@ class CommandLoop:
         return None
 
 
-async def main(folder: Path, point: str, count: int) -> None:
+async def run(folder: Path, point: str, count: int) -> None:
     """Run until stdin ends, or until the process is killed."""
     KILL_POINT.point, KILL_POINT.count = point, count
     KillableTool.begun = folder / "begun"
@@ -309,5 +309,11 @@ async def main(folder: Path, point: str, count: int) -> None:
         await CommandLoop(engine).run()
 
 
+def main() -> None:
+    """Run with the arguments of the command line."""
+    folder, point, count = (*sys.argv[1:], "", "1")[:3]
+    asyncio.run(run(Path(folder), point, int(count)))
+
+
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "", int((*sys.argv, "1", "1", "1")[3])))
+    main()

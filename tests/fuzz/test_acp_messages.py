@@ -17,7 +17,6 @@ from support import acp_frames, noisy_agent_program
 from support.acp_front import ALLOW, BOTH_VERSIONS, CANCELLED, FrontClient, RefusedError, front
 from support.acp_program import acp_program
 from support.fuzzing import SECONDS, TIMEOUT, cases
-from support.isthmus_program import ISTHMUS
 from support.memory_agent import MemoryAgent
 from support.waiting import eventually_async
 
@@ -66,7 +65,7 @@ async def test_generated_lines_to_the_agent_leave_it_as_it_was(tmp_path: Path, v
 @pytest.mark.parametrize("version", SAMPLED)
 async def test_generated_lines_of_a_hosted_agent_end_its_turn_or_nothing(tmp_path: Path, version: int) -> None:
     command = shlex.join([sys.executable, str(NOISY_AGENT)])
-    async with acp_program(tmp_path, ISTHMUS, "--agent", command, "--trust-agent", version=version) as program:
+    async with acp_program(tmp_path, None, "--agent", command, "--trust-agent", version=version) as program:
         client = program.client
         await program.initialize()
         session = await client.new(tmp_path)

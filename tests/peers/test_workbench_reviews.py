@@ -147,6 +147,34 @@ async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionRe
     other.cancel()
 
 
+COMMENT_IN_A_FRAME = """async () => {
+  const press = (target, key) => target.dispatchEvent(
+    new KeyboardEvent('keydown', {key, bubbles: true, composed: true, cancelable: true}));
+  const field = () => {
+    let found = document.activeElement;
+    while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+    return found?.localName === 'textarea' ? found : undefined;
+  };
+  press(document.body, 'm');
+  for (let turn = 0; turn < 10000 && !field(); turn += 1) await Promise.resolve();
+  const first = field();
+  first.value = 'no';
+  first.dispatchEvent(new Event('input', {bubbles: true, composed: true}));
+  press(first, 'Enter');
+  const left = !field();
+  for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+  return [left, !field()];
+}"""
+"""Function that writes a comment faster than the page is drawn; returns whether its field was left, and stayed so."""
+
+
+async def test_the_field_of_a_comment_takes_no_key_that_follows_it(reviews: CompanionReviews) -> None:
+    asked = await reviews.propose("a.py", _with_three_hunks(reviews.workspace))
+    await reviews.page.keyboard.press("]")
+    assert await reviews.page.evaluate(COMMENT_IN_A_FRAME) == [True, True]
+    asked.cancel()
+
+
 async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews) -> None:
     page, card = reviews.page, reviews.card
     before, proposed = (reviews.workspace / "a.py").read_text("utf-8"), _with_three_hunks(reviews.workspace)

@@ -3,13 +3,13 @@
 import asyncio
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support.acp_front import FrontClient
-from support.isthmus_program import ISTHMUS
+from support.streamed_program import LINE_BYTES, StreamedProgram, streamed_program
 
 MODEL = """
 name: practice
@@ -28,14 +28,13 @@ scenarios:
     replies:
       - text: 'You said: {{prompt}}'
 """
-LINE_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class AcpProgram:
     """A running program, and its client; ``errors`` is the file of its error output."""
 
-    process: Process
+    process: Process | StreamedProgram
     client: FrontClient
     errors: Path
 
@@ -64,49 +63,64 @@ def acp_arguments(folder: Path) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def acp_program(
-    folder: Path, command: Sequence[str] = ISTHMUS, *more: str, reads: bool = True, version: int = 1
-) -> AsyncGenerator[AcpProgram]:
-    """Start the program with its data in ``folder``; kill it afterwards. ``reads``: its output is read.
-
-    ``more`` are further arguments; ``version`` is that of the client, with the option that it needs.
-    """
-    more = more if version == 1 else (*more, "--draft-v2")
-    errors = folder / "stderr.log"
-    with errors.open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            *command, *acp_arguments(folder), *more, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=log, limit=LINE_BYTES
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    stdin, stdout = process.stdin, process.stdout
-
-    async def write(data: bytes) -> None:
-        stdin.write(data)
-        await stdin.drain()
-
-    client = FrontClient(write, version=version)
-
-    async def read() -> None:
-        try:
-            while line := await stdout.readline():
-                await client.receive(line)
-        except AssertionError as error:
-            client.fail(error)
-
-    reading = asyncio.create_task(read(), name="output of isthmus acp") if reads else None
+async def _running(
+    command: Sequence[str] | None, arguments: Sequence[str], folder: Path, errors: int
+) -> AsyncGenerator[Process | StreamedProgram]:
+    """Start a command, or a copy of the loaded process; kill it at the end if it still runs."""
+    if command is None:
+        async with streamed_program(*arguments, folder=folder, errors=errors) as copy:
+            yield copy
+        return
+    process = await asyncio.create_subprocess_exec(
+        *command, *arguments, cwd=folder, stdin=PIPE, stdout=PIPE, stderr=errors, limit=LINE_BYTES
+    )
     try:
-        yield AcpProgram(process, client, errors)
-        if reading is not None and process.returncode is not None:
-            await asyncio.wait_for(reading, 30)
+        yield process
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
-        if reading is not None:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-        else:
-            await stdout.read()
-        for _, result in client.waiting.values():
-            result.cancel()
+
+
+@asynccontextmanager
+async def acp_program(
+    folder: Path, command: Sequence[str] | None = None, *more: str, reads: bool = True, version: int = 1
+) -> AsyncGenerator[AcpProgram]:
+    """Start the program with its data in ``folder``; kill it afterwards. ``reads``: its output is read.
+
+    It is a copy of the process that has loaded it, or else ``command``. ``more`` are further arguments; ``version`` is
+    that of the client, with the option that it needs.
+    """
+    more = more if version == 1 else (*more, "--draft-v2")
+    errors = folder / "stderr.log"
+    async with AsyncExitStack() as stack:
+        log = stack.enter_context(errors.open("ab"))
+        process = await stack.enter_async_context(
+            _running(command, (*acp_arguments(folder), *more), folder, log.fileno())
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        async def write(data: bytes) -> None:
+            stdin.write(data)
+            await stdin.drain()
+
+        client = FrontClient(write, version=version)
+
+        async def read() -> None:
+            try:
+                while line := await stdout.readline():
+                    await client.receive(line)
+            except AssertionError as error:
+                client.fail(error)
+
+        reading = asyncio.create_task(read(), name="output of isthmus acp") if reads else None
+        try:
+            yield AcpProgram(process, client, errors)
+            if reading is not None and process.returncode is not None:
+                await asyncio.wait_for(reading, 30)
+        finally:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)

@@ -3,13 +3,12 @@
 import asyncio
 import itertools
 import json
-import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.isthmus_program import ISTHMUS
+from support.streamed_program import StreamedProgram, streamed_program
 from support.waiting import eventually_async
 
 SECONDS = 60
@@ -19,7 +18,7 @@ SECONDS = 60
 class AcpProgram:
     """A running ``isthmus acp``. ``updates`` and ``questions`` are the messages that came, oldest first."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: StreamedProgram) -> None:
         self.process = process
         self.updates: list[dict[str, Any]] = []
         self.questions: list[dict[str, Any]] = []
@@ -75,8 +74,7 @@ class AcpProgram:
 
     async def kill(self) -> None:
         """End the program at once, as ``kill -9`` does."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        self.process.kill()
         await self.process.wait()
         await self._reading
 
@@ -89,7 +87,6 @@ class AcpProgram:
         return status
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             message = json.loads(line)
             match message:
@@ -112,11 +109,9 @@ class AcpProgram:
 @asynccontextmanager
 async def acp_program(folder: Path, *arguments: str) -> AsyncGenerator[AcpProgram]:
     """Start ``isthmus acp`` in a folder, and kill it at the end if it still runs."""
-    process = await asyncio.create_subprocess_exec(
-        *ISTHMUS, "acp", *arguments, cwd=folder, env=dict(os.environ), stdin=-1, stdout=-1, limit=1 << 26
-    )
-    program = AcpProgram(process)
-    try:
-        yield program
-    finally:
-        await program.kill()
+    async with streamed_program("acp", *arguments, folder=folder) as process:
+        program = AcpProgram(process)
+        try:
+            yield program
+        finally:
+            await program.kill()
