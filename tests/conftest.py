@@ -7,6 +7,7 @@ The working directory is unchanged. Helpers and fakes are in tests/support/, not
 import asyncio
 import faulthandler
 import functools
+import gc
 import inspect
 import os
 import signal
@@ -40,6 +41,7 @@ hypothesis.settings.load_profile("isthmus")
 
 
 network.stay_on_this_machine()
+network.trust_no_authority()
 
 
 # If a machine forbids bytecode, each process of a run would compile and rewrite all modules of the tests again.
@@ -66,6 +68,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the error output of the run apart from that of a test."""
     config.stash[_ERROR_OUTPUT] = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage, nor among them later: they live to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects by markers

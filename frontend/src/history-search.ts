@@ -41,6 +41,11 @@ export class HistorySearch {
     return this.#hasBegun && this.#next === "";
   }
 
+  /** Whether it has results or was ended; before that those of the search before it are still shown. */
+  get hasResults(): boolean {
+    return this.#hasBegun || !this.isRunning;
+  }
+
   stop(): void {
     this.#isStopped = true;
   }

@@ -167,7 +167,7 @@ async def test_a_task_that_another_process_takes_ends_the_call_here(tmp_path: Pa
         assert row is not None
         assert await here.engine.journal.claim(row, [Prompt("m", "Leave it")], "another", 60) is not None
         await eventually_async(lambda: tool.log == ["begun", "left"])
-        assert here.agent.suspended.task_ids == ()
+        await eventually_async(lambda: here.agent.suspended.task_ids == ())
         assert here.tools.count == 1
 
 

@@ -20,6 +20,7 @@ import pytest
 from support.emacs import lisp_string, running_emacs
 from support.hostile_clone import OTHERS, SETTINGS, STAND_INS, HostileClone, folder_of_stand_ins, hostile_clone
 from support.neovim import neovim_with_plugin
+from support.processor_time import seconds_here
 from support.pty_program import pty_program
 from support.waiting import eventually, eventually_async
 
@@ -96,7 +97,7 @@ def require_little(report: Path) -> int:
     """Check the program's resource use against the limits; return its exit status."""
     eventually(report.exists, what="the program has ended", seconds=DEADLINE)
     code, seconds, kilobytes = json.loads(report.read_text(encoding="utf-8"))
-    assert seconds < PROCESSOR_SECONDS, f"{seconds:.1f} s of processor time"
+    assert seconds < seconds_here(PROCESSOR_SECONDS), f"{seconds:.1f} s of processor time"
     assert kilobytes * 1024 < MEMORY_BYTES, f"{kilobytes / 1024:.0f} MB"
     return code
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from support.long_tasks import seed_history
 from support.workbench import Workbench, desktop, workbench
@@ -51,6 +51,22 @@ def test_tasks_that_are_not_loaded_are_found_by_their_first_prompt(page: Page) -
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/task/past-3")
+
+
+def test_what_is_found_can_be_opened_while_the_next_search_is_under_way(page: Page) -> None:
+    rows = page.locator("isthmus-history .line")
+    page.keyboard.press("/")
+    page.keyboard.insert_text("FÄHRE")
+    expect(rows).to_have_count(1)
+    held: list[Route] = []
+    page.route("**/history?*", held.append)
+    with page.expect_request("**/history?*"):
+        page.keyboard.insert_text(" mend")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ui/task/past-3")
+    for route in held:
+        route.abort()
 
 
 def test_a_search_stops_when_enough_is_found_and_goes_on_when_told(page: Page) -> None:

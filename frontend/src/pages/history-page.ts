@@ -27,6 +27,8 @@ export class HistoryPage extends PageElement {
   #words = "";
   #state: StateName = "";
   #timer = 0;
+  /** The tasks that are shown: they stay where they are, with the focus, until the next search has found something. */
+  #hits: readonly Hit[] = [];
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -46,6 +48,7 @@ export class HistoryPage extends PageElement {
     if (!words && !this.#state) {
       this.search?.stop();
       this.search = undefined;
+      this.#hits = [];
       this.problem = "";
       return;
     }
@@ -85,7 +88,8 @@ export class HistoryPage extends PageElement {
   }
 
   #found(search: HistorySearch) {
-    const { hits, searched, total, isRunning, isDone } = search, [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
+    if (search.hasResults) this.#hits = search.hits;
+    const hits = this.#hits, { searched, total, isRunning, isDone } = search, [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
     const said = isRunning ? (total ? t("searching", looked ?? "", all ?? "") : t("connecting")) : isDone ? t("foundAll", found ?? "", all ?? "") : t("foundSome", found ?? "", looked ?? "", all ?? "");
     return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : html`<p class="progress" role="status">${said}</p>`}
     <ul class="scroll rows">

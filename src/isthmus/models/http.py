@@ -4,7 +4,6 @@ The environment of the process is ignored: proxies and certificates come from a 
 machine is never reached through a proxy. Every wait has a deadline.
 """
 
-import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import hide_secrets
+from isthmus.network.client_tls import ClientTls, client_tls
 from isthmus.record import record
 
 if TYPE_CHECKING:
@@ -96,12 +96,16 @@ def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeou
     return None
 
 
-def _certificates(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> ssl.SSLContext | bool:
-    if urlsplit(endpoint.base_url).scheme == "http":
-        # Unused without TLS. It trusts no authorities, and is much cheaper to create than a context that loads them.
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    file, folder = environment.get("SSL_CERT_FILE"), environment.get("SSL_CERT_DIR")
-    return ssl.create_default_context(cafile=file or None, capath=folder or None) if file or folder else True
+def _certificates(endpoint: ModelEndpoint, environment: Mapping[str, str]) -> ClientTls:
+    """Return the authorities to trust. They are read here if they are needed, so that a wrong file is an error now.
+
+    Raises:
+        OSError: they cannot be read.
+    """
+    tls = client_tls(environment)
+    if urlsplit(endpoint.base_url).scheme != "http":
+        tls.load()
+    return tls
 
 
 def _is_direct(host: str, no_proxy: str) -> bool:

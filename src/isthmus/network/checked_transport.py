@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import httpx2
 
+from isthmus.network.client_tls import client_tls
+
 AddressPolicy: TypeAlias = Callable[[str, str], str | None]
 """Function of a host name and an address that returns why nothing may be sent there, or None if it may."""
 
@@ -22,7 +24,7 @@ class CheckedTransport(httpx2.AsyncHTTPTransport):
     """Connects to a checked address, with the name in Host and TLS; never through a proxy."""
 
     def __init__(self, policy: AddressPolicy) -> None:
-        super().__init__(trust_env=False)
+        super().__init__(verify=client_tls(), trust_env=False)
         self._policy = policy
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -4,8 +4,6 @@ A card is first requested without the token. The token is sent only to the origi
 The card is read in :mod:`isthmus.a2a.client.discovery`.
 """
 
-import os
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +13,7 @@ import httpx2
 from isthmus.a2a.client.answers import RemoteError, check_status, http_failure, json_of
 from isthmus.a2a.client.discovery import is_card
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
+from isthmus.network.client_tls import ClientTls, client_tls
 from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.rpc.wire_log import WireLog
 
@@ -23,20 +22,21 @@ _WIRE = WireLog("A2A")
 _NOWHERE = (*LOOPBACK_NAMES, "0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
 
-def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> "ssl.SSLContext | bool":
+def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> ClientTls:
     """Return the certificate authorities to trust: those in ``ca_file`` or in SSL_CERT_FILE, else the usual ones.
 
-    Without encryption there are none, because a context with all authorities is slow to create.
+    With encryption, or with a file, they are read at once.
+
+    Raises:
+        RemoteError: they cannot be read.
     """
-    if not is_encrypted and ca_file is None:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    name = f"the file {ca_file}" if ca_file is not None else "SSL_CERT_FILE"
-    file = str(ca_file) if ca_file is not None else os.environ.get("SSL_CERT_FILE")
-    try:
-        return ssl.create_default_context(cafile=file) if file else True
-    except OSError as error:  # SSLError is one: the file holds no certificate
-        where = name if ca_file is not None else f"{name} ({file})"
-        raise RemoteError(f"no certificates can be read from {where} (expected PEM): {error}") from error
+    tls = client_tls() if ca_file is None else client_tls({"SSL_CERT_FILE": str(ca_file)})
+    if is_encrypted or ca_file is not None:
+        try:
+            tls.load()
+        except OSError as error:
+            raise RemoteError(str(error)) from error
+    return tls
 
 
 def base_of(url: str) -> httpx2.URL:

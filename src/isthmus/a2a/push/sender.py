@@ -9,15 +9,14 @@ Redirects are not followed, proxies are not used, and only the head of the respo
 import asyncio
 import contextlib
 import logging
-import os
 import socket
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.a2a.push.targets import PushOrigin, PushRefused, PushRule, origin_of
 from isthmus.client import PushTarget
 from isthmus.errors import IsthmusError
+from isthmus.network.client_tls import client_tls
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class PushSender:
         self._rule = rule or PushRule()
         self._resolve = resolve
         self._deadline = deadline
-        self._clients: dict[str, asyncio.Task[httpx2.AsyncClient]] = {}
+        self._opening: asyncio.Task[httpx2.AsyncClient] | None = None
 
     async def check(self, target: PushTarget) -> None:
         """Check that a target may be sent to. A name that cannot be resolved is accepted; sending resolves it again.
@@ -109,15 +108,15 @@ class PushSender:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for opening in self._clients.values():
+        if self._opening is not None:
             with contextlib.suppress(Exception):
-                await (await opening).aclose()
-        self._clients.clear()
+                await (await self._opening).aclose()
+            self._opening = None
 
     async def _send(self, target: PushTarget, body: bytes, headers: Mapping[str, str]) -> None:
         origin = origin_of(target)
         addresses = await self._addresses(origin)
-        client = await self._client(origin.scheme)
+        client = await self._client()
         import httpx2
 
         unreachable: httpx2.ConnectError | None = None
@@ -147,27 +146,22 @@ class PushSender:
         self._rule.require(origin, addresses)
         return addresses
 
-    async def _client(self, scheme: str) -> "httpx2.AsyncClient":
-        opening = self._clients.get(scheme)
+    async def _client(self) -> "httpx2.AsyncClient":
+        opening = self._opening
         if opening is None or (opening.done() and opening.exception() is not None):
-            opening = self._clients[scheme] = asyncio.create_task(asyncio.to_thread(_open_client, scheme))
+            opening = self._opening = asyncio.create_task(asyncio.to_thread(_open_client))
         return await asyncio.shield(opening)
 
 
-def _open_client(scheme: str) -> "httpx2.AsyncClient":
+def _open_client() -> "httpx2.AsyncClient":
     import httpx2
 
-    # Authorities are loaded only for TLS: a context with all of them is slow to create.
-    verify: ssl.SSLContext | bool = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if scheme == "https":
-        file = os.environ.get("SSL_CERT_FILE")
-        verify = ssl.create_default_context(cafile=file) if file else True
     # Connections are not reused: the certificate was checked for one name, and another name may share the address.
     return httpx2.AsyncClient(
         trust_env=False,
         follow_redirects=False,
         timeout=SEND_SECONDS,
-        verify=verify,
+        verify=client_tls(),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
     )
 

@@ -72,11 +72,13 @@ def _base(registry: str | None) -> str:
 def _get(registry: str | None, path: str) -> dict[str, Any]:
     import httpx2
 
+    from isthmus.network.client_tls import client_tls
+
     base, deadline = _base(registry), time.monotonic() + ANSWER_SECONDS
     body = bytearray()
     try:
         with (
-            httpx2.Client(timeout=ANSWER_SECONDS, follow_redirects=False) as client,
+            httpx2.Client(timeout=ANSWER_SECONDS, follow_redirects=False, verify=client_tls()) as client,
             client.stream("GET", base + path, headers={"Accept": "application/json"}) as response,
         ):
             for chunk in response.iter_bytes(64 * 1024):

@@ -58,12 +58,15 @@ class JupyterServer:
     def __init__(self, address: ServerAddress) -> None:
         import httpx2
 
+        from isthmus.network.client_tls import client_tls
+
         self.address = address
         self._http = httpx2.AsyncClient(
             base_url=address.url,
             headers={"authorization": f"token {address.token}"} if address.token else {},
             timeout=REQUEST_SECONDS,
             trust_env=False,  # no proxy between two processes of one machine
+            verify=client_tls(),
         )
 
     async def sessions(self) -> tuple[JupyterSession, ...]:

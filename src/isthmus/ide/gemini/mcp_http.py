@@ -6,7 +6,6 @@ addresses; never through a proxy.
 """
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from enum import Enum
@@ -21,6 +20,7 @@ from isthmus.ide.ide_protocol import RemoteEndpoint
 from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.network.checked_transport import CheckedTransport
+from isthmus.network.client_tls import client_tls
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.wire_log import WireLog
@@ -102,8 +102,7 @@ class McpConnection:
             headers=dict(endpoint.headers),
             trust_env=False,
             follow_redirects=False,
-            # The default context loads every certificate authority, which takes longer than a request.
-            verify=not endpoint.url.startswith("http://") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            verify=client_tls(),
             transport=None if policy is None else CheckedTransport(policy),
         )
 

@@ -16,6 +16,7 @@ async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
     import httpx2
 
     from isthmus.mcp_host.diagnosis.unreachable import connection_problem
+    from isthmus.network.client_tls import client_tls
 
     headers = {**endpoint.headers, "Accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
@@ -23,7 +24,10 @@ async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
     if endpoint.kind is HttpKind.PROBE:
         methods = ("POST", "GET")
     try:
-        async with asyncio.timeout(ANSWER_SECONDS), httpx2.AsyncClient(timeout=ANSWER_SECONDS) as client:
+        async with (
+            asyncio.timeout(ANSWER_SECONDS),
+            httpx2.AsyncClient(timeout=ANSWER_SECONDS, verify=client_tls()) as client,
+        ):
             for method in methods:
                 body = ping if method == "POST" else None
                 async with client.stream(method, endpoint.url, headers=headers, json=body) as response:

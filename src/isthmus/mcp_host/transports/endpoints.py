@@ -27,6 +27,7 @@ from isthmus.mcp_host.transports.session_refusals import explain_refusal, unsent
 from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
+from isthmus.network.client_tls import client_tls
 from isthmus.network.retry_after import retry_after_seconds
 from isthmus.record import record
 
@@ -169,7 +170,7 @@ def _http_client(
         None if access.address_policy is None else CheckedTransport(access.address_policy)
     )
     if kind is HttpKind.SSE and access.token_parameter:
-        transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(), access.token_parameter)
+        transport = TokenInQuery(transport or httpx2.AsyncHTTPTransport(verify=client_tls()), access.token_parameter)
 
     async def look(response: httpx2.Response) -> None:
         # A server usually has no stream besides its responses, so this error does not explain a later failure.
@@ -197,5 +198,6 @@ def _http_client(
         timeout=httpx2.Timeout(connect_seconds, read=None),
         auth=access.auth,
         transport=transport,
+        verify=client_tls(),
         event_hooks={"request": [wait], "response": [look]},
     )
