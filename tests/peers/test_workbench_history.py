@@ -59,7 +59,7 @@ def test_what_is_found_can_be_opened_while_the_next_search_is_under_way(page: Pa
     page.keyboard.insert_text("FÄHRE")
     expect(rows).to_have_count(1)
     held: list[Route] = []
-    page.route("**/history?*", held.append)
+    page.route("**/history?*", lambda route: held.append(route))
     with page.expect_request("**/history?*"):
         page.keyboard.insert_text(" mend")
     page.keyboard.press("ArrowDown")
