@@ -24,6 +24,7 @@ from typing import Protocol
 import pyte
 import pyte.screens
 
+from support.terminal_screen import TerminalScreen
 from support.waiting import eventually
 
 END_SECONDS = 5.0
@@ -31,17 +32,6 @@ TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 )
 """Command that makes the terminal that of the session, which Ctrl-C comes from, and becomes the program."""
-
-
-class _Screen(pyte.Screen):
-    def draw(self, data: str) -> None:
-        # pyte drops all text that follows a variation selector in the same piece.
-        super().draw(data.replace("\N{VARIATION SELECTOR-15}", "").replace("\N{VARIATION SELECTOR-16}", ""))
-
-    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
-        # The private form (CSI > 4 ; 2 m) is xterm's modifyOtherKeys; pyte takes it for a colour and fails.
-        if not private:
-            super().select_graphic_rendition(*attrs)
 
 
 class Process(Protocol):
@@ -69,7 +59,7 @@ class PtyProgram:
     def __init__(self, process: Process, terminal: int, columns: int, rows: int) -> None:
         self.process = process
         self.terminal = terminal
-        self._screen = _Screen(columns, rows)
+        self._screen = TerminalScreen(columns, rows)
         self._stream = pyte.Stream(self._screen)
         self._received = bytearray()
         self._shown: str | None = None

@@ -14,7 +14,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 INTERVAL = 0.01
-"""Seconds between two checks of a condition."""
+"""Seconds between the first checks of a condition."""
+LONGEST_INTERVAL = 0.05
+"""Maximum of seconds between two checks: a condition that takes long is checked less often, which takes time, too."""
 
 
 def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "") -> T:
@@ -35,7 +37,7 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        time.sleep(INTERVAL)
+        time.sleep(_interval(deadline - seconds))
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
@@ -57,7 +59,7 @@ async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: f
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(_interval(deadline - seconds))
 
 
 class _CutOffError(Exception):
@@ -83,3 +85,8 @@ async def _settled(value: T | Awaitable[T], seconds: float) -> T:
 def _deadline_passed(condition: Callable[[], object], seconds: float, what: str, last: str) -> str:
     name = what or getattr(condition, "__qualname__", repr(condition))
     return f"not within {seconds:g} s: {name}; last seen: {last}"
+
+
+def _interval(began: float) -> float:
+    """Return the seconds until the next check: a twentieth of what was waited so far, within the bounds."""
+    return min(LONGEST_INTERVAL, max(INTERVAL, (time.monotonic() - began) / 20))

@@ -1,0 +1,68 @@
+"""The screen of a terminal: pyte's, which shows what programs write, with the usual text drawn at once.
+
+pyte draws character by character and looks up the width of each, which took more processor time than some of the
+programs that tests look at. The bytes are read by :mod:`support.pty_program`.
+"""
+
+from typing import Any
+
+import pyte
+import pyte.charsets
+import pyte.modes
+import pyte.screens
+from wcwidth import wcwidth
+
+
+class _Cells(dict[str, "pyte.screens.Char"]):
+    """Cells with characters of one column in one style, by character. Others raise KeyError."""
+
+    def __init__(self, style: "pyte.screens.Char") -> None:
+        self._style = style
+
+    def __missing__(self, char: str) -> "pyte.screens.Char":
+        if wcwidth(char) != 1:
+            raise KeyError(char)
+        cell = self[char] = self._style._replace(data=char)
+        return cell
+
+
+class TerminalScreen(pyte.Screen):
+    """pyte's screen, in less time."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self._cells: dict[pyte.screens.Char, _Cells] = {}
+        super().__init__(columns, rows)
+
+    @property
+    def display(self) -> list[str]:
+        """The lines of the screen; the second column of a wide character is empty."""
+        columns = range(self.columns)
+        lines = (self.buffer[row] for row in range(self.lines))
+        return ["".join([line[column].data for column in columns]) for line in lines]
+
+    def draw(self, data: str) -> None:
+        """Draw text at the cursor."""
+        # pyte drops all text that follows a variation selector in the same piece.
+        data = data.replace("\N{VARIATION SELECTOR-15}", "").replace("\N{VARIATION SELECTOR-16}", "")
+        cursor, charset = self.cursor, self.g1_charset if self.charset else self.g0_charset
+        end = cursor.x + len(data)
+        if charset is pyte.charsets.LAT1_MAP and pyte.modes.IRM not in self.mode and end <= self.columns:
+            known = self._cells.get(cursor.attrs)
+            if known is None:
+                known = self._cells[cursor.attrs] = _Cells(cursor.attrs)
+            try:
+                cells = [known[char] for char in data]
+            except KeyError:
+                pass
+            else:
+                self.buffer[cursor.y].update(zip(range(cursor.x, end), cells, strict=True))
+                self.dirty.add(cursor.y)
+                cursor.x = end
+                return
+        super().draw(data)
+
+    def select_graphic_rendition(self, *attrs: int, private: bool = False, **more: Any) -> None:
+        """Set the style of what is drawn next."""
+        # The private form (CSI > 4 ; 2 m) is xterm's modifyOtherKeys; pyte takes it for a colour and fails.
+        if not private:
+            super().select_graphic_rendition(*attrs, **more)
