@@ -14,9 +14,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 INTERVAL = 0.01
-"""Seconds between the first checks of a condition."""
-LONGEST_INTERVAL = 0.05
-"""Maximum of seconds between two checks: a condition that takes long is checked less often, which takes time, too."""
+"""Seconds between two checks of a condition."""
 
 
 def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "") -> T:
@@ -37,7 +35,7 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        time.sleep(_interval(deadline - seconds))
+        time.sleep(INTERVAL)
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
@@ -59,7 +57,7 @@ async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: f
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        await asyncio.sleep(_interval(deadline - seconds))
+        await asyncio.sleep(INTERVAL)
 
 
 class _CutOffError(Exception):
@@ -85,8 +83,3 @@ async def _settled(value: T | Awaitable[T], seconds: float) -> T:
 def _deadline_passed(condition: Callable[[], object], seconds: float, what: str, last: str) -> str:
     name = what or getattr(condition, "__qualname__", repr(condition))
     return f"not within {seconds:g} s: {name}; last seen: {last}"
-
-
-def _interval(began: float) -> float:
-    """Return the seconds until the next check: a twentieth of what was waited so far, within the bounds."""
-    return min(LONGEST_INTERVAL, max(INTERVAL, (time.monotonic() - began) / 20))
