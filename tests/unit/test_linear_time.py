@@ -1,6 +1,8 @@
 """Readers of foreign input take time in proportion to its length; with these texts they once took minutes or hung."""
 
+import ast
 import contextlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -60,3 +62,15 @@ def test_no_text_takes_long_to_read(name: str) -> None:
     with contextlib.suppress(IsthmusError, ValueError):
         READERS[name]()
     assert time.process_time() - begun < SECONDS
+
+
+@pytest.mark.slow
+def test_no_expression_needs_a_possessive_group() -> None:
+    # Before Python 3.11.5 such a group, unlike a possessive character, matches wrongly.
+    possessive = re.compile(r"(?<![\\(])\)(?:[*+?]|\{\d*,?\d*\})\+|\(\?>")
+    found: list[str] = []
+    for path in (Path(__file__).parents[2] / "src" / "isthmus").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and possessive.search(node.value):
+                found.append(f"{path.name}:{node.lineno}")
+    assert found == []

@@ -11,9 +11,10 @@ from typing import Any
 from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper
 from isthmus.errors import IsthmusError
 
-# No backtracking: a comment without an end extends to the end of the text, and is not blanked out.
-_STRING = r'(?P<kept>"(?:[^"\\\n]|\\.)*+"?)'
-_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|(?P<endless>\Z))", re.DOTALL)
+# No backtracking: a comment without an end extends to the end of the text, and is not blanked out. Possessive groups
+# match wrongly before Python 3.11.5, so what follows each group here always matches.
+_STRING = r'(?P<kept>"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"?)'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*(?:\*/|(?P<endless>\Z))", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
 
 

@@ -21,9 +21,10 @@ MAXIMUM_CHARACTERS = 20_000
 
 _SECRETS = re.compile(
     r"""
-    (?P<kept>"[\w-]*(?:token|credentials|authorization|password|secret|api[-_]?key)"\s*:\s*)"(?:[^"\\]|\\.)*+"?
+    (?P<kept>"[\w-]*(?:token|credentials|authorization|password|secret|api[-_]?key)"\s*:\s*)"[^"\\]*+(?:\\.[^"\\]*+)*"?
     | (?P<kept_object>"(?:env|headers)"\s*:\s*)
-      (?: \{(?:[^{}"]|"(?:[^"\\]|\\.)*+"?)*+(?:\}|\{.*)? | \[(?:[^\[\]"]|"(?:[^"\\]|\\.)*+"?)*+(?:\]|\[.*)? )
+      (?: \{[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"?[^{}"]*+)*(?:\}|\{.*)?
+        | \[[^\[\]"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*"?[^\[\]"]*+)*(?:\]|\[.*)? )
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )

@@ -161,7 +161,7 @@ _PORTABLE = re.compile(
         | \[\^?(?:[^\[\]\\&~^-]|\\[dDwWsS]|\\[.*+?()|\[\]{}^$\\/"'-]|(?<=[^\[^-])-(?=[^\]\\-]))+-?\]
         | \((?:\?:|(?!\?)) | \) | \| | \. | \^ | \$
         | (?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})\??(?![*+?{])
-    )*+""",
+    )""",
     re.VERBOSE,
 )
 
@@ -171,7 +171,11 @@ def is_portable(pattern: str) -> bool:
 
     `\B` does not: it matches an empty line in ripgrep, but in Python only since 3.14.
     """
-    return _PORTABLE.fullmatch(pattern) is not None and not re.search(r"&&|~~", pattern)
+    position = 0
+    # Not one expression: possessive groups match wrongly before Python 3.11.5.
+    while (found := _PORTABLE.match(pattern, position)) is not None:
+        position = found.end()
+    return position == len(pattern) and not re.search(r"&&|~~", pattern)
 
 
 def _portions(files: Sequence[Path]) -> list[Sequence[Path]]:

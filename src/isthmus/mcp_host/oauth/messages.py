@@ -25,7 +25,7 @@ FORGOTTEN_CODES = ("invalid_client", "unauthorized_client")
 """Error codes of a server that does not know the client."""
 _PASSING_CODES = ("temporarily_unavailable", "server_error", "slow_down")
 
-_PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]+))')
+_PARAMETER = re.compile(r'(?<![A-Za-z_])([A-Za-z_]++)\s*+=\s*+(?:"([^"\\]*+(?:\\.[^"\\]*+)*)"|([^\s,"]+))')
 
 
 @record
