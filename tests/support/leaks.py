@@ -10,6 +10,7 @@ import contextlib
 import gc
 import io
 import os
+import re
 import select
 import socket
 import sys
@@ -58,6 +59,9 @@ SHARED_DESCRIPTORS: set[int] = set()
 KEPT_FILES = ("/memfd:isthmus-system-calls",)
 """Files that the program keeps until its end: the sandbox's filter of system calls."""
 
+SHARED_FILES = ("socket:", r".*\.sqlite")
+"""Patterns of what a server that is shared by tests opens in any of them: a journal anew for each of its threads."""
+
 LINUX = sys.platform == "linux"
 DESCRIPTORS = "/proc/self/fd" if LINUX else "/dev/fd"
 THREADS = "/proc/self/task"
@@ -97,7 +101,7 @@ def left_open(before: Open, *, sockets_stay: bool = False) -> list[str]:
 
     ``sockets_stay``: connections may stay open, as the test shares a server and its client with others.
     """
-    allowed = (*KEPT_FILES, "socket:") if sockets_stay else KEPT_FILES
+    allowed = (*KEPT_FILES, *SHARED_FILES) if sockets_stay else KEPT_FILES
     found = _opened(before, allowed)
     if not found.is_empty:
         _let_close(before, found.threads, allowed)
@@ -107,13 +111,7 @@ def left_open(before: Open, *, sockets_stay: bool = False) -> list[str]:
 
 def _opened(before: Open, allowed: tuple[str, ...]) -> Open:
     found = Open.now().since(before)
-    # A server that is shared opens its journal anew for threads that it did not need before.
-    is_shared = "socket:" in allowed
-    kept = {
-        number: file
-        for number, file in found.descriptors.items()
-        if not (file.startswith(allowed) or (is_shared and ".sqlite" in file))
-    }
+    kept = {number: file for number, file in found.descriptors.items() if not re.match("|".join(allowed), file)}
     return replace(found, descriptors=kept)
 
 

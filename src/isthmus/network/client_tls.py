@@ -82,9 +82,9 @@ class ClientTls(ssl.SSLContext):
                 try:
                     self._context = self._authorities.context()
                 except OSError as error:
-                    raise ssl.SSLError(
-                        f"no certificates can be read from {self._place()} (expected PEM): {error}"
-                    ) from error
+                    text = f"no certificates can be read from {self._place()} (expected PEM): {error}"
+                    # With a number, because an SSLError of a text alone is shown as a tuple.
+                    raise ssl.SSLError(ssl.SSL_ERROR_SSL, text) from error
                 if self._protocols:
                     self._context.set_alpn_protocols([*self._protocols])
             return self._context

@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from isthmus.a2a.client.answers import RemoteError
+from isthmus.a2a.client.card import authorities
 from isthmus.network.client_tls import MAXIMUM_KEPT, client_tls
 from support.certificates import CertificateFiles, make_certificate
 
@@ -79,9 +81,16 @@ async def test_authorities_that_cannot_be_read_are_named_by_the_connection(tmp_p
         broken.write_text(content, encoding="utf-8")
     async with listening(files) as url:
         with pytest.raises(
-            httpx2.ConnectError, match=r"no certificates can be read from SSL_CERT_FILE \(.*broken\.pem"
+            httpx2.ConnectError, match=r"^no certificates can be read from SSL_CERT_FILE \(.*broken\.pem"
         ):
             await status(url, SSL_CERT_FILE=str(broken))
+
+
+def test_a_file_that_the_user_named_is_named_in_the_error(tmp_path: Path) -> None:
+    with pytest.raises(
+        RemoteError, match=rf"^no certificates can be read from the file {tmp_path}/none.pem \(expected"
+    ):
+        authorities(tmp_path / "none.pem")
 
 
 def test_connections_share_the_authorities_until_their_file_is_another(tmp_path: Path) -> None:

@@ -35,7 +35,10 @@ def authorities(ca_file: Path | None, *, is_encrypted: bool = True) -> ClientTls
         try:
             tls.load()
         except OSError as error:
-            raise RemoteError(str(error)) from error
+            if ca_file is None:
+                raise RemoteError(str(error)) from error
+            text = f"no certificates can be read from the file {ca_file} (expected PEM): {error.__cause__}"
+            raise RemoteError(text) from error
     return tls
 
 
