@@ -20,6 +20,7 @@ from isthmus.events import (
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import prompt
 from support.a2a_v1 import PLAIN, Client, said
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -59,6 +60,23 @@ class Plain:
             return (await self._client.call("SendMessage", said(text, **more), PLAIN))["task"]
         return await self._served.call("message/send", prompt(text, **more))
 
+    async def begin(self, text: str) -> dict[str, Any]:
+        """Return the Task at once: the client does not wait for the answer."""
+        if self._is_v1:
+            params = {**said(text), "configuration": {"returnImmediately": True}}
+            return (await self._client.call("SendMessage", params, PLAIN))["task"]
+        return await self._served.call("message/send", {**prompt(text), "configuration": {"blocking": False}})
+
+    async def ended(self, task_id: str, state: str) -> dict[str, Any]:
+        """Return the Task once its state has this name, whatever the version's spelling."""
+
+        async def reached() -> dict[str, Any] | None:
+            task = await self.get(task_id)
+            name = task["status"]["state"].removeprefix("TASK_STATE_").replace("_", "-").lower()
+            return task if name == state else None
+
+        return await eventually_async(reached) or {}
+
     async def get(self, task_id: str) -> dict[str, Any]:
         """Return the Task by its id."""
         return await (
@@ -89,6 +107,11 @@ async def client(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenera
 def texts(holder: Mapping[str, Any]) -> list[list[str | None]]:
     """Return the texts of the parts of each artifact."""
     return [[part.get("text") for part in artifact["parts"]] for artifact in holder.get("artifacts", ())]
+
+
+def said_by(task: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the messages of the history: who said it, and the text."""
+    return [(message["role"].removeprefix("ROLE_").lower(), message["parts"][0]["text"]) for message in task["history"]]
 
 
 def messages(events: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
@@ -133,6 +156,31 @@ async def test_an_agents_own_artifact_and_silence_are_no_answer(client: Plain) -
     assert [item["artifact"]["artifactId"] for name, item in events if name == "artifact"] == ["map"]
     assert [artifact["artifactId"] for artifact in (await client.send("file"))["artifacts"]] == ["map"]
     assert "artifacts" not in await client.send("nothing")
+
+
+async def test_the_history_of_a_client_that_polls_does_not_repeat_the_answer(client: Plain, workspace: Path) -> None:
+    begun = await client.begin("ask")
+    asked = await client.ended(begun["id"], "input-required")
+    assert [part["text"] for part in asked["status"]["message"]["parts"]] == [CITY]
+    await client.send("Rome", taskId=begun["id"])
+    done = await client.ended(begun["id"], "completed")
+    assert texts(done) == [["It is sunny in Rome."]]
+    assert said_by(done) == [("user", "ask"), ("user", "Rome")]
+
+
+async def test_the_history_of_a_client_that_waits_has_all_messages(client: Plain) -> None:
+    sent = await client.send("Rome")
+    said = [("user", "Rome"), ("agent", "I look it up."), ("agent", "It is sunny in Rome.")]
+    assert said_by(sent) == said
+    assert said_by(await client.get(sent["id"])) == said
+
+
+async def test_a_task_that_is_polled_stays_so_at_another_process(workspace: Path) -> None:
+    async with hosted(Traveller(), workspace) as first:
+        begun = await Plain(first, "0.3 JSONRPC").begin("Rome")
+        await Plain(first, "0.3 JSONRPC").ended(begun["id"], "completed")
+    async with hosted(Traveller(), workspace) as other:
+        assert said_by(await Plain(other, "1.0 HTTP+JSON").get(begun["id"])) == [("user", "Rome")]
 
 
 async def test_a_permission_is_asked_in_words_and_the_answer_follows_it(workspace: Path) -> None:

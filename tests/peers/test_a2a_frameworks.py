@@ -48,7 +48,6 @@ scenarios:
 """
 SILENCE = 1.0
 KEEP_ALIVE = 0.2
-TWICE = pytest.mark.xfail(strict=True, reason="it joins the history with the artifacts: docs/decisions/0052")
 
 
 class Narrator:
@@ -118,12 +117,8 @@ async def narrating(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[
 def each(frameworks: Sequence[Framework]) -> pytest.MarkDecorator:
     """Return the parameters of a test for each framework."""
 
-    def marks(framework: Framework) -> list[pytest.MarkDecorator]:
-        if not framework.takes_part:
-            return [pytest.mark.skip("`make frameworks` installs CrewAI")]
-        return [TWICE] if (framework.name, framework.mode) == ("crewai", "polling") else []
-
-    found = [pytest.param(each, id=str(each), marks=marks(each)) for each in frameworks]
+    absent = pytest.mark.skip("`make frameworks` installs CrewAI")
+    found = [pytest.param(each, id=str(each), marks=() if each.takes_part else absent) for each in frameworks]
     return pytest.mark.parametrize("framework", found)
 
 

@@ -17,6 +17,7 @@ from isthmus.a2a.protocol.extension import (
     IncompatibleExtensionError,
     activation,
 )
+from isthmus.a2a.protocol.operations import POLLED
 from isthmus.a2a.protocol.parameters import ID_CHARACTERS
 from isthmus.a2a.protocol.tool_answers import has_answer
 from isthmus.a2a.service import close
@@ -121,15 +122,21 @@ async def _read(agent: AgentClient, task_id: str) -> Opening | None:
             await close(turn.deliveries)
     except TaskError:
         return None
-    return Opening() if first is None else _opening_of(first.event)
+    return Opening() if first is None else _opening_by(first.event)
 
 
-def _opening_of(event: AgentEvent) -> Opening:
+def opening_of(extension: str | None, settings: Mapping[str, Any] | None) -> Opening:
+    """Return the opening of a task by the extension of its first message or command, and by its stored settings."""
+    found = settings or {}
+    dialect = found.get(DIALECT)
+    return Opening(extension, dialect if isinstance(dialect, str) else "", is_polled=found.get(POLLED) is True)
+
+
+def _opening_by(event: AgentEvent) -> Opening:
     if not isinstance(event, Prompt | Command):
         return Opening()
-    dialect = (event.settings or {}).get(DIALECT)
     extension = event.extension
     if extension is None and isinstance(event, Prompt):  # by a version of Isthmus that did not store it
         with suppress(IncompatibleExtensionError):
             extension = activation((), event.metadata or {}).uri
-    return Opening(extension, dialect if isinstance(dialect, str) else "")
+    return opening_of(extension, event.settings)

@@ -25,10 +25,12 @@ class Opening:
 
     ``extension`` is the URI of the development-tool extension in the client's spelling, empty for a client of A2A
     without it, and None for a task that was not opened over A2A. ``dialect`` is the name of a dialect, or empty.
+    ``is_polled``: a client without the extension sent the message and did not wait, so it reads the answer in the Task.
     """
 
     extension: str | None = None
     dialect: str = ""
+    is_polled: bool = False
 
 
 @record
@@ -130,8 +132,13 @@ class Wire(Protocol):
         """
         ...
 
-    def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        """Return a Task with at most ``history_length`` messages."""
+    def task(
+        self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None, *, is_polled: bool = False
+    ) -> JsonDict:
+        """Return a Task with at most ``history_length`` messages.
+
+        ``is_polled``: once the answer is an artifact, the history has the user's messages alone.
+        """
         ...
 
     def task_item(self, task: JsonDict) -> JsonDict:

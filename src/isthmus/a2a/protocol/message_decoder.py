@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from isthmus.a2a.protocol.extension_requests import answered_by_of, extended_object, settings_of
 from isthmus.a2a.protocol.items import data_part
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
-from isthmus.a2a.protocol.operations import SendMessage
+from isthmus.a2a.protocol.operations import POLLED, SendMessage
 from isthmus.a2a.protocol.parameters import mapping, optional_id, optional_mapping, text
 from isthmus.a2a.protocol.tool_answers import answer_in, answer_in_metadata
 from isthmus.a2a.wire import Call
@@ -96,13 +96,16 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     if not confirmations and not content.strip():
         raise InvalidParamsError(f"{where}.parts", "expected content, or answers to the task's questions")
     is_first = task_id is None and context_id is None and call.needs_workspace
+    settings = None if confirmations else settings_of(extended, activation, is_first)
+    if task_id is None and not activation.active and not stream and not configuration.blocking:
+        settings = {POLLED: True}
     return SendMessage(
         message_id=message_id,
         text=content,
         confirmations=confirmations,
         task_id=task_id,
         context_id=context_id,
-        settings=None if confirmations else settings_of(extended, activation, is_first),
+        settings=settings,
         stream=stream,
         blocking=configuration.blocking,
         history_length=configuration.history_length,

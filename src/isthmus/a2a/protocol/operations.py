@@ -12,6 +12,8 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.events import MessagePart, TaskState
 from isthmus.record import record
 
+POLLED = "polled"
+"""Key in the stored settings of a task that a client without the extension began without waiting; it is our own."""
 ResolveAnswers: TypeAlias = Callable[
     [Sequence[ToolCall], Sequence[ToolCallConfirmation]], tuple[ToolCallConfirmation, ...]
 ]

@@ -90,11 +90,14 @@ def encode_task(
     history_length: int | None = None,
     *,
     has_answer: bool = True,
+    is_polled: bool = False,
 ) -> JsonDict:
     """Return a Task. ``status.message`` holds the pending questions, or the error.
 
     With the extension it holds the final text of a completed task. Without, that is the last artifact, unless
     ``has_answer`` is False. The history has at most ``history_length`` messages; None: all that the snapshot has.
+    Beside an answer that is an artifact it has the user's messages alone if ``is_polled``: some clients that poll join
+    the last message of the agent with the artifacts (docs/decisions/0052).
     """
     status = _status(shape, snapshot.state, snapshot.updated_at, _task_message(shape, snapshot, uri))
     task: JsonDict = {"id": snapshot.task_id, "contextId": snapshot.context_id, "status": status}
@@ -103,8 +106,11 @@ def encode_task(
         artifacts.append(_answer(shape, answer))
     if artifacts:
         task["artifacts"] = artifacts
-    count = len(snapshot.history)
-    messages = snapshot.history[count - min(count if history_length is None else history_length, count) :]
+    history = snapshot.history
+    if is_polled and uri is None and answer_of(snapshot) is not None:
+        history = tuple(message for message in history if message.role == "user")
+    count = len(history)
+    messages = history[count - min(count if history_length is None else history_length, count) :]
     if messages:
         task["history"] = [_history(shape, snapshot, message) for message in messages]
     if uri is not None:

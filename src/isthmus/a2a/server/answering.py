@@ -12,7 +12,7 @@ import anyio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from isthmus.a2a.openings import DIALECT, Openings
+from isthmus.a2a.openings import Openings, opening_of
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
 from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
@@ -42,7 +42,7 @@ from isthmus.a2a.server.sending import send_noted
 from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.server.stream_encoders import PromptsEncoder, UnknownEventsEncoder, at_message
 from isthmus.a2a.service import close, follow, page_of_tasks
-from isthmus.a2a.wire import Caller, JsonDict, Opening, StreamEncoder, Wire
+from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
 from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.encoding.codec import JsonObject, to_json
@@ -148,7 +148,12 @@ class Answering:
         """Return the Task. A completed Task has its final text, whatever history length is requested."""
         needed = None if history_length is None else max(history_length, 1)
         snapshot = await self.caller.agent.get(task_id, needed)
-        return self.wire.task(snapshot, self.activation.uri, history_length)
+        uri = self.activation.uri
+        opening = None
+        if uri is None and snapshot.state is TaskState.COMPLETED:
+            opening = await self.openings.of({"id": task_id}, self.caller.agent, self.caller.name)
+        is_polled = opening is not None and opening.is_polled
+        return self.wire.task(snapshot, uri, history_length, is_polled=is_polled)
 
     async def _drain(self, turn: Turn) -> AgentMessage | None:
         """Wait until the work ends or asks the user, the client leaves, the server stops, or the limit has passed.
@@ -220,8 +225,7 @@ class Answering:
 
     def _note_opening(self, turn: Turn, extension: str | None, settings: JsonObject | None) -> None:
         if turn.is_new:
-            dialect = (settings or {}).get(DIALECT)
-            opening = Opening(extension, dialect if isinstance(dialect, str) else "")
+            opening = opening_of(extension, settings)
             self.openings.note(turn.task_id, turn.context_id, self.caller.name, opening)
 
     # --- push notifications ---

@@ -40,8 +40,10 @@ class WireV1(Wire):
         return decode_operation(call)
 
     @override
-    def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
-        return encode_task(_SHAPE, snapshot, uri, history_length)
+    def task(
+        self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None, *, is_polled: bool = False
+    ) -> JsonDict:
+        return encode_task(_SHAPE, snapshot, uri, history_length, is_polled=is_polled)
 
     @override
     def task_item(self, task: JsonDict) -> JsonDict:
