@@ -54,7 +54,9 @@ class CoderAgentWire(WireV03):
         )
 
     @override
-    def task(self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None) -> JsonDict:
+    def task(
+        self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None, *, is_polled: bool = False
+    ) -> JsonDict:
         from isthmus.a2a.coder_agent.encoder import encode_task
 
         self._reservations.fulfil(snapshot.task_id)
