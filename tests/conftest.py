@@ -19,7 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from support import clock_origin, leaks, network, programs
+from support import clock_origin, leaks, network, programs, repetition
 from support.isolation import IsolatedFolders, isolate
 
 _CLOCK = clock_origin.begin()
@@ -63,6 +63,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the run choose the agent behind the servers of the A2A contract suites: see tests/contract/conftest.py."""
     text = "the agent behind the servers of the A2A contract suites; sample: own, and acp in some suites"
     parser.addoption("--agent", choices=("own", "acp", "sample"), default="sample", help=text)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Repeat each test as often as the run says."""
+    repetition.repeat(metafunc)
+
+
+@pytest.fixture(name="repetition")
+def _repetition(request: pytest.FixtureRequest) -> int:
+    """Number of this repetition of the test; only repeated tests have it."""
+    return request.param
 
 
 def pytest_configure(config: pytest.Config) -> None:
