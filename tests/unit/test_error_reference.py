@@ -15,24 +15,18 @@ POSITIONS = {"ToolFailure": 1, "CommandError": 1, "ErrorDetails": 1, "StateChang
 """Position of the type among the arguments of these classes, from 0."""
 
 
-def constants(trees: Iterable[ast.Module]) -> dict[str, str]:
+def constants(texts: Iterable[str]) -> dict[str, str]:
     """Return the string constants of modules and classes by name; names of types are unique."""
-    found: dict[str, str] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            match node:
-                case ast.Assign(targets=[ast.Name(name)], value=ast.Constant(str(value))):
-                    found[name] = value
-                case _:
-                    pass
-    return found
+    return {name: value for text in texts for name, value in re.findall(r'(?m)^\s*([A-Z_][A-Z0-9_]*) = "(.*?)"', text)}
 
 
 def types_in_the_source() -> Iterator[str]:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/isthmus").rglob("*.py")]
-    named = constants(trees)
-    for tree in trees:
-        for node in ast.walk(tree):
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src/isthmus").rglob("*.py")]
+    named = constants(texts)
+    for text in texts:
+        if not any(f"{name}(" in text for name in POSITIONS):
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in POSITIONS:
                 position = POSITIONS[node.func.id]
                 given = node.args[position] if len(node.args) > position else None

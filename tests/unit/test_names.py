@@ -1,6 +1,5 @@
 """Names mean one thing: each public class name is that of one class, and the glossary has only words in use."""
 
-import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -20,9 +19,8 @@ IMPLEMENTATIONS = {
 def test_no_public_class_name_stands_for_two_classes() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path, text in SOURCES.items():
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(str(path.relative_to(ROOT)))
+        for name in re.findall(r"(?m)^\s*class ([A-Za-z]\w*)[(:\[]", text):
+            places[name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1 and name not in IMPLEMENTATIONS} == {}
     assert len(IMPLEMENTATIONS) <= 3
     assert [name for name in IMPLEMENTATIONS if len(places[name]) < 2] == []
