@@ -110,4 +110,6 @@ async def _write(stream: StreamWriter | None, given: bytes) -> None:
     with contextlib.suppress(OSError):  # the hook did not read it
         stream.write(given)
         await stream.drain()
-        stream.close()
+    stream.close()
+    with contextlib.suppress(OSError):  # asyncio logs an error that nobody has taken
+        await stream.wait_closed()
