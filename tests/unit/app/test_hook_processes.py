@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,15 @@ async def test_a_hook_gets_its_input_in_the_folder_and_says_how_it_ended(tmp_pat
 
 async def test_a_hook_that_does_not_read_its_input_ends_well(tmp_path: Path) -> None:
     assert (await run(hook("exit 0"), tmp_path, b"x" * 10_000_000)).status == 0
+
+
+async def test_input_that_a_hook_does_not_read_leaves_no_error_in_the_log(tmp_path: Path) -> None:
+    errors: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context["message"]))
+    for size in (300, 10_000_000, 300, 10_000_000):
+        await run(hook("exit 0"), tmp_path, b"x" * size)
+        gc.collect()  # Python 3.11.2 reports an error that nobody took when it is collected
+    assert errors == []
 
 
 async def test_a_hook_past_its_deadline_is_ended_with_its_children(tmp_path: Path) -> None:
