@@ -1,16 +1,16 @@
 """Runs the programs of hooks as child processes, with a deadline, and with limits for what they print."""
 
 import asyncio
-import contextlib
 import re
 import secrets
 import shutil
-from asyncio import StreamReader, StreamWriter
+from asyncio import StreamReader
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.agent.hooks.verdicts import HookOutcome
+from isthmus.runtime.child_input import feed
 from isthmus.runtime.group_guard import MARK, group_guard
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.settings.hooks import MODEL_EVENTS, Hook, HookDialect
@@ -79,7 +79,7 @@ async def _outcome(process: Process, given: bytes, maximum: int) -> HookOutcome:
     pumps = [
         asyncio.create_task(_read(process.stdout, output, maximum + 1)),
         asyncio.create_task(_read(process.stderr, errors, MAXIMUM_OUTPUT_BYTES)),
-        asyncio.create_task(_write(process.stdin, given)),
+        asyncio.create_task(feed(process.stdin, given)),
     ]
     try:
         status = await _status(process)
@@ -102,14 +102,3 @@ async def _status(process: Process) -> int:
 async def _read(stream: StreamReader | None, into: bytearray, maximum: int) -> None:
     while stream is not None and (data := await stream.read(_CHUNK)):
         into += data[: maximum - len(into)]
-
-
-async def _write(stream: StreamWriter | None, given: bytes) -> None:
-    if stream is None:
-        return
-    with contextlib.suppress(OSError):  # the hook did not read it
-        stream.write(given)
-        await stream.drain()
-    stream.close()
-    with contextlib.suppress(OSError):  # asyncio logs an error that nobody has taken
-        await stream.wait_closed()

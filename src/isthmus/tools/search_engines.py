@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from isthmus.record import record
+from isthmus.runtime.child_input import feed
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.tools import line_matcher
 from isthmus.tools.failure import ToolFailure
@@ -217,7 +218,7 @@ async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGe
         # Only what a program needs to start: no keys or tokens of the agent.
         env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
     )
-    feeding = asyncio.ensure_future(_feed(process, data)) if data is not None else None
+    feeding = asyncio.ensure_future(feed(process.stdin, data)) if data is not None else None
     is_read_to_the_end = False
     try:
         yield process
@@ -229,15 +230,6 @@ async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGe
             await process.wait()
         else:
             await end_process(process)
-
-
-async def _feed(process: Process, data: bytes) -> None:
-    if process.stdin is None:
-        return
-    with contextlib.suppress(ConnectionError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-        process.stdin.close()
 
 
 async def _lines(process: Process) -> AsyncIterator[bytes]:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from isthmus.record import record
+from isthmus.runtime.child_input import feed
 from isthmus.runtime.group_guard import MARK, group_guard
 from isthmus.runtime.processes import end_process, start_process
 from isthmus.text.visible import without_escapes
@@ -157,7 +158,7 @@ async def _communicate(process: asyncio.subprocess.Process, name: str, given: by
     if process.stdout is None or process.stderr is None:
         raise WorktreeError(f"git {name} has no output")
     reading = asyncio.gather(
-        _read(process.stdout, name, maximum), _read_end(process.stderr), _feed(process.stdin, given)
+        _read(process.stdout, name, maximum), _read_end(process.stderr), feed(process.stdin, given)
     )
     printed, messages, _ = await reading
     if await process.wait() != 0:
@@ -166,18 +167,6 @@ async def _communicate(process: asyncio.subprocess.Process, name: str, given: by
         text = printed[:ERROR_BYTES].decode("utf-8", "replace")
         raise GitFailedError(name, "; ".join(lines[-ERROR_LINES:]), text)
     return printed
-
-
-async def _feed(writer: asyncio.StreamWriter | None, given: bytes) -> None:
-    if writer is None:
-        return
-    try:
-        writer.write(given)
-        await writer.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # git has ended; its status says why
-    finally:
-        writer.close()
 
 
 async def _read(reader: asyncio.StreamReader, name: str, maximum: int) -> bytes:
