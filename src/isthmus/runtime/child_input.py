@@ -5,7 +5,7 @@ import contextlib
 
 
 async def feed(writer: asyncio.StreamWriter | None, data: bytes) -> None:
-    """Write the whole input of a process and close it; a process that does not read it is no error.
+    """Write the whole input of a process and close it. Nothing is raised if the process does not read it.
 
     Waits while the pipe is full. With None, for a process without a pipe, nothing happens.
     """
