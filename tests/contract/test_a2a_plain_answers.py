@@ -158,7 +158,7 @@ async def test_an_agents_own_artifact_and_silence_are_no_answer(client: Plain) -
     assert "artifacts" not in await client.send("nothing")
 
 
-async def test_the_history_of_a_client_that_polls_does_not_repeat_the_answer(client: Plain, workspace: Path) -> None:
+async def test_the_history_of_a_client_that_polls_does_not_repeat_the_answer(client: Plain) -> None:
     begun = await client.begin("ask")
     asked = await client.ended(begun["id"], "input-required")
     assert [part["text"] for part in asked["status"]["message"]["parts"]] == [CITY]
@@ -175,7 +175,7 @@ async def test_the_history_of_a_client_that_waits_has_all_messages(client: Plain
     assert said_by(await client.get(sent["id"])) == said
 
 
-async def test_a_task_that_is_polled_stays_so_at_another_process(workspace: Path) -> None:
+async def test_a_task_that_is_polled_stays_so_at_another_server(workspace: Path) -> None:
     async with hosted(Traveller(), workspace) as first:
         begun = await Plain(first, "0.3 JSONRPC").begin("Rome")
         await Plain(first, "0.3 JSONRPC").ended(begun["id"], "completed")

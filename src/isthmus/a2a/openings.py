@@ -122,7 +122,7 @@ async def _read(agent: AgentClient, task_id: str) -> Opening | None:
             await close(turn.deliveries)
     except TaskError:
         return None
-    return Opening() if first is None else _opening_by(first.event)
+    return Opening() if first is None else _opening_from(first.event)
 
 
 def opening_of(extension: str | None, settings: Mapping[str, Any] | None) -> Opening:
@@ -132,7 +132,7 @@ def opening_of(extension: str | None, settings: Mapping[str, Any] | None) -> Ope
     return Opening(extension, dialect if isinstance(dialect, str) else "", is_polled=found.get(POLLED) is True)
 
 
-def _opening_by(event: AgentEvent) -> Opening:
+def _opening_from(event: AgentEvent) -> Opening:
     if not isinstance(event, Prompt | Command):
         return Opening()
     extension = event.extension

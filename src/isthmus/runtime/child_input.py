@@ -11,9 +11,11 @@ async def feed(writer: asyncio.StreamWriter | None, data: bytes) -> None:
     """
     if writer is None:
         return
-    with contextlib.suppress(OSError):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
+    try:
+        with contextlib.suppress(OSError):
+            writer.write(data)
+            await writer.drain()
+    finally:
+        writer.close()
     with contextlib.suppress(OSError):  # before Python 3.11.4 asyncio logs an error that nobody has taken
         await writer.wait_closed()
