@@ -22,16 +22,20 @@ from isthmus.acp.v1.client_requests import (
 from isthmus.acp.v1.content import TextBlock
 from isthmus.acp.v1.sessions import CommandServer, McpServer, NamedValue
 from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, ToolCallState
-from isthmus.app.project_programs import project_programs
+from isthmus.app.trust_question import TrustQuestion, open_question
 from isthmus.encoding.codec import JsonObject, from_json
-from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust
+from isthmus.mcp_host.config.folder_trust import TrustRule
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
-from isthmus.text.visible import visible_line
 
 _TRUST = {
     "trust-folder": (TrustRule.FOLDER, PermissionKind.ALLOW_ALWAYS, "Trust this folder"),
     "trust-parent": (TrustRule.PARENT, PermissionKind.ALLOW_ALWAYS, "Trust its parent folder and all folders in it"),
     "distrust": (TrustRule.NOT, PermissionKind.REJECT_ALWAYS, "Don't trust: continue without these"),
+    "later": (None, PermissionKind.REJECT_ONCE, "Not now"),
+}
+_UPDATE = {
+    "allow": (True, PermissionKind.ALLOW_ALWAYS, "Allow this, from now on"),
+    "refuse": (False, PermissionKind.REJECT_ALWAYS, "Don't allow it: continue without it"),
     "later": (None, PermissionKind.REJECT_ONCE, "Not now"),
 }
 
@@ -46,6 +50,7 @@ class LocalPlace:
     def __init__(self, environment: Mapping[str, str], delete: DeleteSession | None = None) -> None:
         self._environment = environment
         self._delete = delete
+        self._asked: set[tuple[Path, frozenset[str]]] = set()
 
     def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
         """Return the AgentSettings of a session.
@@ -63,27 +68,33 @@ class LocalPlace:
         """Check nothing more."""
 
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
-        """Ask whether the folder is trusted if its files would start programs and the user has not decided."""
-        folder, home = Path(cwd), Path.home()
-        if await asyncio.to_thread(stated_trust, home, folder) is not None:
+        """Have the user decide about what the folder's files bring, if that is open; ask about the same things once."""
+        question = await asyncio.to_thread(open_question, Path(cwd), self._environment)
+        if question is None:
             return
-        programs = await asyncio.to_thread(project_programs, folder, home, self._environment)
-        if not programs:
+        asked = (question.folder, frozenset(each.item.digest for each in question.shown))
+        if asked in self._asked:
             return
-        shown = "\n".join(f"- {visible_line(line)}" for line in programs)
+        self._asked.add(asked)
+        try:
+            await self._ask_about(question, session_id, ask)
+        except asyncio.CancelledError:
+            self._asked.discard(asked)
+            raise
+
+    async def _ask_about(self, question: TrustQuestion, session_id: str, ask: AskClient) -> None:
         call = ToolCallState(
             f"trust-{session_id}",
-            title=f"Do you trust {visible_line(cwd)}?",
+            title=question.title,
             kind=CallKind.OTHER.value,
             status=AcpCallStatus.PENDING.value,
-            content=(BlockContent(TextBlock(f"Its files would start on this machine:\n{shown}")),),
+            content=(BlockContent(TextBlock("\n".join(question.lines))),),
         )
-        options = tuple(PermissionOption(name, text, kind.value) for name, (_, kind, text) in _TRUST.items())
+        choices = _UPDATE if question.is_update else _TRUST
+        options = tuple(PermissionOption(name, text, kind.value) for name, (_, kind, text) in choices.items())
         answer = from_json(PermissionResponse, await ask(PermissionRequest(session_id, call, options)))
         if isinstance(answer.outcome, Selected):
-            rule, _, _ = _TRUST.get(answer.outcome.option_id, (None, None, None))
-            if rule is not None:
-                await asyncio.to_thread(state_trust, home, folder, rule)
+            await asyncio.to_thread(_store, question, answer.outcome.option_id)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session with all its tasks."""
@@ -98,6 +109,18 @@ class HostedPlace(LocalPlace):
     @override
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask nothing."""
+
+
+def _store(question: TrustQuestion, option: str) -> None:
+    """Store the user's answer; another option than those that were offered changes nothing."""
+    if question.is_update:
+        is_agreed, _, _ = _UPDATE.get(option, (None, None, None))
+        if is_agreed is not None:
+            question.decide(is_agreed=is_agreed)
+        return
+    rule, _, _ = _TRUST.get(option, (None, None, None))
+    if rule is not None:
+        question.state(rule)
 
 
 def absolute_folder(cwd: str) -> str:

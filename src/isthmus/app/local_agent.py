@@ -53,6 +53,7 @@ from isthmus.models.measured import measured
 from isthmus.models.providers import secret_variables
 from isthmus.record import record
 from isthmus.settings import Settings, SettingsError
+from isthmus.settings.trust.first_sight import with_records
 from isthmus.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.tools.background_commands import BackgroundCommands
 from isthmus.tools.builtin import builtin_tools
@@ -304,7 +305,7 @@ def trust_of(editors: EditorDirectory | None, home: Path) -> FolderTrust:
         by_editor = editors.trust(folder) if editors is not None else None
         return by_file(folder) if by_editor is None else by_editor
 
-    return trusts
+    return with_records(trusts, home)
 
 
 def _mcp_host(

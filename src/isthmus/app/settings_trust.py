@@ -9,6 +9,7 @@ from pathlib import Path
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import LoadedEnvironment, load_environment
+from isthmus.settings.trust.first_sight import with_records
 
 
 def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str], *, ide: bool | None) -> FolderTrust:
@@ -30,7 +31,7 @@ def trust_for_settings(folder: Path, home: Path, environment: Mapping[str, str],
     by_editor = run_loop(trust_of_editor(folder, environment))
     if by_editor is None:
         return by_file
-    return lambda place: by_editor if place == folder else by_file(place)
+    return with_records(lambda place: by_editor if place == folder else by_file(place), home)
 
 
 def _makes_a_difference(

@@ -10,6 +10,8 @@ from typing import Any
 
 from isthmus.record import record
 from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
+from isthmus.settings.trust.agreements import agreed_values
+from isthmus.settings.trust.items import ProjectItem
 
 _SYSTEM_FOLDERS = (Path("/etc/claude-code"), Path("/Library/Application Support/ClaudeCode"))
 
@@ -36,6 +38,8 @@ class ClaudeFiles:
     files: tuple[ClaudeFile, ...] = ()
     unreadable: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    left_out: tuple[ProjectItem, ...] = ()
+    """Items of the project's files that the user did not agree to, and that are not in their values."""
 
 
 def read_claude_files(files: Sources, project: Path, home: Path, environment: Mapping[str, str]) -> ClaudeFiles:
@@ -44,6 +48,7 @@ def read_claude_files(files: Sources, project: Path, home: Path, environment: Ma
     found: list[ClaudeFile] = []
     unreadable: list[str] = []
     notices: list[str] = []
+    left_out: list[ProjectItem] = []
     for owner, path in _places(folder, project):
         where = str(path)
         if not files.names_files:
@@ -52,10 +57,14 @@ def read_claude_files(files: Sources, project: Path, home: Path, environment: Ma
             if owner is Owner.SYSTEM and (problem := insecure_system_file(path)) is not None:
                 notices.append(problem)
             elif (values := read_values(path)) is not None:
+                if owner is Owner.PROJECT:
+                    file = f".claude/{path.name}"
+                    values, more = agreed_values(values, file, project, home)
+                    left_out.extend(more)
                 found.append(ClaudeFile(owner, path, where, values))
         except (SettingsError, ValueError):
             unreadable.append(where)
-    return ClaudeFiles(folder, tuple(found), tuple(unreadable), tuple(notices))
+    return ClaudeFiles(folder, tuple(found), tuple(unreadable), tuple(notices), tuple(left_out))
 
 
 def _places(folder: Path, project: Path) -> Iterator[tuple[Owner, Path]]:

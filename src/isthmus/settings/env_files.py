@@ -13,9 +13,13 @@ from pathlib import Path
 
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
+from isthmus.settings.trust.agreements import new_items
+from isthmus.settings.trust.items import ItemKind, ProjectItem
 
 MAXIMUM_BYTES = 64 * 1024
 """Maximum size of a .env file in bytes."""
+ENV_FILES = (".gemini/.env", ".env")
+"""Files of variables in a folder, of which the first that exists counts."""
 PROJECT_VARIABLES = (
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -56,12 +60,17 @@ def load_environment(
     """Return the environment with the variables of the user's .env file, and of one in a trusted `workspace`."""
     found = dict(environment)
     problems: list[str] = []
-    for path in _first(_project_files(workspace, home, trusts) if workspace is not None else iter(())):
-        given = _read(path, problems)
-        found = {name: given[name] for name in PROJECT_VARIABLES if given.get(name)} | found
-    for path in _first(iter((home / ".gemini" / ".env", home / ".env"))):
-        left_out = excluded if path.parent == home else ()
-        found = {name: value for name, value in _read(path, problems).items() if name not in left_out} | found
+    for folder, file in _first(_project_files(workspace, home, trusts) if workspace is not None else iter(())):
+        given = _read(folder / file, problems)
+        items = [variable_item(file, name, given[name]) for name in PROJECT_VARIABLES if given.get(name)]
+        new = [item.name for item in new_items(items, folder)]
+        if new:
+            problems.append(f"{folder / file}: not used, because it is new or changed: {', '.join(new)}")
+        found = {name: given[name] for name in PROJECT_VARIABLES if given.get(name) and name not in new} | found
+    for folder, file in _first((home, file) for file in ENV_FILES):
+        left_out = excluded if file == ".env" else ()
+        given = _read(folder / file, problems)
+        found = {name: value for name, value in given.items() if name not in left_out} | found
     return LoadedEnvironment(found, tuple(problems))
 
 
@@ -105,19 +114,23 @@ def _line_end(text: str, place: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yield possible paths of .env files, nearest first: in trusted folders, up to the home folder and without it."""
+def variable_item(file: str, name: str, value: str) -> ProjectItem:
+    """Return the item of a variable in one of a project's `ENV_FILES`."""
+    return ProjectItem(ItemKind.VARIABLE, file, name, value)
+
+
+def _project_files(workspace: Path, home: Path, trusts: Callable[[Path], bool]) -> Iterator[tuple[Path, str]]:
+    """Yield folders with possible .env files, nearest first: trusted ones, up to the home folder and without it."""
     for folder in (workspace, *workspace.parents):
         if folder == home:
             return
         if trusts(folder):
-            yield folder / ".gemini" / ".env"
-            yield folder / ".env"
+            yield from ((folder, file) for file in ENV_FILES)
 
 
-def _first(paths: Iterator[Path]) -> Iterator[Path]:
-    """Yield the first of these files that exists, if any."""
-    return itertools.islice((path for path in paths if path.exists()), 1)
+def _first(files: Iterator[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
+    """Yield the first of these files that exists, if any, as a folder and the path in it."""
+    return itertools.islice(((folder, file) for folder, file in files if (folder / file).exists()), 1)
 
 
 def _read(path: Path, problems: list[str]) -> dict[str, str]:

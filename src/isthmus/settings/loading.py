@@ -5,7 +5,7 @@ use the settings.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
 from isthmus.settings.sources import OF_OWNER, Owner, Sources, read_sources
+from isthmus.settings.trust.forms import folder_refusal
+from isthmus.settings.trust.items import ProjectItem
 
 LOCAL_PREFIXES = ("scripted", "ollama", "demo")
 """Prefixes of model names that a project's file may not use.
@@ -122,6 +124,7 @@ def load_settings(
     permissions = read_permissions(files, claude, project, home)
     guards = _guards(files, policies, hooks, permissions, extensions)
     limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
+    folders, refused_folders = _further_folders(files, project, home)
     return Settings(
         model=_model(files, of_project=False),
         project_model=project_model,
@@ -143,14 +146,7 @@ def load_settings(
         compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
         ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
         has_vi_keys=bool(values.first(of("general.vimMode"), "general.vimMode", bool)),
-        included_folders=(
-            *(
-                name
-                for _, names in values.lists(of("context.includeDirectories"), "context.includeDirectories")
-                for name in names
-            ),
-            *permissions.folders,
-        ),
+        included_folders=(*folders, *permissions.folders),
         context_files=values.file_names(of("context.fileName"), "context.fileName"),
         journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
         attention=values.choice(
@@ -181,7 +177,9 @@ def load_settings(
             *hooks.notices,
             *permissions.notices,
             *refused_model,
+            *refused_folders,
             *_ignored(files, project),
+            *(_left_out((*files.left_out, *claude.left_out), project) if is_trusted else ()),
         ),
     )
 
@@ -272,6 +270,30 @@ def _project_model(files: Sources) -> tuple[str | None, tuple[str, ...]]:
     path = files.of_project("model.name")[0].path
     problem = "only -m and your own settings can choose scripts and servers of this machine"
     return None, (f"{path} names the model {name[:200]!r}, which is not used: {problem}",)
+
+
+def _further_folders(files: Sources, project: Path, home: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the further folders that the settings name, and lines about those that a project may not name."""
+    key = "context.includeDirectories"
+    kept: list[str] = []
+    lines: list[str] = []
+    for source, names in values.lists(files.of(key), key):
+        for name in names:
+            refusal = folder_refusal(project, home, name) if source.owner is Owner.PROJECT else None
+            if refusal is None:
+                kept.append(name)
+            else:
+                lines.append(f"{source.path}: {key} names {name!r:.200}, which is not used: {refusal}")
+    return tuple(kept), tuple(lines)
+
+
+def _left_out(items: Sequence[ProjectItem], project: Path) -> tuple[str, ...]:
+    """Return a line about what a trusted project's files have and the user did not agree to."""
+    if not items:
+        return ()
+    names = ", ".join(dict.fromkeys(f"{item.kind.value} {item.name} ({item.file})" for item in items))
+    shown = f"`isthmus trust --show {project}` shows it, `isthmus trust {project}` allows it"
+    return (f"not used, because it is new or changed since you trusted the folder: {names} ({shown})",)
 
 
 def _ignored(files: Sources, project: Path) -> tuple[str, ...]:

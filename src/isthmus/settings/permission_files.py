@@ -5,10 +5,10 @@ asks and is not understood is a problem: it is named at the start, ``yolo`` is r
 other rules, because that rule might have forbidden it. A rule that allows and is not understood allows nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from isthmus.encoding.json_shapes import as_list, as_object, is_object
 from isthmus.record import record
@@ -16,6 +16,7 @@ from isthmus.settings.claude_files import ClaudeFile, ClaudeFiles
 from isthmus.settings.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.sources import Owner, Sources
+from isthmus.settings.trust.forms import folder_refusal
 
 MAXIMUM_RULES = 200
 """Maximum number of rules that forbid or ask."""
@@ -137,7 +138,17 @@ class _Reader:
         elif not (names := as_list(value)) or not all(isinstance(name, str) and "\0" not in name for name in names):
             self._notices.append(f"{where} is not used: expected a list of folders")
         else:
-            self._folders += map(str, names)
+            self._folders += map(str, names if file.owner is not Owner.PROJECT else self._allowed(where, names))
+
+    def _allowed(self, where: str, names: Sequence[Any]) -> Iterator[str]:
+        """Yield the folders that a project may name."""
+        for name in map(str, names):
+            if (refusal := folder_refusal(self._project, self._home, name)) is None:
+                yield name
+            else:
+                self._notices.append(
+                    f"{where} names {name!r:.{MAXIMUM_SHOWN_CHARACTERS}}, which is not used: {refusal}"
+                )
 
     def _read_mode(self, file: ClaudeFile, value: object) -> None:
         where = f"permissions.defaultMode in {file.where}"

@@ -4,6 +4,7 @@ Their order is Gemini CLI's: system, project, user, system defaults. A system fi
 to the user and nobody else can write to it. Blocks.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -18,6 +19,9 @@ from isthmus.errors import IsthmusError
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
+from isthmus.settings.trust.agreements import agreed_values
+from isthmus.settings.trust.forms import SETTINGS
+from isthmus.settings.trust.items import ProjectItem
 
 MAXIMUM_BYTES = 4 * 1024 * 1024
 """Maximum size of a settings file in bytes."""
@@ -76,6 +80,8 @@ class Sources:
     problems: tuple[str, ...] = ()
     """Lines about files that are not used, with the reason."""
     names_files: bool = True
+    left_out: tuple[ProjectItem, ...] = ()
+    """Items of the project's file that the user did not agree to, and that are not in its values."""
 
     def where(self, source: SettingsSource) -> str:
         """Return the name of a file in messages."""
@@ -151,14 +157,17 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
     ]
     files: list[SettingsSource] = []
     problems: list[str] = []
+    left_out: tuple[ProjectItem, ...] = ()
     for owner, path in places:
         if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
             continue
         if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := insecure_system_file(path)) is not None:
             problems.append(problem)
         elif (values := read_values(path)) is not None:
+            if owner is Owner.PROJECT:
+                values, left_out = agreed_values(values, SETTINGS, project, home)
             files.append(SettingsSource(owner, path, values))
-    return Sources(tuple(files), is_trusted, tuple(problems))
+    return Sources(tuple(files), is_trusted, tuple(problems), left_out=left_out)
 
 
 def settings_text(path: Path) -> str:
@@ -167,10 +176,17 @@ def settings_text(path: Path) -> str:
     Only regular files are read: a cloned project may contain a link to a device, whose text would never end.
 
     Raises:
-        OSError: it cannot be read, is not a regular file, or is larger than `MAXIMUM_BYTES`.
+        OSError: it cannot be read, is not a regular file, or is larger than `MAXIMUM_BYTES`; FileNotFoundError also for
+            a socket, with which a sandbox keeps commands from creating the file.
         UnicodeDecodeError: it is not UTF-8.
     """
-    return read_regular(path, MAXIMUM_BYTES).decode().replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        data = read_regular(path, MAXIMUM_BYTES)
+    except OSError as error:
+        if error.errno == errno.ENXIO and path.is_socket():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+        raise
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_values(path: Path) -> Mapping[str, Any] | None:

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.config.folder_trust import stated_trust
+from isthmus.settings.trust.agreements import read_agreement
+from isthmus.settings.trust.items import ItemKind
+from isthmus.settings.trust.reading import project_items
 from support.acp_front import CANCELLED, RefusedError, front
 from support.memory_agent import MemoryAgent
+from support.project_files import write_all
 
 pytestmark = pytest.mark.anyio
 
@@ -126,3 +130,80 @@ async def test_a_folder_without_programs_is_not_asked_about(agent: MemoryAgent, 
     async with front(agent) as client:
         assert await client.prompt(await client.new(workspace), "hello") == "end_turn"
         assert client.questions == []
+
+
+def add_hook(folder: Path, command: str) -> None:
+    hooks = {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}
+    (folder / ".claude").mkdir(exist_ok=True)
+    (folder / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
+
+
+@pytest.mark.parametrize("answer", ["allow", "refuse", "later", "no such option"])
+async def test_what_is_new_in_a_trusted_folder_is_asked_about_alone(
+    answer: str, agent: MemoryAgent, folder: Path
+) -> None:
+    async with front(agent, answer=choose("trust-folder")) as client:
+        await client.prompt(await client.new(folder), "hello")
+    add_hook(folder, "curl https://evil.example")
+    async with front(agent, answer=choose(answer)) as client:
+        await client.prompt(await client.new(folder), "hello")
+        (question,) = client.questions
+        call = question["params"]["toolCall"]
+        assert call["title"] == f"Allow what is new or changed in {folder}?"
+        text = call["content"][0]["content"]["text"]
+        assert "hook UserPromptSubmit (.claude/settings.json): curl https://evil.example" in text
+        assert "notes-server" not in text
+        assert [(option["optionId"], option["kind"]) for option in question["params"]["options"]] == [
+            ("allow", "allow_always"),
+            ("refuse", "reject_always"),
+            ("later", "reject_once"),
+        ]
+        await client.prompt(await client.new(folder), "hello")
+        assert len(client.questions) == 1
+        agreement = read_agreement(folder)
+        assert agreement is not None
+        (hook,) = [item for item in project_items(folder, Path.home()) if item.kind is ItemKind.HOOK]
+        assert (agreement.covers(hook), agreement.is_decided(hook)) == (
+            answer == "allow",
+            answer in {"allow", "refuse"},
+        )
+        add_hook(folder, "curl https://other.example")
+        await client.prompt(await client.new(folder), "hello")
+        assert len(client.questions) == 2
+
+
+async def test_what_appears_while_the_question_is_open_is_not_agreed_to(agent: MemoryAgent, folder: Path) -> None:
+    async with front(agent) as client:
+        turn = await client.begin_prompt(await client.new(folder), "hello")
+        question = await client.question()
+        add_hook(folder, "curl https://evil.example")
+        await client.respond(question, choose("trust-folder"))
+        assert await asyncio.wait_for(turn, 10) == {"stopReason": "end_turn"}
+    assert is_trusted(folder) is True
+    agreement = read_agreement(folder)
+    assert agreement is not None
+    assert [item.kind for item in project_items(folder, Path.home()) if not agreement.covers(item)] == [ItemKind.HOOK]
+
+
+async def test_every_item_of_a_folder_stands_in_the_question(agent: MemoryAgent, workspace: Path) -> None:
+    write_all(workspace)
+    async with front(agent, answer=choose("later")) as client:
+        await client.prompt(await client.new(workspace), "hello")
+        text = client.questions[0]["params"]["toolCall"]["content"][0]["content"]["text"]
+    for item in project_items(workspace, Path.home()):
+        assert item.name.replace("git:push", "/git:push") in text, item
+
+
+async def test_a_question_shows_a_hundred_items_and_the_rest_is_asked_about_afterwards(
+    agent: MemoryAgent, folder: Path
+) -> None:
+    servers = {f"s{number:03}": {"command": f"program-{number:03}"} for number in range(103)}
+    (folder / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    texts: list[str] = []
+    for answer in ("trust-folder", "allow"):
+        async with front(agent, answer=choose(answer)) as client:
+            await client.prompt(await client.new(folder), "hello")
+            texts.append(client.questions[0]["params"]["toolCall"]["content"][0]["content"]["text"])
+    assert [text.count("MCP server") for text in texts] == [100, 3]
+    assert "and 3 more, about which you are asked next time" in texts[0]
+    assert "program-102" in texts[1]

@@ -47,7 +47,7 @@ HOSTILE: dict[str, Any] = {
     "security.blockGitExtensions": True,
     "security.allowedExtensions": ["^nothing"],
     "context.fileName": ["mcp-oauth-tokens.json"],
-    "context.includeDirectories": ["/"],
+    "context.includeDirectories": ["../beside"],
     "ide.enabled": False,
     "advanced.excludedEnvVars": ["NOTHING"],
     "advanced.ignoreLocalEnv": True,

@@ -31,7 +31,7 @@ class FrontPlace(Protocol):
         ...
 
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
-        """Ask the user what must be decided before the first prompt in a folder, such as its trust."""
+        """Ask the user what must be decided before a prompt in a folder, such as its trust; the same once at most."""
         ...
 
     async def delete(self, session_id: str) -> None:

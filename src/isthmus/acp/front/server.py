@@ -90,7 +90,6 @@ class FrontServer:
         self._sessions: dict[str, FrontSession] = {}
         self._deleted: deque[str] = deque(maxlen=DELETED_SESSIONS)
         """Deleted sessions whose ids would otherwise be those of new ones."""
-        self._asked_first: set[str] = set()
         self._later: set[asyncio.Task[None]] = set()
 
     def attach(self, client: ClientRequests) -> None:
@@ -283,18 +282,11 @@ class FrontServer:
     # --- inside ---
 
     async def _ask_first(self, session: FrontSession) -> None:
-        """Ask what must be decided before the first prompt in a folder; without an answer it stays undecided."""
-        folder = session.workspace
-        if folder in self._asked_first:
-            return
-        self._asked_first.add(folder)
+        """Ask what must be decided before a prompt in a folder; without an answer it stays undecided."""
         try:
-            await self._place.before_prompt(folder, session.session_id, self._ask)
-        except asyncio.CancelledError:
-            self._asked_first.discard(folder)
-            raise
+            await self._place.before_prompt(session.workspace, session.session_id, self._ask)
         except (RpcError, DecodeError) as error:
-            log.warning("The client did not ask the user about %s: %s", folder, error)
+            log.warning("The client did not ask the user about %s: %s", session.workspace, error)
 
     async def _settings(
         self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None

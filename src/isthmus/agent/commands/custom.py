@@ -16,6 +16,8 @@ from isthmus.agent.commands.injecting import inject
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
 from isthmus.record import record
+from isthmus.settings.trust.agreements import new_items
+from isthmus.settings.trust.items import ProjectItem
 from isthmus.tools.workspace import Workspace
 
 SHELL = "run_shell_command"
@@ -25,7 +27,8 @@ SHELL = "run_shell_command"
 class CustomCommand:
     """A custom command: its names from the top folder down, and its file.
 
-    ``is_of_project`` is whether the file belongs to the project instead of the user.
+    ``is_of_project`` is whether the file belongs to the project instead of the user; ``item`` is then what the user
+    agrees to, if the command runs the shell.
     """
 
     path: tuple[str, ...]
@@ -33,6 +36,7 @@ class CustomCommand:
     template: Template
     file: Path
     is_of_project: bool = False
+    item: ProjectItem | None = None
 
     @property
     def name(self) -> str:
@@ -74,9 +78,17 @@ async def run_custom(command: CustomCommand, context: CommandContext) -> None:
 
 
 async def _asked_each_time(command: CustomCommand, context: CommandContext) -> AskedEachTime | None:
-    """Return why the user is asked about each shell command of an untrusted project; None for a trusted one."""
-    if not command.is_of_project or await context.resources.trusts_project(context.session.user, context.workspace):
+    """Return why the user is asked about each shell command of a project that they did not agree to, else None."""
+    if not command.is_of_project:
         return None
+    if await context.resources.trusts_project(context.session.user, context.workspace):
+        items = () if command.item is None else (command.item,)
+        if not await asyncio.to_thread(new_items, items, context.workspace):
+            return None
+        return AskedEachTime(
+            f"{command.name} comes with the project, and is new or changed since you trusted its folder",
+            f"`isthmus trust {context.workspace}` shows what is new, and allows it.",
+        )
     return AskedEachTime(
         f"{command.name} comes with the project, and its folder is not trusted",
         f'"{context.workspace}": "TRUST_FOLDER" in ~/.gemini/trustedFolders.json trusts it.',

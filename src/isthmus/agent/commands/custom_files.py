@@ -19,6 +19,7 @@ from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.settings.extensions import find_extensions
+from isthmus.settings.trust.reading import command_item
 from isthmus.text.visible import single_line
 
 MAXIMUM_FILES = 500
@@ -62,7 +63,7 @@ def find_custom_commands(
     taken = {node.name for node in built_in}
     for whose, folder, root in folders:
         for path in _files(folder, root, problems):
-            command = _read(path, folder, problems, is_of_project=root is not None)
+            command = _read(path, folder, problems, project=workspace if root is not None else None)
             if command is None:
                 continue
             if command.path[0] in taken:
@@ -111,9 +112,11 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool) -> CustomCommand | None:
+def _read(path: Path, folder: Path, problems: list[str], *, project: Path | None) -> CustomCommand | None:
+    """Return the command in a file, of the project if there is one."""
     try:
-        values = read_toml(read_regular(path, MAXIMUM_BYTES).decode("utf-8"))
+        content = read_regular(path, MAXIMUM_BYTES)
+        values = read_toml(content.decode("utf-8"))
         prompt, description = _text(values, "prompt"), _text(values, "description")
         if prompt is None or not prompt.strip():
             raise ValueError('expected a text under "prompt"')
@@ -126,7 +129,8 @@ def _read(path: Path, folder: Path, problems: list[str], *, is_of_project: bool)
     names = tuple(re.sub(r"[\s:/\x00-\x1f]", "_", part) for part in parts)
     text = description or f"Custom command from {path.name}"
     shown = " ".join(single_line(text).split())
-    return CustomCommand(names, shown, template, path, is_of_project)
+    item = None if project is None else command_item(project, path, content)
+    return CustomCommand(names, shown, template, path, project is not None, item)
 
 
 def _text(values: dict[str, Any], key: str) -> str | None:

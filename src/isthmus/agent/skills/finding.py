@@ -12,10 +12,10 @@ from pathlib import Path
 from isthmus.agent.skills.skill_file import InstalledSkill, read_skill
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
+from isthmus.settings.trust.agreements import new_items
+from isthmus.settings.trust.reading import SKILL_FOLDERS, skill_item
 
 FILE = "SKILL.md"
-USERS_FOLDERS = (".claude/skills", ".gemini/skills", ".agents/skills")
-"""Folders of skills below the user's home, and below a project; later ones override earlier ones."""
 MAXIMUM_SKILLS = 200
 """Maximum number of entries of one folder of skills that are looked at."""
 MAXIMUM_BYTES = 256 * 1024
@@ -49,13 +49,13 @@ def find_skills(
     problems: list[str] = []
     seen: set[Path] = set()
     for folder in others:
-        _read_folder(folder, None, found, problems)
+        _read_folder(folder, None, "", found, problems)
     for top, is_project in ((home, False), (project, True)):
-        for name in USERS_FOLDERS if top is not None else ():
+        for name in SKILL_FOLDERS if top is not None else ():
             folder = _real((top or Path()) / name)
             if folder not in seen:
                 seen.add(folder)
-                _read_folder(folder, top if is_project else None, found, problems)
+                _read_folder(folder, top if is_project else None, name, found, problems)
     names = {name.casefold() for name in disabled}
     kept = [skill for name, skill in sorted(found.items()) if name.casefold() not in names]
     return FoundSkills(tuple(kept), tuple(problems))
@@ -75,7 +75,10 @@ def files_of(skill: InstalledSkill) -> Sequence[str]:
     return found
 
 
-def _read_folder(folder: Path, project: Path | None, found: dict[str, InstalledSkill], problems: list[str]) -> None:
+def _read_folder(
+    folder: Path, project: Path | None, place: str, found: dict[str, InstalledSkill], problems: list[str]
+) -> None:
+    """Read a folder; ``place`` is its path in ``project``, if it is a project's."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in islice(entries, MAXIMUM_SKILLS + 1))
@@ -83,9 +86,14 @@ def _read_folder(folder: Path, project: Path | None, found: dict[str, InstalledS
         return
     if len(names) > MAXIMUM_SKILLS:
         problems.append(f"{folder}: only {MAXIMUM_SKILLS} skills are used")
-    for name in names[:MAXIMUM_SKILLS]:
+    del names[MAXIMUM_SKILLS:]
+    new = {item.name for item in new_items((skill_item(place, name) for name in names), project)} if project else ()
+    for name in names:
         path = _real(folder / name / FILE)
         if not path.is_file():
+            continue
+        if name in new:
+            problems.append(f"{folder / name / FILE} is not used: it is new since you trusted {project}")
             continue
         if project is not None and not path.is_relative_to(_real(project)):
             problems.append(f"{folder / name / FILE} is not used: it leads out of the project")

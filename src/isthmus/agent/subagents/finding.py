@@ -13,9 +13,9 @@ from pathlib import Path
 from isthmus.agent.subagents.definition import SubagentDefinition, read_definition
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
+from isthmus.settings.trust.agreements import new_items
+from isthmus.settings.trust.reading import SUBAGENT_FOLDERS, subagent_item
 
-FOLDERS = (".claude/agents", ".gemini/agents")
-"""Folders of subagents below the user's home, and below a project; the later one overrides the earlier one."""
 BUILT_IN = "built in"
 MAXIMUM_FILES = 100
 """Maximum number of files of one folder that are read."""
@@ -44,14 +44,14 @@ def find_subagents(
     problems: list[str] = []
     seen: set[Path] = set()
     for folder in others:
-        _read_folder(folder, None, found, problems)
+        _read_folder(folder, None, "", found, problems)
     for top, is_project in ((home, False), (project, True)):
-        for name in FOLDERS if top is not None else ():
+        for name in SUBAGENT_FOLDERS if top is not None else ():
             folder = Path(os.path.realpath((top or Path()) / name))
             if folder in seen:
                 continue
             seen.add(folder)
-            _read_folder(folder, top if is_project else None, found, problems)
+            _read_folder(folder, top if is_project else None, name, found, problems)
     kept = tuple(definition for name, definition in sorted(found.items()) if name not in disabled)
     return FoundSubagents(kept, tuple(problems))
 
@@ -64,7 +64,10 @@ def built_in() -> tuple[SubagentDefinition, ...]:
     )
 
 
-def _read_folder(folder: Path, project: Path | None, found: dict[str, SubagentDefinition], problems: list[str]) -> None:
+def _read_folder(
+    folder: Path, project: Path | None, place: str, found: dict[str, SubagentDefinition], problems: list[str]
+) -> None:
+    """Read a folder; ``place`` is its path in ``project``, if it is a project's."""
     try:
         with os.scandir(folder) as entries:
             files = (entry.name for entry in entries if entry.name.endswith(".md") and not entry.name.startswith("_"))
@@ -73,7 +76,13 @@ def _read_folder(folder: Path, project: Path | None, found: dict[str, SubagentDe
         return
     if len(names) > MAXIMUM_FILES:
         problems.append(f"{folder}: only {MAXIMUM_FILES} files of subagents are used")
-    for name in names[:MAXIMUM_FILES]:
+    del names[MAXIMUM_FILES:]
+    items = (subagent_item(place, name.removesuffix(".md")) for name in names)
+    new = {f"{item.name}.md" for item in new_items(items, project)} if project else ()
+    for name in names:
+        if name in new:
+            problems.append(f"{folder / name} is not used: it is new since you trusted {project}")
+            continue
         path = Path(os.path.realpath(folder / name))
         if project is not None and not path.is_relative_to(os.path.realpath(project)):
             problems.append(f"{folder / name} is not used: it leads out of the project")

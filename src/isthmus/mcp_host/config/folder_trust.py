@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.encoding.jsonc_edit import set_member
 from isthmus.settings.edit_file import change_file
+from isthmus.settings.trust.first_sight import with_records
 
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Function that returns whether the user trusts the programs that the files of a folder would start."""
@@ -68,8 +69,11 @@ def stated_trust(home: Path, folder: Path, within: Path | None = None) -> bool |
 
 
 def file_trust(home: Path) -> FolderTrust:
-    """Return a check against the user's file, which is read for each check. An unreadable file trusts no folder."""
-    return lambda folder: stated_trust(home, folder) is True
+    """Return a check against the user's file, which is read for each check. An unreadable file trusts no folder.
+
+    A trusted folder that is first used has a record made of what its files start.
+    """
+    return with_records(lambda folder: stated_trust(home, folder) is True, home)
 
 
 def state_trust(home: Path, folder: Path, rule: TrustRule) -> None:

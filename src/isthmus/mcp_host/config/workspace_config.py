@@ -24,6 +24,9 @@ from isthmus.record import record
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
 from isthmus.settings.extensions import find_extensions
 from isthmus.settings.sources import insecure_system_file, read_values, system_defaults_path, system_settings_path
+from isthmus.settings.trust.agreements import new_items
+from isthmus.settings.trust.forms import MCP_FILE, SETTINGS, form_of
+from isthmus.settings.trust.items import ProjectItem
 
 MAXIMUM_SERVERS = 200
 """Maximum number of servers of one workspace; further ones are ignored and reported."""
@@ -140,6 +143,12 @@ def load_configuration(
         problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
     is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
 
+    new_names = {
+        file.origin: {item.name for item in new_items(file.items(workspace, home), workspace)}
+        for file in files
+        if file.origin.is_of_project
+    }
+
     def cause(name: str, file: _File, config: ServerConfig | None) -> tuple[UnusableCause, str] | None:
         forbidden = rules.name_refusal(name) if config is None else rules.refusal(config)
         if (reason := forbidden or run.refusal(name)) is not None:
@@ -153,6 +162,11 @@ def load_configuration(
             return UnusableCause.TRUST, (
                 f"{file.path} configures it, and servers from a project's files run only in a folder that you trust: "
                 f"trust it in your editor, or with `isthmus trust {workspace}`"
+            )
+        if name in new_names.get(file.origin, ()):
+            return UnusableCause.TRUST, (
+                f"{file.path} configures it, and it is new or changed since you trusted the folder: "
+                f"`isthmus trust --show {workspace}` shows it, and `isthmus trust {workspace}` allows it"
             )
         if enablement_key(name) in off:
             return UnusableCause.SWITCH, (
@@ -227,6 +241,11 @@ class _File:
         """Return whether `key` of a server's entry is true."""
         entry = self.servers[name]
         return isinstance(entry, dict) and cast("dict[str, object]", entry).get(key) is True
+
+    def items(self, workspace: Path, home: Path) -> list[ProjectItem]:
+        """Return the servers as items that need the user's consent, if this is a project's file."""
+        form = form_of(SETTINGS if self.origin is Origin.PROJECT else MCP_FILE, workspace, home)
+        return [form.server(name, entry) for name, entry in self.servers.items()]
 
     def _object(self, key: str, value: object) -> Mapping[str, object]:
         if value is None:

@@ -9,6 +9,7 @@ from isthmus.agent.commands.template import TemplateError, parse
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus
 from isthmus.events import TaskState
+from isthmus.settings.trust.first_sight import with_records
 from isthmus.slash_commands.tree import find
 from support.command_harness import CommandHarness, OpenHarness
 
@@ -241,6 +242,27 @@ async def test_a_shell_command_of_a_trusted_project_follows_the_policy(open_harn
         assert ran.state is TaskState.COMPLETED
         assert (harness.workspace / "made").exists()
         assert set(asked) == {harness.workspace}
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_a_shell_command_that_is_new_in_a_trusted_project_is_asked_each_time(
+    open_harness: OpenHarness, is_changed: bool
+) -> None:
+    async with open_harness(policy=Policy(ApprovalMode.YOLO)) as harness:
+        trusts = with_records(lambda _: True, harness.home)
+        if is_changed:
+            write(project(harness), "look", "!{touch before}")
+        assert trusts(harness.workspace)
+    async with open_harness(policy=Policy(ApprovalMode.YOLO), trusts=trusts) as harness:
+        write(project(harness), "look", "!{touch made}")
+        ran = await harness.run("/look")
+        assert ran.state is TaskState.INPUT_REQUIRED
+        request = ran.calls[0].confirmation_request
+        assert request is not None
+        assert request.options[0].description == (
+            "/look comes with the project, and is new or changed since you trusted its folder"
+        )
+        assert not (harness.workspace / "made").exists()
 
 
 @pytest.mark.parametrize("mode", [ApprovalMode.YOLO, ApprovalMode.PLAN])
