@@ -281,8 +281,8 @@ async def test_files_that_others_act_on_cannot_be_written(home: Path, workspace:
 
 
 async def test_a_link_that_a_command_leaves_opens_nothing_to_the_next_one(home: Path, workspace: Path) -> None:
-    await ran(home, workspace, f"ln -s {home}/.ssh .git; ln -s {home}/.ssh .mcp.json; ln -s {home}/.ssh keys")
-    said = await ran(home, workspace, "cat .git/id .mcp.json/id keys/id; touch .git/new")
+    await ran(home, workspace, f"mkdir .github; ln -s {home}/.ssh .github/workflows; ln -s {home}/.ssh keys")
+    said = await ran(home, workspace, "cat .github/workflows/id keys/id; touch .github/workflows/new keys/new")
     assert "the key" not in said
     assert said.count("No such file or directory") == 4
     assert [path.name for path in (home / ".ssh").iterdir()] == ["id"]

@@ -29,7 +29,7 @@ _FILTER_DESCRIPTOR = "9"
 _WITH_FILTER = f'exec "$@" {_FILTER_DESCRIPTOR}<"$0"'
 """Shell command that opens the filter: bubblewrap takes it from an open file, which callers do not pass on."""
 _NOWHERE = "/dev/null"
-"""Device bound over a closed file; bound without its device, it cannot be opened."""
+"""Device bound over a closed file and a missing one; bound without its device, it cannot be opened."""
 
 
 @record
@@ -45,6 +45,11 @@ class Bubblewrap:
     @property
     def can_forbid_namespaces(self) -> bool:
         """Whether it can keep programs from creating user namespaces of their own."""
+        return self.version >= (0, 8, 0)
+
+    @property
+    def can_mount_on_sockets(self) -> bool:
+        """Whether a file can be mounted on a socket; older versions expect a regular file."""
         return self.version >= (0, 8, 0)
 
     @property
@@ -85,6 +90,9 @@ def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
             return (*_size(bubblewrap), "--tmpfs", path)
         case MountKind.CLOSED:
             return ("--tmpfs", path) if mount.is_folder else ("--ro-bind", _NOWHERE, path)
+        case MountKind.PROTECTED if mount.is_missing and not mount.is_folder:
+            # Reads as empty, and git takes no notice of a device. What is written to it is lost.
+            return ("--dev-bind", _NOWHERE, path)
         case MountKind.READ_ONLY | MountKind.PROTECTED | MountKind.LISTED_READ_ONLY:
             return ("--ro-bind", path, path)
         case MountKind.WRITABLE | MountKind.LISTED_WRITABLE:

@@ -7,14 +7,16 @@ import errno
 import os
 import platform
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
 from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.mounts import PrivatePlaces, SandboxView, view_of
+from isthmus.sandbox.placeholders import Placeholders, placeholders_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
@@ -33,6 +35,8 @@ class Launch:
     command: tuple[str, ...]
     folder: Path
     environment: Mapping[str, str]
+    release: Callable[[], None] = field(default=lambda: None, compare=False)
+    """Function to call once the program has ended, or was not started: it removes what was made for it. Blocks."""
 
 
 @record
@@ -60,15 +64,36 @@ class Confinement:
             SandboxError: the policy cannot be enforced, or the program or its folder would not be visible.
             OSError: the program or its folder does not exist.
         """
+        workspace = workspace.resolve()
+        placeholders = placeholders_of(workspace, next(iter(self.private.own), None))
+        release = placeholders.hold()
+        try:
+            return self._confined(launch, policy, workspace, surrounding, readable, placeholders, release)
+        except BaseException:
+            release()
+            raise
+
+    def _confined(
+        self,
+        launch: Launch,
+        policy: SandboxPolicy,
+        workspace: Path,
+        surrounding: Mapping[str, str],
+        readable: Iterable[Path],
+        placeholders: Placeholders,
+        release: Callable[[], None],
+    ) -> Launch:
         environment = {
             **launch.environment,
             **{name: surrounding[name] for name in policy.passed if name in surrounding},
             **dict(policy.variables),
             "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own, not shared
         }
-        keep_git_at_home(workspace.resolve())
+        keep_git_at_home(workspace)
         folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
+        missing = ((mount.path, mount.is_folder) for mount in view.missing)
+        view = view.without(placeholders.make(missing, with_sockets=self.bubblewrap.can_mount_on_sockets))
         folder = launch.folder.resolve()
         _require_seen(view, folder, "the working folder")
         command = (str(_program(launch, folders, view)), *launch.command[1:])
@@ -80,7 +105,7 @@ class Confinement:
             has_network=policy.has_network,
             system_calls=filter_file(),
         )
-        return Launch(words, folder, environment)
+        return Launch(words, folder, environment, release)
 
 
 @cache
@@ -168,6 +193,9 @@ class _Files:
             return path.is_dir() if path.exists() else None
         except OSError:
             return None
+
+    def is_link(self, path: Path) -> bool:
+        return path.is_symlink()
 
     def can_write(self, folder: Path) -> bool:
         return os.access(folder, os.W_OK)

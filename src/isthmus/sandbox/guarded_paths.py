@@ -1,16 +1,17 @@
 """Files of a workspace on which other programs act without being asked: one table for edits and for the sandbox.
 
-Each edit of such a file needs an approval (:mod:`isthmus.agent.approval.policy`), and a confined command cannot write
-it (:mod:`isthmus.sandbox.mounts`). Names count in any folder and in any case, because some file systems ignore case.
-Does not contain build files (Makefile, package.json, conftest.py): they are the work itself, and run only when a user
-builds.
+Each edit of one of these files needs an approval (:mod:`isthmus.agent.approval.policy`), and a confined command cannot
+write it; those that start programs it cannot create either (:mod:`isthmus.sandbox.mounts`). Names count in any folder
+and in any case, because some file systems ignore case. Does not contain build files (Makefile, package.json,
+conftest.py): they are the work itself, and run only when a user builds.
 """
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
+from typing import TypeAlias
 
 
 class Effect(Enum):
@@ -25,26 +26,121 @@ class Effect(Enum):
     CONTINUOUS_INTEGRATION = auto()
     """Other machines, which run the file with their secrets once it is pushed."""
     ENVIRONMENT = auto()
-    """Shells, package managers and debuggers, which take secrets, registries and programs to start from the file."""
+    """Shells, package managers, debuggers and logins, which take programs to start, keys and registries from it."""
 
 
-GUARDED: Mapping[Effect, tuple[str, ...]] = {
+_LOCAL_LEFTHOOK = tuple(
+    f"{name}.{form}" for name in (".lefthook-local", "lefthook-local") for form in ("json", "toml", "yaml", "yml", "*")
+)
+
+STARTING: Mapping[Effect, Mapping[str, tuple[str, ...]]] = {
+    Effect.AGENT: {
+        "Aider": (".aider.conf.yml",),
+        "Amazon Q": (".amazonq/",),
+        "Augment": (".augment/",),
+        "Claude Code": (".claude/", ".mcp.json"),
+        "Codex": (".codex/",),
+        "Continue": (".continue/",),
+        "Crush": (".crush.json", "crush.json"),
+        "Cursor": (".cursor/",),
+        "Gemini CLI": (".gemini/",),
+        "Junie": (".junie/",),
+        "Kilo Code": (".kilocode/",),
+        "Kiro": (".kiro/",),
+        "opencode": (".opencode/", "opencode.json", "opencode.jsonc"),
+        "Qwen Code": (".qwen/",),
+        "Roo Code": (".roo/",),
+        "several agents": (".agents/",),
+        "Trae": (".trae/",),
+        "Windsurf": (".windsurf/",),
+    },
+    Effect.EDITOR: {
+        "Dev Containers": (".devcontainer.json", ".devcontainer/"),
+        "Emacs": (".dir-locals-2.el", ".dir-locals.el"),
+        "Fleet": (".fleet/",),
+        "Helix": (".helix/",),
+        "JetBrains": (".idea/",),
+        "Neovim": (".lazy.lua", ".neoconf.json", ".nvim.lua", ".nvimrc"),
+        "Sublime Text": ("*.sublime-project",),
+        "Vim": (".exrc", ".gvimrc", ".local.vimrc", ".lvimrc", ".vim/", ".vimrc", ".vimspector.json"),
+        "VS Code": ("*.code-workspace", ".vscode/"),
+        "Zed": (".zed/",),
+    },
+    Effect.VERSION_CONTROL: {
+        "git": (".git/", ".githooks/"),
+        "Husky": (".husky/",),
+        "Jujutsu": (".jj/",),
+        "Lefthook": (*_LOCAL_LEFTHOOK, ".lefthook-local/", ".lefthook/"),
+        "Mercurial": (".hg/",),
+        "Subversion": (".svn/",),
+    },
+    Effect.ENVIRONMENT: {
+        "Bazel": (".bazelrc",),
+        "Bundler": (".bundle/",),
+        "Cargo": (".cargo/",),
+        "debuggers": (".gdbinit", ".lldbinit", ".pdbrc"),
+        "direnv": (".envrc",),
+        "mise": (".mise.*", ".mise.local.toml", ".mise.toml", ".mise/", "mise.local.toml", "mise.toml"),
+        "npm, pnpm and Yarn": (
+            ".npmrc",
+            ".pnpmfile.cjs",
+            ".pnpmfile.mjs",
+            ".yarn/plugins/",
+            ".yarn/releases/",
+            ".yarnrc",
+            ".yarnrc.*",
+            ".yarnrc.yml",
+        ),
+    },
+}
+"""Paths in lower case of a workspace's files with which programs start others, by effect and by their consumer.
+
+A path that ends in a slash is a folder with all of its content, or a file of that name; ``*`` matches any text in the
+name of a file. Their consumers act when a folder is opened, entered or committed; none of them was asked for.
+"""
+
+AT_HOME: Mapping[Effect, Mapping[str, tuple[str, ...]]] = {
+    Effect.VERSION_CONTROL: {"git": (".config/git/", ".gitconfig")},
+    Effect.ENVIRONMENT: {
+        "logins": (
+            ".config/autostart/",
+            ".config/systemd/",
+            ".pam_environment",
+            ".ssh/",
+            ".xinitrc",
+            ".xprofile",
+            ".xsession",
+            ".xsessionrc",
+            "authorized_keys",
+        ),
+        "shells": (
+            ".bash_aliases",
+            ".bash_login",
+            ".bash_logout",
+            ".bash_profile",
+            ".bashrc",
+            ".config/fish/",
+            ".inputrc",
+            ".local/bin/",
+            ".profile",
+            ".zlogin",
+            ".zlogout",
+            ".zprofile",
+            ".zshenv",
+            ".zshrc",
+        ),
+    },
+}
+"""Paths of files that start programs in a home folder, in the form of `STARTING`."""
+
+_OTHERS: Mapping[Effect, tuple[str, ...]] = {
     Effect.AGENT: (
-        ".aider.conf.yml",
         ".aiderignore",
         ".aiexclude",
-        ".amazonq/",
-        ".augment/",
         ".claude.json",
-        ".claude/",
         ".clinerules/",
-        ".codex/",
-        ".continue/",
-        ".crush.json",
-        ".cursor/",
         ".cursorignore",
         ".cursorrules",
-        ".gemini/",
         ".geminiignore",
         ".github/agents/",
         ".github/chatmodes/",
@@ -52,74 +148,27 @@ GUARDED: Mapping[Effect, tuple[str, ...]] = {
         ".github/instructions/",
         ".github/prompts/",
         ".goosehints",
-        ".junie/",
-        ".kilocode/",
-        ".kiro/",
-        ".mcp.json",
-        ".opencode/",
-        ".qwen/",
         ".qwenignore",
-        ".roo/",
-        ".trae/",
-        ".windsurf/",
         ".windsurfrules",
         "agents.local.md",
         "agents.md",
         "agents.override.md",
         "claude.local.md",
         "claude.md",
-        "crush.json",
         "gemini.md",
-        "opencode.json",
-        "opencode.jsonc",
+        "isthmus/agreements/",
         "qwen.md",
     ),
-    Effect.EDITOR: (
-        "*.code-workspace",
-        "*.sublime-project",
-        ".devcontainer.json",
-        ".devcontainer/",
-        ".dir-locals-2.el",
-        ".dir-locals.el",
-        ".exrc",
-        ".fleet/",
-        ".gvimrc",
-        ".helix/",
-        ".idea/",
-        ".lazy.lua",
-        ".local.vimrc",
-        ".lvimrc",
-        ".neoconf.json",
-        ".nvim.lua",
-        ".nvimrc",
-        ".vim/",
-        ".vimrc",
-        ".vimspector.json",
-        ".vscode/",
-        ".zed/",
-        "_exrc",
-        "_gvimrc",
-        "_vimrc",
-    ),
+    Effect.EDITOR: ("_exrc", "_gvimrc", "_vimrc"),
     Effect.VERSION_CONTROL: (
-        ".git/",
         ".gitattributes",
-        ".gitconfig",
-        ".githooks/",
         ".gitmodules",
-        ".hg/",
-        ".husky/",
         ".huskyrc*",
-        ".jj/",
-        ".lefthook-local.*",
         ".lefthook.*",
-        ".lefthook/",
         ".lintstagedrc*",
         ".overcommit.yml",
         ".pre-commit-config.yaml",
         ".pre-commit-config.yml",
-        ".svn/",
-        "lefthook-local.*",
         "lefthook.*",
     ),
     Effect.CONTINUOUS_INTEGRATION: (
@@ -142,42 +191,29 @@ GUARDED: Mapping[Effect, tuple[str, ...]] = {
         "jenkinsfile",
     ),
     Effect.ENVIRONMENT: (
-        ".bash_login",
-        ".bash_profile",
-        ".bashrc",
-        ".bazelrc",
-        ".bundle/",
-        ".cargo/",
+        ".aws/",
+        ".docker/config.json",
         ".env",
         ".env.*",
-        ".envrc",
-        ".gdbinit",
-        ".lldbinit",
-        ".mise.*",
-        ".mise/",
+        ".gnupg/",
+        ".kube/",
         ".netrc",
-        ".npmrc",
-        ".pdbrc",
-        ".pnpmfile.cjs",
-        ".profile",
         ".pypirc",
         ".tool-versions",
-        ".yarn/releases/",
-        ".yarnrc",
-        ".yarnrc.*",
-        ".zprofile",
-        ".zshenv",
-        ".zshrc",
-        "mise.local.toml",
-        "mise.toml",
         "pip.conf",
     ),
 }
-"""Guarded paths in lower case, by effect.
+"""Paths of the other files, which instruct, restrict or run elsewhere."""
 
-A path that ends in a slash is a folder with all of its content, or a file of that name; ``*`` matches any text in the
-name of a file.
-"""
+
+def _together() -> Iterator[tuple[Effect, tuple[str, ...]]]:
+    for effect in Effect:
+        by_consumer = (*STARTING.get(effect, {}).values(), *AT_HOME.get(effect, {}).values())
+        yield effect, tuple(sorted((*(path for paths in by_consumer for path in paths), *_OTHERS.get(effect, ()))))
+
+
+GUARDED: Mapping[Effect, tuple[str, ...]] = dict(_together())
+"""All guarded paths, by effect, in the form of `STARTING`."""
 
 _IGNORABLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF])
 """Characters that some file systems (HFS+) ignore in names."""
@@ -193,12 +229,40 @@ def effect_of(path: PurePath, context_files: Iterable[str] = ()) -> Effect | Non
         return None
     if parts[-1] in {_folded(Path(name).name) for name in context_files}:
         return Effect.AGENT
-    for effect, (folders, files, patterns) in _TABLE.items():
-        if parts[-1] in files or any(fnmatchcase(parts[-1], pattern) for pattern in patterns):
-            return effect
-        if any(_has(parts, folder) for folder in folders):
-            return effect
-    return None
+    return next((effect for effect, compiled in _TABLE.items() if _matches(parts, compiled)), None)
+
+
+def starting_files(effects: Iterable[Effect] = Effect) -> Iterator[tuple[PurePath, bool]]:
+    """Yield the paths of a workspace's files that start programs, and whether each is a folder; not the patterns."""
+    for effect in effects:
+        for paths in STARTING.get(effect, {}).values():
+            yield from _plain(paths)
+
+
+def starting_files_at_home() -> Iterator[tuple[PurePath, bool]]:
+    """Yield the paths of a home folder's files that start programs, and whether each is a folder."""
+    for by_consumer in AT_HOME.values():
+        for paths in by_consumer.values():
+            yield from _plain(paths)
+
+
+def _plain(paths: Iterable[str]) -> Iterator[tuple[PurePath, bool]]:
+    return ((PurePath(path), path.endswith("/")) for path in paths if "*" not in path)
+
+
+def starts_program(path: PurePath) -> bool:
+    """Return whether a file starts programs, or names programs to start, by itself."""
+    parts = [_folded(part) for part in path.parts]
+    return bool(parts) and _matches(parts, _STARTING_TABLE)
+
+
+def _matches(parts: list[str], compiled: "_Compiled") -> bool:
+    folders, files, patterns = compiled
+    return (
+        parts[-1] in files
+        or any(fnmatchcase(parts[-1], pattern) for pattern in patterns)
+        or any(_has(parts, folder) for folder in folders)
+    )
 
 
 def _has(parts: list[str], wanted: tuple[str, ...]) -> bool:
@@ -212,8 +276,12 @@ def _folded(name: str) -> str:
     return plain.rstrip(". ") or plain
 
 
-def _compiled(entries: Iterable[str]) -> tuple[tuple[tuple[str, ...], ...], frozenset[str], tuple[str, ...]]:
+_Compiled: TypeAlias = tuple[tuple[tuple[str, ...], ...], frozenset[str], tuple[str, ...]]
+
+
+def _compiled(entries: Iterable[str]) -> _Compiled:
     """Return folders and files in folders as their names, the names of files, and patterns of names."""
+    entries = tuple(entries)
     paths = [entry for entry in entries if "/" in entry]
     names = [entry for entry in entries if "/" not in entry]
     return (
@@ -223,4 +291,7 @@ def _compiled(entries: Iterable[str]) -> tuple[tuple[tuple[str, ...], ...], froz
     )
 
 
+_STARTING_TABLE = _compiled(
+    path for by_consumer in (*STARTING.values(), *AT_HOME.values()) for paths in by_consumer.values() for path in paths
+)
 _TABLE = {effect: _compiled(entries) for effect, entries in GUARDED.items()}

@@ -130,27 +130,12 @@ HOME_SECRETS = (
 )
 """Secrets that are closed wherever the home folder is open."""
 
-HOME_STARTUP = (
-    ".bash_login",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/fish",
-    ".config/git",
-    ".config/systemd",
-    ".gitconfig",
-    ".local/bin",
-    ".profile",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-)
-"""Files that later run by themselves outside the sandbox: not writable, even if the home folder is."""
+GIT_RULES = (".git/commondir", ".git/config", ".git/config.worktree", ".git/hooks")
+"""Files of a repository with which git starts programs: not writable.
 
-WORKSPACE_RULES = (".git/commondir", ".git/config", ".git/config.worktree", ".git/hooks", ".gemini", ".mcp.json")
-"""Files of a workspace that run something outside the sandbox, or instruct an agent: not writable.
-
-:mod:`isthmus.sandbox.guarded_paths` has the other files that programs act on by themselves.
+:mod:`isthmus.sandbox.guarded_paths` has the other files of a workspace that start programs.
 """
-WORKSPACE_RULE_FOLDERS = (".git/hooks", ".gemini")
-"""Members of WORKSPACE_RULES that are closed even when they do not exist, so that they cannot be created."""
+GIT_HOOKS = ".git/hooks"
+"""Folder among GIT_RULES; the others are files."""
+GIT_COMMON_FOLDER = ".git/commondir"
+"""File among GIT_RULES that git does not accept empty."""

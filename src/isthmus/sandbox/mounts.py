@@ -6,14 +6,14 @@ them. The deeper path always wins.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
 from pathlib import Path, PurePath
 from typing import Protocol
 
 from isthmus.record import record
 from isthmus.sandbox import known_paths as known
-from isthmus.sandbox.guarded_paths import GUARDED, effect_of
+from isthmus.sandbox.guarded_paths import GUARDED, Effect, effect_of, starting_files, starting_files_at_home
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
 _OWN_FOLDERS_OF_VERSION_CONTROL = frozenset({".git", ".hg", ".jj", ".svn"})
@@ -48,12 +48,16 @@ class MountKind(IntEnum):
 
 @record
 class Mount:
-    """A path without symbolic links, and how the sandbox mounts it. ``target`` is the destination of a LINK."""
+    """A path without symbolic links, and how the sandbox mounts it. ``target`` is the destination of a LINK.
+
+    ``is_missing``: nothing is at the path, so that an empty file or folder has to be made there to mount on.
+    """
 
     path: Path
     kind: MountKind
     is_folder: bool = True
     target: Path | None = None
+    is_missing: bool = False
 
 
 class Tree(Protocol):
@@ -67,6 +71,10 @@ class Tree(Protocol):
         """Return whether the path is a folder; None if it does not exist."""
         ...
 
+    def is_link(self, path: Path) -> bool:
+        """Return whether the path is a symbolic link."""
+        ...
+
     def can_write(self, folder: Path) -> bool:
         """Return whether this process may create files in a folder."""
         ...
@@ -78,7 +86,7 @@ class Tree(Protocol):
 
 @record
 class PrivatePlaces:
-    """The user's home folder, and Isthmus's own folders, which are closed everywhere."""
+    """The user's home folder, and Isthmus's own folders, which are closed everywhere; the first has lock files."""
 
     home: Path
     own: tuple[Path, ...] = ()
@@ -93,6 +101,15 @@ class SandboxView:
     def shows(self, path: Path) -> bool:
         """Return whether the content of a path without links can be seen."""
         return _shows(path, self.mounts)
+
+    @property
+    def missing(self) -> tuple[Mount, ...]:
+        """The mounts for which an empty file or folder has to be made."""
+        return tuple(mount for mount in self.mounts if mount.is_missing)
+
+    def without(self, paths: Collection[Path]) -> "SandboxView":
+        """Return the view without the mounts of some paths."""
+        return SandboxView(tuple(mount for mount in self.mounts if mount.path not in paths))
 
 
 def _nearest(path: Path, mounts: Iterable[Mount]) -> Mount | None:
@@ -128,6 +145,7 @@ def view_of(
     listed = [_listed(path, private.home, workspace, tree) for path in policy.paths]
     view = _Builder(tree)
     home = tree.resolve(private.home)
+    _refuse_links(workspace, home, tree, {_absolute(path, private.home, workspace) for path in policy.paths})
     for folder in (*known.HOMES, *known.TEMPORARY, known.RUN, str(home)):
         view.add(Path(folder), MountKind.EMPTY)
     for path in (*known.RUN_READABLE, *known.KERNEL_SETTINGS):
@@ -174,21 +192,41 @@ def _absolute(wanted: OpenPath, home: Path, workspace: Path) -> Path:
     return workspace / wanted.path
 
 
+def _effects(workspace: Path, home: Path) -> Iterable[Effect]:
+    """Return the effects that count in a workspace: in a home folder the other files are the user's own tools."""
+    return (Effect.AGENT,) if workspace == home else Effect
+
+
+def _refuse_links(workspace: Path, home: Path, tree: Tree, listed: Collection[Path]) -> None:
+    """Raise SandboxError if a file that starts programs is a link, which a command could replace: no mount keeps it."""
+    for name, _ in starting_files(_effects(workspace, home)):
+        path = workspace / name
+        if path not in listed and tree.is_link(path):
+            raise SandboxError(
+                f"{path} is a symbolic link, and a sandbox cannot keep a command from replacing it by something that "
+                f'starts programs. Put its target in its place, or add "{name}" to sandbox.paths to allow that'
+            )
+
+
 def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
     # A mount cannot be renamed, so that a command cannot replace it by a folder with other hooks. A file named .git
     # refers to another folder, and could be changed to refer to any.
     git = workspace / ".git"
-    view.add(git, MountKind.WRITABLE if view.is_usable_folder(git) else MountKind.PROTECTED, within=workspace)
-    for name in known.WORKSPACE_RULES:
-        path = workspace / name
-        must_be = name in known.WORKSPACE_RULE_FOLDERS and view.is_usable_folder(path.parent)
-        view.add(path, MountKind.PROTECTED, must_be=must_be, within=workspace)
+    is_repository = view.is_usable_folder(git) and view.exists(git / "HEAD")
+    if is_repository:
+        view.add(git, MountKind.WRITABLE, within=workspace)
+        for name in known.GIT_RULES:
+            may_make = name != known.GIT_COMMON_FOLDER
+            view.protect(workspace / name, workspace, is_folder=name == known.GIT_HOOKS, may_make=may_make)
+    for name, is_folder in starting_files(_effects(workspace, home)):
+        if not (is_repository and name == PurePath(".git")):
+            view.protect(workspace / name, workspace, is_folder=is_folder)
     if workspace != home:
         for path in _guarded(view, workspace):
-            view.add(path, MountKind.PROTECTED, within=workspace)
-    for name in known.HOME_STARTUP:
+            view.protect(path, workspace, is_folder=False, may_make=False)
+    for name, is_folder in starting_files_at_home():
         if view.is_writable(home / name):
-            view.add(home / name, MountKind.PROTECTED, within=home)
+            view.protect(home / name, home, is_folder=is_folder)
 
 
 def _guarded(view: "_Builder", workspace: Path) -> Iterator[Path]:
@@ -216,8 +254,8 @@ class _Builder:
         self._tree = tree
         self._mounts: dict[Path, Mount] = {}
 
-    def add(self, path: Path, kind: MountKind, *, must_be: bool = False, within: Path | None = None) -> None:
-        """Mount a path if it exists; a path that `must_be` mounted is closed when it does not exist.
+    def add(self, path: Path, kind: MountKind, *, within: Path | None = None) -> None:
+        """Mount a path if it exists.
 
         A link that leads to `within` itself or out of it is ignored: a writable folder may hold any link, and must
         not open its target.
@@ -228,8 +266,26 @@ class _Builder:
         is_folder = self._tree.is_folder(path)
         if is_folder is not None:
             self.put(Mount(path, kind, is_folder))
-        elif must_be:
-            self.put(Mount(path, MountKind.CLOSED))
+
+    def protect(self, path: Path, within: Path, *, is_folder: bool, may_make: bool = True) -> None:
+        """Make a path read-only; a missing one as an empty folder or file, if `may_make` and its folder is writable.
+
+        The folders around it are mounted, too: a mount cannot be renamed, but a folder with a mount in it can.
+        """
+        path = self._tree.resolve(path)
+        if within not in path.parents:
+            return
+        exists = self._tree.is_folder(path)
+        if exists is not None:
+            self.put(Mount(path, MountKind.PROTECTED, exists))
+        elif may_make and self.is_usable_folder(path.parent):
+            self.put(Mount(path, MountKind.PROTECTED, is_folder, is_missing=True))
+        else:
+            return
+        for folder in path.parents:
+            if folder == within:
+                return
+            self.put(Mount(folder, MountKind.WRITABLE))
 
     def put(self, mount: Mount) -> None:
         """Add a mount, unless there is a stronger one at the path."""
@@ -245,6 +301,9 @@ class _Builder:
 
     def entries(self, folder: Path) -> Iterable[str]:
         return self._tree.entries(folder)
+
+    def exists(self, path: Path) -> bool:
+        return self._tree.is_folder(path) is not None
 
     def is_usable_folder(self, path: Path) -> bool:
         return self._tree.is_folder(path) is True and self._tree.can_write(path)

@@ -6,7 +6,7 @@ Each belongs to one session and is unknown to the others. Not here: the tools by
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,12 +27,16 @@ SECONDS_BETWEEN_LOOKS = 1.0
 
 @record
 class BackgroundLaunch:
-    """A command line to start. ``is_confined``: it is a sandbox around the real command."""
+    """A command line to start. ``is_confined``: it is a sandbox around the real command.
+
+    ``release`` is called once it has ended, or could not be started.
+    """
 
     command: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
     is_confined: bool = False
+    release: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)
@@ -162,6 +166,8 @@ class BackgroundCommands:
                 return
             started.set_exception(error)
         finally:
+            if launch.release is not None:
+                launch.release()
             item.output.close()
             item.ended.set()
 

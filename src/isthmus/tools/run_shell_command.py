@@ -6,7 +6,7 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -142,12 +142,13 @@ class RunShellCommand:
         command = (shell, "-c", checked.string("command"))
         is_confined = self._sandbox is not None
         is_kept = False
+        release: Callable[[], None] | None = None
         try:
             if self._sandbox is not None:
                 launch = await asyncio.to_thread(self._sandbox.launch, command, folder, environment, context)
-                command, environment = launch.command, dict(launch.environment)
+                command, environment, release = launch.command, dict(launch.environment), launch.release
             if self._background is not None and checked.boolean("is_background"):
-                beside = BackgroundLaunch(command, folder, environment, is_confined)
+                beside = BackgroundLaunch(command, folder, environment, is_confined, release)
                 item = await self._background.start(context.session, checked.string("command"), beside, output)
                 is_kept = True
                 return await _early_result(item, self._early_seconds)
@@ -166,6 +167,8 @@ class RunShellCommand:
         finally:
             if not is_kept:
                 output.close()
+                if release is not None:
+                    release()
 
     async def _watch(
         self, group: ProcessGroup, output: ShellOutput, context: CallContext, timeout: float | None

@@ -25,6 +25,8 @@ class ShellSandbox:
         return (
             f" Commands run in a sandbox: only the workspace{writable} can be changed, {network}, most of the home"
             " folder is not visible, and each command has its own empty /tmp and home folder, deleted when it ends."
+            " Files with which programs outside start others (.git/hooks, .vscode, .envrc, .mcp.json and the like)"
+            " cannot be made or changed."
             " If a command fails because of this, do not try to work around it: say so instead."
         )
 

@@ -4,7 +4,10 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from isthmus.sandbox.guarded_paths import GUARDED, Effect, effect_of
+from isthmus.sandbox.guarded_paths import GUARDED, Effect, effect_of, starting_files, starts_program
+from isthmus.sandbox.known_paths import HOME_SECRETS
+from isthmus.settings.trust.forms import CLAUDE_SETTINGS, MCP_FILE, SETTINGS
+from isthmus.settings.trust.reading import COMMANDS, SKILL_FOLDERS, SUBAGENT_FOLDERS
 
 
 @pytest.mark.parametrize(
@@ -98,3 +101,53 @@ def test_the_table_holds_sorted_lower_case_paths_once() -> None:
     for of_effect in GUARDED.values():
         assert list(of_effect) == sorted(of_effect)
         assert all(entry == entry.casefold() and not entry.startswith("/") for entry in of_effect)
+
+
+@pytest.mark.parametrize(
+    "file", [SETTINGS, *CLAUDE_SETTINGS, MCP_FILE, f"{COMMANDS}/x.toml", *SKILL_FOLDERS, *SUBAGENT_FOLDERS]
+)
+def test_what_a_trusted_project_starts_here_is_among_the_files_that_start_programs(file: str) -> None:
+    assert starts_program(PurePosixPath("/w") / file)
+    assert PurePosixPath(file).parts[0] in {name.parts[0] for name, _ in starting_files()}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/me/.ssh/authorized_keys",
+        "/home/me/.ssh/config",
+        "/srv/keys/authorized_keys",
+        "/home/me/.bashrc",
+        "/home/me/.zlogin",
+        "/home/me/.config/autostart/x.desktop",
+        "/home/me/.config/systemd/user/x.service",
+        "/home/me/.config/fish/conf.d/x.fish",
+        "/home/me/.config/git/config",
+        "/home/me/.local/bin/ls",
+        "/w/.git/hooks/pre-commit",
+        "/w/opencode.json",
+        "/w/all.code-workspace",
+    ],
+)
+def test_files_that_start_programs_are_known_in_any_folder(path: str) -> None:
+    assert starts_program(PurePosixPath(path))
+    assert effect_of(PurePosixPath(path)) is not None
+
+
+@pytest.mark.parametrize(
+    "path", ["/w/AGENTS.md", "/w/.env", "/w/.github/workflows/ci.yml", "/w/.gitattributes", "/w/a"]
+)
+def test_files_that_only_instruct_or_run_elsewhere_start_nothing_here(path: str) -> None:
+    assert not starts_program(PurePosixPath(path))
+
+
+@pytest.mark.parametrize(
+    "path", [".netrc", ".pypirc", ".npmrc", ".ssh", ".aws", ".kube", ".gnupg", ".docker/config.json"]
+)
+def test_what_logs_in_elsewhere_is_guarded_in_any_folder(path: str) -> None:
+    assert effect_of(PurePosixPath("/home/me") / path) is not None
+    assert any(path.startswith(secret) for secret in HOME_SECRETS)
+
+
+def test_the_records_of_what_was_agreed_to_are_guarded() -> None:
+    assert effect_of(PurePosixPath("/home/me/.local/share/isthmus/agreements/x.json")) is Effect.AGENT

@@ -1,9 +1,10 @@
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
+from isthmus.sandbox.guarded_paths import Effect, starting_files, starting_files_at_home
 from isthmus.sandbox.mounts import MountKind, PrivatePlaces, SandboxView, view_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
@@ -30,6 +31,9 @@ class Disk:
     def is_folder(self, path: Path) -> bool | None:
         return True if path in self._folders else False if path in self._files else None
 
+    def is_link(self, path: Path) -> bool:
+        return path in self._links
+
     def can_write(self, folder: Path) -> bool:
         return folder not in self._read_only
 
@@ -52,7 +56,8 @@ def opened(path: str, *, read_only: bool = False) -> OpenPath:
 
 
 def test_homes_and_temporary_folders_are_empty_and_the_workspace_is_writable() -> None:
-    assert kinds(view(Disk())) == {
+    found = view(Disk())
+    assert kinds(found.without([mount.path for mount in found.missing])) == {
         "/home": MountKind.EMPTY,
         "/root": MountKind.EMPTY,
         "/run": MountKind.EMPTY,
@@ -60,7 +65,6 @@ def test_homes_and_temporary_folders_are_empty_and_the_workspace_is_writable() -
         "/var/tmp": MountKind.EMPTY,
         "/home/me": MountKind.EMPTY,
         "/home/me/project": MountKind.WRITABLE,
-        "/home/me/project/.gemini": MountKind.CLOSED,
     }
 
 
@@ -112,14 +116,57 @@ def test_our_own_folders_are_closed_but_for_what_is_readable_in_them() -> None:
 
 
 def test_what_runs_outside_later_is_protected_and_git_cannot_be_renamed() -> None:
-    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/hooks/", f"{WORKSPACE}/.git/config", f"{WORKSPACE}/.mcp.json")
+    disk = Disk(
+        f"{WORKSPACE}/.git/",
+        f"{WORKSPACE}/.git/HEAD",
+        f"{WORKSPACE}/.git/hooks/",
+        f"{WORKSPACE}/.git/config",
+        f"{WORKSPACE}/.mcp.json",
+    )
     found = kinds(view(disk))
     assert found[f"{WORKSPACE}/.git"] is MountKind.WRITABLE
     for name in (".git/hooks", ".git/config", ".mcp.json"):
         assert found[f"{WORKSPACE}/{name}"] is MountKind.PROTECTED
-    found = kinds(view(Disk(f"{WORKSPACE}/.git/")))
-    assert found[f"{WORKSPACE}/.git/hooks"] is MountKind.CLOSED
-    assert f"{WORKSPACE}/.mcp.json" not in found
+    found = kinds(view(Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/HEAD")))
+    assert found[f"{WORKSPACE}/.git/hooks"] is MountKind.PROTECTED
+
+
+@pytest.mark.parametrize("workspace", [WORKSPACE, HOME])
+def test_what_starts_programs_outside_is_protected_where_it_is_missing(workspace: Path) -> None:
+    effects = tuple(Effect) if workspace == WORKSPACE else (Effect.AGENT,)
+    files = [(name, is_folder) for name, is_folder in starting_files(effects) if len(name.parts) == 1]
+    found = {mount.path: mount for mount in view(Disk(), workspace=workspace).mounts}
+    for name, is_folder in files:
+        mount = found[workspace / name]
+        assert (mount.kind, mount.is_folder, mount.is_missing) == (MountKind.PROTECTED, is_folder, True)
+    assert len(files) > 15
+
+
+def test_nothing_has_to_be_made_in_folders_that_cannot_be_written_or_are_missing() -> None:
+    assert view(Disk(read_only=(str(WORKSPACE),))).missing == ()
+    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/HEAD", read_only=(str(WORKSPACE),))
+    made = {mount.path.relative_to(WORKSPACE).as_posix() for mount in view(disk).missing}
+    assert made == {".git/config", ".git/config.worktree", ".git/hooks"}
+    made = {mount.path for mount in view(Disk(f"{WORKSPACE}/.yarn/")).missing}
+    assert WORKSPACE / ".yarn" / "releases" in made
+    assert WORKSPACE / ".yarn" / "releases" not in {mount.path for mount in view(Disk()).missing}
+
+
+@pytest.mark.parametrize("name", [".git", ".claude", ".mcp.json", ".envrc"])
+def test_a_link_in_place_of_what_starts_programs_is_refused_unless_it_is_listed(name: str) -> None:
+    disk = Disk(links={f"{WORKSPACE}/{name}": "/usr"})
+    with pytest.raises(SandboxError, match=f"{name} is a symbolic link"):
+        view(disk)
+    disk = Disk(f"{WORKSPACE}/inside", links={f"{WORKSPACE}/{name}": f"{WORKSPACE}/inside"})
+    assert kinds(view(disk, opened(name)))
+
+
+@pytest.mark.parametrize("path", [name for name, _ in starting_files_at_home() if len(name.parts) == 1])
+def test_what_a_login_starts_is_protected_in_a_home_folder_that_can_be_written(path: PurePath) -> None:
+    for found in (view(Disk(), workspace=HOME), view(Disk(), opened("~"))):
+        kind = kinds(found)[str(HOME / path)]
+        assert kind in (MountKind.PROTECTED, MountKind.CLOSED)
+    assert str(HOME / path) not in kinds(view(Disk()))
 
 
 def test_what_others_act_on_by_themselves_is_protected() -> None:
@@ -133,18 +180,33 @@ def test_what_others_act_on_by_themselves_is_protected() -> None:
         ".github/workflows/",
         ".NPMRC",
     )
-    disk = Disk(*(f"{WORKSPACE}/{name}" for name in (*names, ".github/", ".github/ISSUE.md", ".git/", "src/", "a.py")))
+    disk = Disk(
+        *(
+            f"{WORKSPACE}/{name}"
+            for name in (*names, ".github/", ".github/ISSUE.md", ".git/", ".git/HEAD", "src/", "a.py")
+        )
+    )
     found = kinds(view(disk))
     for name in names:
         assert found[f"{WORKSPACE}/{name}".rstrip("/")] is MountKind.PROTECTED
-    for name in (".github", ".github/ISSUE.md", "src", "a.py"):
+    for name in (".github/ISSUE.md", "src", "a.py"):
         assert f"{WORKSPACE}/{name}" not in found
+    assert found[f"{WORKSPACE}/.github"] is MountKind.WRITABLE  # so that it cannot be renamed
     assert found[f"{WORKSPACE}/.git"] is MountKind.WRITABLE
     assert kinds(view(disk, opened(".vscode")))[f"{WORKSPACE}/.vscode"] is MountKind.LISTED_WRITABLE
 
 
 def test_what_leads_git_elsewhere_is_protected() -> None:
-    found = kinds(view(Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/commondir", f"{WORKSPACE}/.git/config.worktree")))
+    found = kinds(
+        view(
+            Disk(
+                f"{WORKSPACE}/.git/",
+                f"{WORKSPACE}/.git/HEAD",
+                f"{WORKSPACE}/.git/commondir",
+                f"{WORKSPACE}/.git/config.worktree",
+            )
+        )
+    )
     assert found[f"{WORKSPACE}/.git/commondir"] is MountKind.PROTECTED
     assert found[f"{WORKSPACE}/.git/config.worktree"] is MountKind.PROTECTED
 
@@ -165,12 +227,14 @@ def test_a_git_file_of_a_worktree_cannot_be_pointed_elsewhere() -> None:
 
 
 def test_a_protected_file_that_is_listed_is_no_mount_so_that_it_can_be_replaced() -> None:
-    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/config")
+    disk = Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/HEAD", f"{WORKSPACE}/.git/config")
     assert f"{WORKSPACE}/.git/config" not in kinds(view(disk, opened(".git/config")))
 
 
 def test_nothing_is_made_in_a_workspace_that_cannot_be_written() -> None:
-    found = kinds(view(Disk(f"{WORKSPACE}/.git/", read_only=(str(WORKSPACE), f"{WORKSPACE}/.git"))))
+    found = kinds(
+        view(Disk(f"{WORKSPACE}/.git/", f"{WORKSPACE}/.git/HEAD", read_only=(str(WORKSPACE), f"{WORKSPACE}/.git")))
+    )
     assert f"{WORKSPACE}/.gemini" not in found
     assert f"{WORKSPACE}/.git/hooks" not in found
 
@@ -231,10 +295,16 @@ def test_reading_everything_opens_no_home_and_no_secret() -> None:
     assert not found.shows(Path("/etc/shadow"))
 
 
-@pytest.mark.parametrize("name", [".git", ".gemini", ".mcp.json", ".git/hooks"])
+@pytest.mark.parametrize("name", [".github", ".github/workflows", "AGENTS.md", ".git/hooks"])
 @pytest.mark.parametrize("target", ["/home/me/.ssh", "/run/docker.sock", "/home/me"])
 def test_a_link_that_was_put_into_the_workspace_opens_nothing(name: str, target: str) -> None:
-    disk = Disk("/home/me/.ssh/", "/run/docker.sock", f"{WORKSPACE}/.git/", links={f"{WORKSPACE}/{name}": target})
+    disk = Disk(
+        "/home/me/.ssh/",
+        "/run/docker.sock",
+        f"{WORKSPACE}/.git/",
+        f"{WORKSPACE}/.git/HEAD",
+        links={f"{WORKSPACE}/{name}": target},
+    )
     found = view(disk)
     assert not found.shows(HOME / ".ssh")
     assert not found.shows(Path("/run/docker.sock"))
