@@ -199,15 +199,17 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     except IsthmusError as error:
         raise BadInputError(str(error)) from error
     data_dir = data_directory(options)
+    policy = _policy(options, settings, may_ask=may_ask)
+    sandbox = decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir)
     return Setup(
         workspace=workspace,
         data_dir=data_dir,
         model=model,
-        policy=_policy(options, settings, may_ask=may_ask),
+        policy=replace(policy, is_confined=sandbox.commands is not None),
         max_model_turns=_turn_limit(options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS),
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,
-        sandbox=decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir),
+        sandbox=sandbox,
         settings=settings,
         is_debugging=options.debug,
         run_servers=run_servers,

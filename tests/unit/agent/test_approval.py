@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,21 @@ def test_files_that_instruct_this_agent_and_its_kept_answers_are_guarded() -> No
     assert not is_guarded(Path("/w/docs/HOUSE.md"))
     assert is_guarded(Path("/w/GEMINI.md"))
     assert is_guarded(Path("/home/me/.local/share/isthmus/mcp-approvals.json"))
+
+
+@pytest.mark.parametrize("mode", [ApprovalMode.YOLO, ApprovalMode.AUTO_EDIT, ApprovalMode.DEFAULT])
+def test_in_a_sandbox_an_edit_that_starts_programs_outside_is_asked_in_every_mode(mode: ApprovalMode) -> None:
+    def decided(policy: Policy, *, is_starting: bool = True) -> Decision:
+        return decide(policy, "write_file", ToolKind.EDIT, {}, is_guarded=True, is_starting=is_starting)
+
+    confined = Policy(mode, frozenset({ToolGrant("write_file")}), is_confined=True)
+    assert options_of(decided(confined)) == ["proceed_once", "cancel"]
+    refused = decided(replace(confined, may_ask=False))
+    assert isinstance(refused, Deny)
+    assert "outside of the sandbox" in refused.reason or mode is not ApprovalMode.YOLO
+    if mode is ApprovalMode.YOLO:
+        assert decided(confined, is_starting=False) == Allow()
+        assert decided(replace(confined, is_confined=False)) == Allow()
 
 
 def test_an_edit_of_a_guarded_file_is_asked_each_time() -> None:

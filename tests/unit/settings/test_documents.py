@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.sandbox.guarded_paths import AT_HOME, STARTING, Effect
 from isthmus.settings.guards import GUARDS
 from isthmus.settings.keys import KEYS, SettingKey
 
@@ -26,6 +27,24 @@ def what_a_project_may(key: SettingKey) -> str:
 def test_the_page_on_security_says_who_may_set_each_key() -> None:
     expected = ["| key | may be set by |", "|---|---|", *map(what_a_project_may, KEYS.values())]
     assert table("explanation/security.md", "keys") == expected, "\n".join(expected)
+
+
+def test_the_page_on_security_names_each_file_that_starts_programs() -> None:
+    names = {
+        Effect.AGENT: "agent",
+        Effect.EDITOR: "editor",
+        Effect.VERSION_CONTROL: "version control",
+        Effect.CONTINUOUS_INTEGRATION: "continuous integration",
+        Effect.ENVIRONMENT: "environment",
+    }
+    rows = [
+        f"| {names[effect]} | {consumer} | {where} | {', '.join(f'`{path}`' for path in paths)} |"
+        for where, files in (("a workspace", STARTING), ("a home folder", AT_HOME))
+        for effect, by_consumer in files.items()
+        for consumer, paths in by_consumer.items()
+    ]
+    expected = ["| kind | acts on it | in | files |", "|---|---|---|---|", *rows]
+    assert table("explanation/security.md", "starting") == expected, "\n".join(expected)
 
 
 def test_the_page_on_settings_names_each_key_and_what_it_does() -> None:

@@ -69,11 +69,15 @@ Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
 
 @record
 class Policy:
-    """The approval policy of a session. ``may_ask`` is False if no user can answer (headless)."""
+    """The approval policy of a session. ``may_ask`` is False if no user can answer (headless).
+
+    ``is_confined``: shell commands run in a sandbox.
+    """
 
     mode: ApprovalMode = ApprovalMode.DEFAULT
     grants: frozenset[Grant] = frozenset()
     may_ask: bool = True
+    is_confined: bool = False
 
 
 @record
@@ -131,19 +135,24 @@ def decide(
     arguments: Mapping[str, Any],
     *,
     is_guarded: bool = False,
+    is_starting: bool = False,
     server: str | None = None,
     may_keep: bool = False,
 ) -> Decision:
     """Return whether the call may run now.
 
-    ``is_guarded`` is whether it edits a file on which other programs act, so that the user must be asked. ``server`` is
-    the MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions.
+    ``is_guarded`` is whether it edits a file on which other programs act, so that the user must be asked.
+    ``is_starting`` is whether that file starts programs, which would then run outside of the sandbox. ``server`` is the
+    MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions.
     """
+    leaves_sandbox = is_starting and policy.is_confined
     if kind is ToolKind.READ:
         return Allow()
     if policy.mode is ApprovalMode.PLAN:
         return Deny(f"{tool_name} changes things, and plan mode is read-only. Describe the change instead.")
-    if policy.mode is ApprovalMode.YOLO or (ToolGrant(tool_name) in policy.grants and not is_guarded):
+    if policy.mode is ApprovalMode.YOLO and not leaves_sandbox:
+        return Allow()
+    if ToolGrant(tool_name) in policy.grants and not is_guarded:
         return Allow()
     if kind is ToolKind.EDIT and policy.mode is ApprovalMode.AUTO_EDIT and not is_guarded:
         return Allow()
@@ -154,7 +163,13 @@ def decide(
         return Allow()
     if not policy.may_ask:
         missing = _missing_prefixes(analysis, policy.grants)
-        return Deny(_advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded), APPROVAL_REQUIRED)
+        advice = (
+            f"{tool_name} would edit a file that starts programs outside of the sandbox. That needs the user's"
+            " permission each time, in every mode, and no user can be asked here, so it was not run."
+            if leaves_sandbox
+            else _advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded)
+        )
+        return Deny(advice, APPROVAL_REQUIRED)
     options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
     return ApprovalRequired(
         tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL))

@@ -37,6 +37,7 @@ from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, FileDiff, McpDetails
+from isthmus.sandbox.guarded_paths import starts_program
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
 from isthmus.tools.tool_set import ToolSet
@@ -93,6 +94,7 @@ class CallDecisions:
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
             guarded = not is_requested(self._session, proposal.file_path)
+        starting = guarded and isinstance(proposal, FileDiff) and starts_program(Path(proposal.file_path))
         now = replace(policy, grants=policy.grants | self._present_grants())
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         if isinstance(proposal, McpDetails):
@@ -109,7 +111,16 @@ class CallDecisions:
             now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         may_keep = server is not None and self.approvals is not None and self.approvals.may_keep(server)
         arguments = item.request.arguments
-        decision = decide(now, tool.name, tool.kind, arguments, is_guarded=guarded, server=server, may_keep=may_keep)
+        decision = decide(
+            now,
+            tool.name,
+            tool.kind,
+            arguments,
+            is_guarded=guarded,
+            is_starting=starting,
+            server=server,
+            may_keep=may_keep,
+        )
         if isinstance(decision, ApprovalRequired) and not self.tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from isthmus.errors import DecodeError
 from isthmus.mcp_host.config.entry_reader import Entry, ServerConfigError
 from isthmus.mcp_host.config.oauth_settings import OAuthSettings, decode_oauth
+from isthmus.mcp_host.config.variables import MODEL_KEYS
 from isthmus.record import record
 from isthmus.sandbox.policy import WithSandbox, decode_policy
 
@@ -171,6 +172,11 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
     entry.boolean("disabled")  # checks the type; `workspace_config` uses the value
     provider = _auth_provider(entry, endpoint, oauth, context.origin)
     include = entry.strings("includeTools")
+    if context.origin.is_of_project and (keys := sorted(MODEL_KEYS & entry.filled.keys())):
+        raise ServerConfigError(
+            f"{entry.where}: it uses ${keys[0]}, the key of your model's provider, which is allowed in your own "
+            "settings file only; configure the server there, or give it a key of its own"
+        )
     return ServerConfig(
         name=name,
         origin=context.origin,
