@@ -341,6 +341,17 @@ const TABLE = {
   cellMoved: ["moved", "已移动"],
   cellKind: ["Its kind changes: {0} to {1}.", "类型由 {0} 变为 {1}。"],
   cellOutputs: ["Outputs: {0} before, {1} after. They are not shown.", "输出:之前 {0} 个,之后 {1} 个,不予显示。"],
+  trustTitle: ["Do you trust", "是否信任"],
+  trustUpdateTitle: ["Allow what is new or changed in", "是否允许以下文件夹中新增或更改的内容"],
+  trustStarts: ["Its files would start on this machine:", "其中的文件将在本机启动:"],
+  trustAlsoBrings: ["They would also bring:", "还会带来:"],
+  trustBrings: ["Its files would bring:", "其中的文件将带来:"],
+  trustOmitted: ["And {0} more, about which you are asked afterwards.", "另有 {0} 项,稍后询问。"],
+  trustFolder: ["Trust this folder", "信任此文件夹"],
+  trustParent: ["Trust the folder around it", "信任上级文件夹"],
+  distrust: ["Don\u2019t trust", "不信任"],
+  trustAllow: ["Allow this, from now on", "从现在起允许"],
+  trustRefuse: ["Don\u2019t allow it", "不允许"],
 } as const;
 
 export type Word = keyof typeof TABLE;

@@ -9,6 +9,7 @@ import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import "../parts/prompt-box.ts";
+import "../parts/trust-card.ts";
 
 /** The beginning of a task. */
 @customElement("isthmus-new")
@@ -35,6 +36,7 @@ export class NewPage extends PageElement {
           <select class="field grow" @change=${(event: Event) => { this.folder = (event.target as HTMLSelectElement).value; }}>
             ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
           </select></label>
+        ${this.folder ? html`<isthmus-trust .workspace=${this.folder} ?takesKeys=${true}></isthmus-trust>` : nothing}
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
         <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder} .status=${this.#status.status}
           @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>

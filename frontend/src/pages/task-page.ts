@@ -23,6 +23,7 @@ import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
 import "../parts/task-aside.ts";
+import "../parts/trust-card.ts";
 
 /** Drawing that takes longer than this is done more seldom. */
 const SLOW_MS = 12;
@@ -146,6 +147,8 @@ export class TaskPage extends PageElement {
             ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
         ${this.asked ? html`<isthmus-rewind class="docked" .what=${this.asked.what} .files=${this.asked.files}
             @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
+        ${isOver && !questions[0] && !this.asked && row && !row.parent ? html`<isthmus-trust class="docked" .workspace=${workspace} .occasion=${`${this.taskId} ${this.#state}`}
+            ?takesKeys=${true}></isthmus-trust>` : nothing}
         <div class="foot"><div class="col">
           ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
           ${this.#queue?.messages.length ? html`<isthmus-queued .messages=${this.#queue.messages} ?isHeld=${isOver && this.#state !== "completed"} ?isBusy=${this.isSending}

@@ -1,7 +1,10 @@
 """The view of our own agent for the workbench: its MCP servers, tools, skills, subagents, and the settings in force."""
 
 import asyncio
+import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +12,12 @@ from typing_extensions import override
 
 from isthmus.agent.commands.mcp import for_others
 from isthmus.app.terminal_settings import shown_settings
-from isthmus.text.visible import visible
+from isthmus.app.trust_question import TrustQuestion, open_question
+from isthmus.mcp_host.config.folder_trust import TrustRule
+from isthmus.text.visible import visible, visible_line
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope
-from isthmus.web.view import JsonObject, NotShownError, WorkbenchView
+from isthmus.web.view import ChangedQuestionError, JsonObject, NotShownError, WorkbenchView
 
 if TYPE_CHECKING:
     from isthmus.agent.resources import AgentResources
@@ -68,6 +73,41 @@ class AgentView(WorkbenchView):
         }
 
     @override
+    async def trust(self, user: str, workspace: str) -> JsonObject | None:
+        question = await self._question(user, workspace)
+        if question is None:
+            return None
+        return {
+            "isUpdate": question.is_update,
+            "omitted": question.omitted,
+            "items": [
+                {
+                    "digest": each.item.digest,
+                    "text": visible_line(each.line),
+                    "kind": each.item.kind.value,
+                    "startsProgram": each.starts_program,
+                }
+                for each in question.shown
+            ],
+            "choices": list(_choices(question)),
+        }
+
+    @override
+    async def decide_trust(self, user: str, workspace: str, choice: str, digests: Collection[str]) -> None:
+        question = await self._question(user, workspace)
+        if question is None or {each.item.digest for each in question.shown} != set(digests):
+            raise ChangedQuestionError("the folder's files have changed since they were shown; look at them again")
+        answers = _choices(question)
+        if choice not in answers:
+            raise ChangedQuestionError(f"expected one of {', '.join(answers)}")
+        await asyncio.to_thread(answers[choice])
+
+    async def _question(self, user: str, workspace: str) -> TrustQuestion | None:
+        if user or self.resources is None:
+            raise NotShownError("only the user who runs this server decides about its folders")
+        return await asyncio.to_thread(lambda: open_question(Path(workspace).resolve(), os.environ))
+
+    @override
     async def settings(self, user: str) -> JsonObject:
         if user:
             raise NotShownError("only the user who runs this server sees its settings")
@@ -77,6 +117,20 @@ class AgentView(WorkbenchView):
             "settings": [{"key": item.key, "value": item.value, "path": str(item.path)} for item in shown.in_force],
             "notes": list(shown.notes),
         }
+
+
+def _choices(question: TrustQuestion) -> Mapping[str, Callable[[], None]]:
+    """Return what each answer to a question does; the functions block."""
+    if question.is_update:
+        return {
+            "allow": partial(question.decide, is_agreed=True),
+            "refuse": partial(question.decide, is_agreed=False),
+        }
+    return {
+        "trust-folder": partial(question.state, TrustRule.FOLDER),
+        "trust-parent": partial(question.state, TrustRule.PARENT),
+        "distrust": partial(question.state, TrustRule.NOT),
+    }
 
 
 def _server(status: "ServerStatus") -> JsonObject:

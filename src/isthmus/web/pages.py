@@ -37,6 +37,7 @@ from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
+from isthmus.web.trust import decide_trust, trust_question
 from isthmus.web.view import NotShownError, WorkbenchView
 
 API = f"{ROOT}api/"
@@ -143,6 +144,8 @@ class WorkbenchPages:
             ("POST", "complete"): self._complete,
             ("GET", "tools"): self._tools,
             ("GET", "settings"): self._settings,
+            ("GET", "trust"): self._trust,
+            ("POST", "trust"): self._decide_trust,
             ("GET", "push"): self._push_state,
             ("PUT", "push"): self._subscribe,
             ("DELETE", "push"): self._unsubscribe,
@@ -291,6 +294,13 @@ class WorkbenchPages:
             return {"workspace": workspace, **await self.view.tools(principal.name, workspace)}
         except NotShownError as error:
             return Refusal(403, str(error), {})
+
+    async def _trust(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        return await trust_question(self.view, principal.name, request.scope.get("query_string", b""))
+
+    async def _decide_trust(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        return given if isinstance(given, Refusal) else await decide_trust(self.view, principal.name, given)
 
     async def _settings(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.view is None:

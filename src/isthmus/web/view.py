@@ -1,5 +1,6 @@
 """The port of what the pages "Servers and tools" and "Settings" show, which has no method of A2A."""
 
+from collections.abc import Collection
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError
@@ -11,6 +12,10 @@ class NotShownError(IsthmusError):
     """Raised when something is not shown to a user; the text says why."""
 
 
+class ChangedQuestionError(IsthmusError):
+    """Raised for an answer to a question that is no longer asked like this; nothing was stored."""
+
+
 class WorkbenchView(Protocol):
     """The tools and settings of a server's agent as JSON; docs/reference/workbench.md has the forms."""
 
@@ -19,6 +24,24 @@ class WorkbenchView(Protocol):
 
         Raises:
             NotShownError: the user may not work in this folder.
+        """
+        ...
+
+    async def trust(self, user: str, workspace: str) -> JsonObject | None:
+        """Return the question about a folder that the user has to decide, if any.
+
+        Raises:
+            NotShownError: the user is not the one who runs the server.
+        """
+        ...
+
+    async def decide_trust(self, user: str, workspace: str, choice: str, digests: Collection[str]) -> None:
+        """Store the answer to the question about a folder that showed items with these digests.
+
+        Raises:
+            NotShownError: the user is not the one who runs the server.
+            ChangedQuestionError: the question has other items now, or no such choice.
+            IsthmusError: the answer cannot be stored.
         """
         ...
 
