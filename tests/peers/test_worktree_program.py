@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.git_repositories import git
 from support.isthmus_program import InProcess
 from support.loaded_program import LoadedProgram
+from support.project_files import write
 from support.session_terminal import PROMPT, Sessions
 
 SCRIPT = """
@@ -48,6 +50,25 @@ def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> 
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "first")
     return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
+
+
+def test_a_commit_that_brings_a_program_into_a_trusted_folder_starts_nothing_in_its_worktree(
+    sessions: Sessions, isthmus_here: InProcess
+) -> None:
+    workspace, marker = sessions.workspace, sessions.workspace.parent / "ran"
+    hook = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": f"touch {marker}"}]}]}}
+    state_trust(Path.home(), workspace, TrustRule.FOLDER)
+    assert isthmus_here(*sessions.options, "-w", "before", "-p", "hello")[0] == 0
+    write(workspace, ".claude/settings.json", hook)
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "update")
+    status, output, errors = isthmus_here(*sessions.options, "-w", "after", "-p", "hello")
+    assert (status, output.strip()) == (0, "You said: hello")
+    assert f"hook UserPromptSubmit (.claude/settings.json): touch {marker}" in errors
+    assert not marker.exists()
+    assert isthmus_here("trust", str(workspace))[0] == 0
+    assert isthmus_here(*sessions.options, "-w", "agreed", "-p", "hello")[0] == 0
+    assert marker.exists()
 
 
 def test_the_work_of_a_prompt_is_on_a_branch_and_the_users_files_are_untouched(

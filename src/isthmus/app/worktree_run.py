@@ -12,6 +12,8 @@ from isthmus.app.event_loop import run_loop
 from isthmus.app.run_request import RunRequest
 from isthmus.app.setup import BadInputError, GivenOptions
 from isthmus.errors import IsthmusError
+from isthmus.mcp_host.config.folder_trust import stated_trust
+from isthmus.settings.trust.first_sight import inherit_record
 from isthmus.text.visible import visible_line
 from isthmus.worktrees.errors import WorktreeError
 from isthmus.worktrees.local_worktree import LocalWorktree, begin_worktree, worktree_names
@@ -36,6 +38,8 @@ def run_in_worktree(options: GivenOptions, request: RunRequest, run: Callable[[G
         except WorktreeError as error:
             raise BadInputError(f"--worktree: {error}") from error
         _say(worktree.notices)
+        if stated_trust(Path.home(), workspace):
+            inherit_record(workspace, worktree.workspace, Path.home())
         try:
             folders = tuple(_further_folders(options.include_directories, workspace, worktree.top))
             inside = replace(options, workspace=worktree.workspace, include_directories=folders)

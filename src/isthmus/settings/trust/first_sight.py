@@ -26,12 +26,28 @@ def with_records(trusts: Callable[[Path], bool], home: Path) -> Callable[[Path],
     return trusts_and_records
 
 
+def inherit_record(source: Path, target: Path, home: Path) -> None:
+    """Give a folder the record of another one, of which it is a worktree, unless it has one. A failure is logged.
+
+    What the worktree's commit brings and the user did not agree to in ``source`` is then new in it. ``source`` is a
+    folder that the user trusts.
+    """
+    record_first_sight(source, home)
+    agreement = read_agreement(source)
+    if agreement is None or read_agreement(target) is not None:
+        return
+    _write(target, agreement)
+
+
 def record_first_sight(folder: Path, home: Path) -> None:
     """Record the items of a folder as agreed to, unless it has a record. A failure is logged."""
     if read_agreement(folder) is not None:
         return
-    items = project_items(folder, home)
+    _write(folder, Agreement(frozenset(item.digest for item in project_items(folder, home))))
+
+
+def _write(folder: Path, agreement: Agreement) -> None:
     try:
-        write_agreement(folder, Agreement(frozenset(item.digest for item in items)))
+        write_agreement(folder, agreement)
     except OSError as error:
         _log.warning("what the files of %s start cannot be recorded: %s", folder, error.strerror or error)
