@@ -170,11 +170,23 @@ async def _page(url: str, response: "httpx2.Response") -> _Page:
         read += chunk
         if len(read) > MAXIMUM_BYTES:
             raise ToolFailure(f"{url} is larger than {MAXIMUM_BYTES // 1024**2} MiB, which is the limit", _FAILURE)
-    try:
-        text = read.decode(response.charset_encoding or "utf-8", "replace")
-    except LookupError:
-        text = read.decode("utf-8", "replace")
-    return _Page(url, media_type, text)
+    return _Page(url, media_type, await asyncio.to_thread(decoded, bytes(read), response.charset_encoding))
+
+
+def decoded(data: bytes, label: str | None) -> str:
+    """Return the text of a page in the encoding that its server names, among those of the WHATWG's Encoding Standard.
+
+    Any other name means UTF-8, or windows-1252 if the page is not UTF-8. Python knows codecs that are not for pages;
+    some of them take quadratic time or raise other errors. A byte order mark counts before the name. Blocks.
+    """
+    from webencodings import UTF8, decode, lookup
+
+    encoding = None if label is None else lookup(label)
+    if encoding is not None and encoding.name == "replacement":
+        return "\ufffd"  # an encoding that browsers do not read, because its texts can hide markup
+    text, used = decode(data, encoding or UTF8)
+    is_unknown = label is not None and encoding is None and used is UTF8
+    return decode(data, "windows-1252")[0] if is_unknown and "\ufffd" in text else text
 
 
 def _readable(page: _Page) -> str:

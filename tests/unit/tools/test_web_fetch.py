@@ -1,5 +1,8 @@
 """web_fetch: text of pages over real HTTP, only from allowed addresses, and within its limits."""
 
+import encodings
+import encodings.aliases
+import pkgutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -7,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from typing_extensions import override
+from webencodings import lookup
 
 from isthmus.development_tool import GenericDetails
 from isthmus.tools import web_fetch
 from isthmus.tools.base import ToolResult, ToolSucceeded
 from isthmus.tools.failure import ToolFailure
-from isthmus.tools.web_fetch import WebFetch
+from isthmus.tools.web_fetch import WebFetch, decoded
 from support.tool_calls import result_of, tool_context
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +53,39 @@ class Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: object) -> None: ...
+
+
+CODECS = sorted({*encodings.aliases.aliases, *(module.name for module in pkgutil.iter_modules(encodings.__path__))})
+"""Every name and alias of a codec that this interpreter has."""
+
+
+@pytest.mark.parametrize(
+    "label", [*CODECS, "", "\0", "é", "x" * 100_000, "unicode-escape", "RAW_UNICODE_ESCAPE", "mbcs"]
+)
+async def test_a_page_chooses_among_the_encodings_of_browsers_alone(label: str) -> None:
+    data = b"caf\xc3\xa9 \\x41 +AGE- -fsq a9c 78" + b"a" * 1_000
+    expected = data.decode("utf-8", "replace") if lookup(label) is None else None
+    found = decoded(data, label)
+    assert "a" * 1_000 in found or label.upper().startswith(("ISO-2022", "UTF-16")) or found == "\ufffd"
+    assert expected is None or found == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "label", "text"),
+    [
+        (b"caf\xe9", "latin-1", "café"),
+        (b"caf\xe9", "ISO-8859-1", "café"),
+        (b"\x80", "ascii", "€"),
+        (b"\x93\xfa\x96\x7b", "x-sjis", "日本"),
+        (b"\xc4\xe3", "gb2312", "你"),
+        (b"\xef\xbb\xbfcaf\xc3\xa9", "latin-1", "café"),
+        (b"\xff\xfea\x00", None, "a"),
+        (b"caf\xc3\xa9", None, "café"),
+        (b"<b>", "iso-2022-kr", "\ufffd"),
+    ],
+)
+async def test_a_page_is_read_as_browsers_read_it(data: bytes, label: str | None, text: str) -> None:
+    assert decoded(data, label) == text
 
 
 @pytest.fixture
