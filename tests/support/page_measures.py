@@ -34,7 +34,7 @@ def received_bytes(page: Page) -> list[float]:
 
 
 class Work:
-    """The seconds of work of a page's main thread."""
+    """The seconds of work of a page's main thread, in processor time: other work on the machine does not count."""
 
     def __init__(self, page: Page) -> None:
         self._session = debugging(page)
@@ -43,4 +43,4 @@ class Work:
     def seconds(self) -> float:
         """Return the seconds since the page began."""
         metrics: list[dict[str, Any]] = self._session.send("Performance.getMetrics")["metrics"]
-        return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+        return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
