@@ -137,7 +137,7 @@ class RunShellCommand:
         # Never a name of another call: models reuse the ids of calls, also on other machines.
         name = f"{stem_of(context.tool_call_id)}-{secrets.token_hex(4)}.txt"
         output = ShellOutput(context.output_folder / name)
-        environment = {**_without_embedded_repositories(context.environment), "TERM": "dumb"}
+        environment = {**_certain_environment(context.environment), "TERM": "dumb"}
         shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
         command = (shell, "-c", checked.string("command"))
         is_confined = self._sandbox is not None
@@ -271,15 +271,16 @@ async def _finish(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
     return left
 
 
-def _without_embedded_repositories(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with git configured to ignore bare repositories inside a repository.
+def _certain_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with git configured to ignore bare repositories inside a repository, and without CDPATH.
 
     A clone may contain one as ordinary files, and its configuration can name programs that any git command there runs.
+    With CDPATH ``cd`` goes elsewhere than it says, and a permission holds in a folder.
     """
     count = environment.get("GIT_CONFIG_COUNT", "")
     number = int(count) if count.isascii() and count.isdecimal() else 0
     return {
-        **environment,
+        **{name: value for name, value in environment.items() if name != "CDPATH"},
         "GIT_CONFIG_COUNT": str(number + 1),
         f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
         f"GIT_CONFIG_VALUE_{number}": "explicit",

@@ -1,3 +1,4 @@
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from isthmus.agent.approval.policy import (
     Allow,
     ApprovalMode,
     ApprovalRequired,
+    CommandGrant,
     Decision,
     Deny,
     Grant,
@@ -104,8 +106,14 @@ def test_a_granted_prefix_lets_only_commands_run_that_consist_of_granted_parts()
 
 
 def test_the_answer_always_grants_what_its_name_said() -> None:
-    granted = grants_of("proceed_always_prefix", SHELL, ToolKind.EXECUTE, {"command": "git status && ls"})
-    assert granted == {PrefixGrant(("git", "status")), PrefixGrant(("ls",))}
+    arguments = {"command": "git status && ls"}
+    granted = grants_of("proceed_always_prefix", SHELL, ToolKind.EXECUTE, arguments, folder="/w")
+    assert granted == {PrefixGrant(("git", "status"), "/w"), PrefixGrant(("ls",))}
+    granted = grants_of("proceed_always_command", SHELL, ToolKind.EXECUTE, arguments, folder="/w")
+    assert granted == {CommandGrant("git status && ls", "/w")}
+    for option in ("proceed_always_prefix", "proceed_always_command"):
+        assert grants_of(option, SHELL, ToolKind.EXECUTE, arguments) == frozenset()  # of a folder that is not known
+        assert grants_of(option, "write_file", ToolKind.EDIT, arguments, folder="/w") == frozenset()
     assert grants_of("proceed_always_tool", "replace", ToolKind.EDIT, {}) == {ToolGrant("replace")}
     assert grants_of("proceed_once", "replace", ToolKind.EDIT, {}) == frozenset()
     assert grants_of("cancel", "replace", ToolKind.EDIT, {}) == frozenset()
@@ -180,3 +188,94 @@ def test_without_a_user_the_refusal_names_the_flags_that_would_allow_it() -> Non
     edit = decide(Policy(may_ask=False), "replace", ToolKind.EDIT, {})
     assert isinstance(edit, Deny)
     assert "--approval-mode auto_edit or --allowed-tools 'replace'" in edit.reason
+
+
+def answered(command: str, option: str, folder: str) -> frozenset[Grant]:
+    """Return the grants of an answer to the question about a command in a folder; the option must be offered."""
+    asked = decide(Policy(), SHELL, ToolKind.EXECUTE, {"command": command}, folder=folder)
+    assert option in options_of(asked), command
+    return grants_of(option, SHELL, ToolKind.EXECUTE, {"command": command}, folder=folder)
+
+
+def runs(command: str, folder: str, grants: frozenset[Grant]) -> bool:
+    return decide(Policy(grants=grants), SHELL, ToolKind.EXECUTE, {"command": command}, folder=folder) == Allow()
+
+
+@pytest.mark.parametrize(
+    ("command", "elsewhere"),
+    [
+        ("./run.sh", "cd sub && ./run.sh"),
+        ("npm test", "cd sub && npm test"),
+        ("make test", "cd sub; make test"),
+        ("make all", "(cd ../other && make all)"),
+        ("python manage.py migrate", "cd /tmp && python manage.py"),
+        ("git status", "cd sub && git status"),
+        ("pytest -x", "cd sub || true; pytest"),
+        ("cargo test", "for d in a b; do cd x; cargo test; done"),
+        ("uv run pytest", "pushd sub && uv run pytest"),
+    ],
+)
+def test_a_prefix_holds_in_the_folder_in_which_it_was_given(command: str, elsewhere: str) -> None:
+    grants = answered(command, "proceed_always_prefix", "/w")
+    assert runs(command, "/w", grants)
+    assert runs(f"{command} && ls", "/w", grants | answered("ls", "proceed_always_prefix", "/w"))
+    for folder in ("/w/sub", "/", "/w2", ""):
+        assert not runs(command, folder, grants), folder
+    others = frozenset({PrefixGrant(("cd",)), PrefixGrant(("pushd",)), PrefixGrant(("true",))})
+    assert not runs(elsewhere, "/w", grants | others)
+    everywhere = frozenset(PrefixGrant(grant.prefix) for grant in grants if isinstance(grant, PrefixGrant))
+    assert runs(command, "/anywhere", everywhere)  # of the user's own settings
+
+
+def test_a_prefix_behind_a_change_of_folder_holds_where_it_runs() -> None:
+    grants = answered("(cd sub && make all) && cd ./a/../b && make all && cat x", "proceed_always_prefix", "/w")
+    assert grants == {
+        PrefixGrant(("cd",)),
+        PrefixGrant(("cat",)),
+        PrefixGrant(("make", "all"), "/w/sub"),
+        PrefixGrant(("make", "all"), "/w/b"),
+    }
+    assert runs("make all", "/w/sub", grants)
+    assert runs("cd /w/b && make all", "/elsewhere", grants)
+    assert not runs("make all", "/w", grants)
+
+
+@pytest.mark.parametrize("command", ["cat a", "ls -la", "grep -r x . | wc -l", "cd sub && head -5 a"])
+def test_a_program_that_runs_nothing_of_its_folder_is_allowed_in_all_of_them(command: str) -> None:
+    grants = answered(command, "proceed_always_prefix", "/w")
+    assert runs(command, "/elsewhere", grants)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cd $HOME && make a", "cd -; make a", "popd; make a", "cd && make a", "while true; do cd x; make a; done"],
+)
+def test_no_prefix_is_offered_for_a_program_in_a_folder_that_is_not_certain(command: str) -> None:
+    asked = decide(Policy(), SHELL, ToolKind.EXECUTE, {"command": command}, folder="/w")
+    assert "proceed_always_prefix" not in options_of(asked)
+
+
+EVERYDAY: tuple[str, ...] = tuple(
+    tomllib.loads(Path(__file__).with_name("everyday_commands.toml").read_text(encoding="utf-8"))["lines"]
+)
+
+
+@pytest.mark.parametrize("command", EVERYDAY)
+def test_each_line_has_a_lasting_answer_for_exactly_this_line_in_this_folder(command: str) -> None:
+    grants = answered(command, "proceed_always_command", "/w")
+    assert runs(command, "/w", grants)
+    for other in (f"{command} ", f"{command}; true", f" {command}", f"{command}\n", f"ls; {command}", command[:-1]):
+        assert not runs(other, "/w", grants), other
+    for folder in ("/w/sub", "/", "", "/W"):
+        assert not runs(command, folder, grants), folder
+    alone = decide(Policy(grants=grants, may_ask=False), SHELL, ToolKind.EXECUTE, {"command": command}, folder="/w")
+    assert alone == Allow()
+    plan = decide(Policy(ApprovalMode.PLAN, grants), SHELL, ToolKind.EXECUTE, {"command": command}, folder="/w")
+    assert isinstance(plan, Deny)
+
+
+def test_there_are_sixty_everyday_lines_and_no_lasting_answer_for_nothing() -> None:
+    assert len(set(EVERYDAY)) >= 60
+    for command in ("", " ", "\n"):
+        asked = decide(Policy(), SHELL, ToolKind.EXECUTE, {"command": command}, folder="/w")
+        assert options_of(asked) == ["proceed_once", "cancel"]

@@ -126,8 +126,8 @@ def test_a_question_about_a_prefix_says_what_is_asked_all_the_same() -> None:
     assert isinstance(asked, ApprovalRequired)
     (always,) = (option for option in asked.options if option.id == "proceed_always_prefix")
     assert always.description == (
-        "For the rest of this session, commands that begin with these words run without asking; options that write"
-        " files or run other programs, and output into files, are asked each time"
+        "For the rest of this session, commands that begin with these words run in this folder without asking; options"
+        " that write files or run other programs, and output into files, are asked each time"
     )
 
 

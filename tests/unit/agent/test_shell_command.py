@@ -252,3 +252,11 @@ def test_no_input_breaks_the_analysis(text: str) -> None:
         assert set(analysis.prefixes) <= {
             command.words[: len(prefix)] for command in analysis.commands for prefix in analysis.prefixes
         }
+
+
+@pytest.mark.parametrize(
+    "name", ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "npm_config_script_shell", "PATH", "IFS"]
+)
+def test_a_loop_over_a_variable_that_programs_read_is_not_understood(name: str) -> None:
+    assert analyse(f"for {name} in a b; do ls; done") is None
+    assert analyse("for file_name in a b; do ls; done") is not None

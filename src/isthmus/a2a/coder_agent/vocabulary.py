@@ -114,13 +114,19 @@ _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
         AnswerOutcome.PROCEED_ALWAYS: (
             "proceed_always",
             "proceed_always_prefix",
+            "proceed_always_command",
             "proceed_always_tool",
             "proceed_always_sampling",
             *("allow_always", "allow-always", "always"),
             *ACCEPTING_OPTIONS,
         ),
         AnswerOutcome.PROCEED_ALWAYS_SERVER: ("proceed_always_server", "proceed_always_tool", "proceed_once"),
-        AnswerOutcome.PROCEED_ALWAYS_TOOL: ("proceed_always_tool", "proceed_always_prefix", "proceed_once"),
+        AnswerOutcome.PROCEED_ALWAYS_TOOL: (
+            "proceed_always_tool",
+            "proceed_always_prefix",
+            "proceed_always_command",
+            "proceed_once",
+        ),
         AnswerOutcome.MODIFY_WITH_EDITOR: ("modify_with_editor",),
         AnswerOutcome.CANCEL: REFUSING_OPTIONS,
     }

@@ -4,13 +4,14 @@ A pure function of the call, the mode and earlier grants. Also contains the opti
 grants of each option for the rest of the session. Not here: asking and running, see `isthmus.agent.calls`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from posixpath import join, normpath
 from typing import Any, TypeAlias
 
-from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
+from isthmus.agent.approval.shell_command import ShellAnalysis, SimpleCommand, analyse
 from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
 from isthmus.record import record
@@ -40,9 +41,22 @@ class ToolGrant:
 
 @record
 class PrefixGrant:
-    """Permission to run shell commands that begin with these words without a question."""
+    """Permission to run shell commands that begin with these words without a question.
+
+    It holds in ``folder``, an absolute path: in another one the same words may run another program. An empty path
+    stands for all folders.
+    """
 
     prefix: tuple[str, ...]
+    folder: str = ""
+
+
+@record
+class CommandGrant:
+    """Permission to run exactly this command line in a folder, an absolute path, without a question."""
+
+    command: str
+    folder: str
 
 
 @record
@@ -64,7 +78,7 @@ class ServerToolGrant:
     version: str = ""
 
 
-Grant: TypeAlias = ToolGrant | PrefixGrant | ServerGrant | ServerToolGrant
+Grant: TypeAlias = ToolGrant | PrefixGrant | CommandGrant | ServerGrant | ServerToolGrant
 
 
 @record
@@ -111,15 +125,17 @@ PROCEED_ALWAYS_TOOL = "proceed_always_tool"
 PROCEED_ALWAYS_SERVER = "proceed_always_server"
 PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save"
 PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
+PROCEED_ALWAYS_COMMAND = "proceed_always_command"
 CANCEL = "cancel"
 
 _ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
 _REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it and tell the agent")
 
 _COVERED_BY_PREFIX = (
-    "For the rest of this session, commands that begin with these words run without asking; options that write files or"
-    " run other programs, and output into files, are asked each time"
+    "For the rest of this session, commands that begin with these words run in this folder without asking; options that"
+    " write files or run other programs, and output into files, are asked each time"
 )
+_COVERED_BY_COMMAND = "For the rest of this session, this command line runs in this folder without asking"
 
 KEPT_APPROVALS_NAME = "mcp-approvals.json"
 """Name of the file that holds the approvals for all sessions, in any folder."""
@@ -138,12 +154,14 @@ def decide(
     is_starting: bool = False,
     server: str | None = None,
     may_keep: bool = False,
+    folder: str = "",
 ) -> Decision:
     """Return whether the call may run now.
 
     ``is_guarded`` is whether it edits a file on which other programs act, so that the user must be asked.
     ``is_starting`` is whether that file starts programs, which would then run outside of the sandbox. ``server`` is the
-    MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions.
+    MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions. ``folder``
+    is the absolute path of the folder in which a command runs; empty if it is not known.
     """
     leaves_sandbox = is_starting and policy.is_confined
     if kind is ToolKind.READ:
@@ -158,11 +176,14 @@ def decide(
         return Allow()
     if server is not None and ServerGrant(server) in policy.grants and not is_guarded:
         return Allow()
-    analysis = analyse(_command(arguments)) if kind is ToolKind.EXECUTE else None
-    if analysis is not None and _all_granted(analysis, policy.grants):
+    command = _command(arguments) if kind is ToolKind.EXECUTE else ""
+    if command and folder and CommandGrant(command, folder) in policy.grants:
+        return Allow()
+    analysis = analyse(command) if kind is ToolKind.EXECUTE else None
+    if analysis is not None and _all_granted(analysis, policy.grants, folder):
         return Allow()
     if not policy.may_ask:
-        missing = _missing_prefixes(analysis, policy.grants)
+        missing = _missing_prefixes(analysis, policy.grants, folder)
         advice = (
             f"{tool_name} would edit a file that starts programs outside of the sandbox. That needs the user's"
             " permission each time, in every mode, and no user can be asked here, so it was not run."
@@ -170,7 +191,8 @@ def decide(
             else _advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded)
         )
         return Deny(advice, APPROVAL_REQUIRED)
-    options = _options(tool_name, kind, analysis, server, may_keep=may_keep)
+    may_repeat = bool(command.strip() and folder)
+    options = _options(tool_name, kind, analysis, server, may_keep=may_keep, may_repeat=may_repeat)
     return ApprovalRequired(
         tuple(option for option in options if not (is_guarded and option.id == PROCEED_ALWAYS_TOOL))
     )
@@ -248,11 +270,13 @@ def grants_of(
     arguments: Mapping[str, Any],
     mcp: McpDetails | None = None,
     version: str = "",
+    folder: str = "",
 ) -> frozenset[Grant]:
     """Return the grants of the answer ``option_id`` to a call's question; ``mcp`` names the server of the tool.
 
     ``version`` identifies the tool's definition at the time of the question. It is empty in old journals, and for a
-    tool without versions.
+    tool without versions. ``folder`` is the absolute path of the folder of a command; empty if it is not known, and
+    then no command is granted.
     """
     if mcp is not None:
         # By the server's own name for the tool: the model's name may later belong to another server's tool.
@@ -266,8 +290,25 @@ def grants_of(
         return frozenset({ToolGrant(tool_name)})
     if option_id == PROCEED_ALWAYS_PREFIX and kind is ToolKind.EXECUTE:
         analysis = analyse(_command(arguments))
-        return frozenset() if analysis is None else frozenset(PrefixGrant(prefix) for prefix in analysis.prefixes)
+        return frozenset() if analysis is None or not folder else frozenset(_prefix_grants(analysis, folder))
+    if option_id == PROCEED_ALWAYS_COMMAND and kind is ToolKind.EXECUTE and folder and (command := _command(arguments)):
+        return frozenset({CommandGrant(command, folder)})
     return frozenset()
+
+
+def _prefix_grants(analysis: ShellAnalysis, folder: str) -> Iterator[PrefixGrant]:
+    """Yield the grants of all prefixes that a line offers, each for the folders in which its command runs."""
+    for command in analysis.commands if analysis.prefixes else ():
+        if command.is_free_of_folder:
+            yield PrefixGrant(command.prefix)
+        else:
+            yield from (PrefixGrant(command.prefix, place) for place in _places(command, folder) if place is not None)
+
+
+def _places(command: SimpleCommand, folder: str) -> Iterator[str | None]:
+    """Yield the absolute paths of the folders in which a command of a line may run; None for any."""
+    for place in command.folders:
+        yield None if place is None else normpath(join(folder, place))
 
 
 def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
@@ -292,22 +333,33 @@ def _command(arguments: Mapping[str, Any]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant]) -> bool:
-    prefixes = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]
+def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant], folder: str) -> bool:
+    given = [grant for grant in grants if isinstance(grant, PrefixGrant)]
     return (
         bool(analysis.commands)
         and not analysis.writes_files
         and not analysis.asked
-        and all(any(_begins(command.words, prefix) for prefix in prefixes) for command in analysis.commands)
+        and all(_is_granted(command, command.words, given, folder) for command in analysis.commands)
     )
 
 
-def _missing_prefixes(analysis: ShellAnalysis | None, grants: Iterable[Grant]) -> tuple[tuple[str, ...], ...]:
+def _is_granted(command: SimpleCommand, words: Sequence[str], given: Sequence[PrefixGrant], folder: str) -> bool:
+    """Return whether words of a command are covered in each folder in which it may run."""
+    covering = {grant.folder for grant in given if _begins(words, grant.prefix)}
+    if "" in covering or (covering and command.is_free_of_folder):
+        return True
+    return bool(folder) and all(place in covering for place in _places(command, folder))
+
+
+def _missing_prefixes(
+    analysis: ShellAnalysis | None, grants: Iterable[Grant], folder: str
+) -> tuple[tuple[str, ...], ...]:
     """Return the prefixes that must be granted for a command to run; empty if no prefixes suffice."""
-    if analysis is None or analysis.writes_files:
+    if analysis is None or analysis.writes_files or not analysis.prefixes:
         return ()
-    granted = [grant.prefix for grant in grants if isinstance(grant, PrefixGrant)]
-    return tuple(wanted for wanted in analysis.prefixes if not any(_begins(wanted, prefix) for prefix in granted))
+    given = [grant for grant in grants if isinstance(grant, PrefixGrant)]
+    missing = [each.prefix for each in analysis.commands if not _is_granted(each, each.prefix, given, folder)]
+    return tuple(dict.fromkeys(missing))
 
 
 def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
@@ -330,7 +382,13 @@ def _advice_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[
 
 
 def _options(
-    tool_name: str, kind: ToolKind, analysis: ShellAnalysis | None, server: str | None, *, may_keep: bool
+    tool_name: str,
+    kind: ToolKind,
+    analysis: ShellAnalysis | None,
+    server: str | None,
+    *,
+    may_keep: bool,
+    may_repeat: bool = False,
 ) -> tuple[ConfirmationOption, ...]:
     always: tuple[ConfirmationOption, ...] = ()
     if kind is ToolKind.EXECUTE:
@@ -343,6 +401,9 @@ def _options(
                     _COVERED_BY_PREFIX,
                 ),
             )
+        if may_repeat:
+            name = "Always allow exactly this command in this folder"
+            always += (ConfirmationOption(PROCEED_ALWAYS_COMMAND, name, _COVERED_BY_COMMAND),)
     else:
         always = (
             ConfirmationOption(

@@ -7,8 +7,10 @@ Nothing is executed or looked up. Any part that is not understood for certain ma
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isthmus.agent.approval.command_folders import ANYWHERE, HERE, Folders, folders_of
 from isthmus.agent.approval.executing_options import asked_each_time
 from isthmus.agent.approval.shell_rules import RULES, Rule
 from isthmus.agent.approval.shell_syntax import (
@@ -36,6 +38,18 @@ class SimpleCommand:
     """Whether bash produces exactly this word from the source, for each word."""
     asked: str = ""
     """The program with the option or operand that needs an answer each time; see executing_options."""
+    folders: Folders = HERE
+    """Possible folders in which it runs."""
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The prefix under which it can be allowed; empty if it would allow anything."""
+        return _prefix(self.words)
+
+    @property
+    def is_free_of_folder(self) -> bool:
+        """Whether it runs nothing that is in its folder, so that a permission for it holds in all of them."""
+        return self.words[0] in FREE_OF_FOLDER
 
 
 @record
@@ -71,6 +85,15 @@ _RUNNERS = _names(
     """
 )
 """Programs whose arguments are commands or change the meaning of later names: allowing them would allow everything."""
+
+FREE_OF_FOLDER = _names(
+    """
+    [ [[ basename cat cd cmp comm cut date df dirname du echo egrep exit expr false fgrep file grep groups head
+    hostname id ls md5sum nproc od popd printf ps pushd pwd readlink realpath seq sha1sum sha256sum sleep sort stat
+    tail test tr true type uname uniq uptime wc which whoami
+    """
+)
+"""Programs that run nothing and load no settings of the folder in which they work."""
 
 _SUBCOMMANDS = _names(
     """
@@ -134,6 +157,9 @@ _TRANSPARENT = _names(
 )
 """Node types that are understood; any other named node makes a command not analysable."""
 
+_LOOP_VARIABLE = re.compile(r"(?!npm_|\w*proxy)[a-z_][a-z0-9_]*")
+_HARMLESS_FORMAT = re.compile(r"(?!-)(?:[^%]|%%|%[-+ #0-9.*]*[diouxXeEfFgGaAcsbq])*", re.DOTALL)
+"""Format of printf that only prints."""
 _SIMPLE_EXPANSION = re.compile(r"\$\{#?\w+\}")
 _EXPANSION_IN_TEXT = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$\(|[<>]\()")
 _UNQUOTED_SYNTAX = re.compile(r"(?<!\\)(?:\\\\)*[;&|<>()\n\r`'\"]")
@@ -172,17 +198,19 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
         raise _NotAnalysableError
     commands = _commands(syntax)
     writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
-    prefixes = [_prefix(command.words) for command in commands]
+    prefixes = [command.prefix for command in commands]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
     asked = tuple(command.asked for command in commands if command.asked) + _programs_in_other_folders(commands)
-    return ShellAnalysis(commands, known if all(prefixes) and not asked else (), writes_files, asked)
+    are_placed = all(command.is_free_of_folder or None not in command.folders for command in commands)
+    return ShellAnalysis(commands, known if all(prefixes) and are_placed and not asked else (), writes_files, asked)
 
 
 def _commands(syntax: Syntax) -> tuple[SimpleCommand, ...]:
     commands: list[SimpleCommand] = []
+    folders = folders_of(syntax.root)
     for node in syntax.nodes:
         if node.type == "command":
-            commands.append(_simple_command(node))
+            commands.append(replace(_simple_command(node), folders=folders.get(node.id, ANYWHERE)))
         elif node.type == "test_command":
             commands.append(SimpleCommand((text_of(node.children[0]),), (True,)))
     return tuple(commands)
@@ -210,9 +238,9 @@ def _check(node: "Node") -> None:
         case "binary_expression" | "unary_expression" | "parenthesized_expression" | "negation_expression":
             understood = _is_in_test(node)
         case "for_statement":
-            # A loop over PATH or IFS changes what the names in its body mean.
+            # A loop over PATH or IFS changes what the names in its body mean; http_proxy, where they connect.
             variable = node.child_by_field_name("variable")
-            understood = variable is not None and re.fullmatch(r"[a-z_][a-z0-9_]*", text_of(variable)) is not None
+            understood = variable is not None and _LOOP_VARIABLE.fullmatch(text_of(variable)) is not None
         case _:
             understood = node.type in _TRANSPARENT
     if not understood:
@@ -268,7 +296,10 @@ def _runs_others(words: Sequence[ShellWord]) -> bool:
         case "find":
             return any(word.extent is not Extent.EXACT or word.text in _FIND_ACTIONS for word in words)
         case "printf":
-            return len(words) > 1 and (words[1].may_be_option or words[1].text.startswith("-v"))
+            # %n assigns to the variable that an argument names, which may be PATH.
+            return len(words) > 1 and (
+                words[1].extent is not Extent.EXACT or not _HARMLESS_FORMAT.fullmatch(words[1].text)
+            )
         case "bash" | "dash" | "ksh" | "sh" | "zsh":
             # A named script is like an interpreter's file; a device or the result of a substitution is not.
             return not (len(words) > 1 and words[1].extent is Extent.EXACT and _SCRIPT.fullmatch(words[1].text))

@@ -36,7 +36,7 @@ from isthmus.agent.calls.call_rules import ruling_of, server_of
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
-from isthmus.development_tool import ConfirmationDetails, FileDiff, McpDetails
+from isthmus.development_tool import ConfirmationDetails, ExecuteDetails, FileDiff, McpDetails
 from isthmus.sandbox.guarded_paths import starts_program
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
@@ -120,6 +120,7 @@ class CallDecisions:
             is_starting=starting,
             server=server,
             may_keep=may_keep,
+            folder=folder_of(proposal),
         )
         if isinstance(decision, ApprovalRequired) and not self.tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
@@ -166,9 +167,16 @@ class CallDecisions:
             if tool is not None or mcp is not None:
                 kind = tool.kind if tool is not None else ToolKind.OTHER
                 version = self._session.tool_versions.get(call.tool_call_id, "")
-                self._granted |= grants_of(option, call.tool_name, kind, call.input_parameters, mcp, version)
+                folder = folder_of(asked.execute_details if asked is not None else None)
+                arguments = call.input_parameters
+                self._granted |= grants_of(option, call.tool_name, kind, arguments, mcp, version, folder)
         self._answers_seen = len(answered)
         return self._granted
+
+
+def folder_of(proposal: ConfirmationDetails | None) -> str:
+    """Return the absolute path of the folder in which a proposed command would run; empty if it is not known."""
+    return (proposal.working_directory or "") if isinstance(proposal, ExecuteDetails) else ""
 
 
 def _is_named_after_another(tool: str, server: str, tools: ToolSet) -> bool:
