@@ -218,7 +218,7 @@ def _may_cover(grant: Grant, tool_name: str, kind: ToolKind, server: str | None)
             return name in (tool_name, server) or (
                 server is not None and name.startswith((f"{server}.", f"{server}__"))
             )
-        case PrefixGrant():
+        case PrefixGrant() | CommandGrant():
             return kind is ToolKind.EXECUTE
         case ServerGrant(name) | ServerToolGrant(name):
             return name == server
