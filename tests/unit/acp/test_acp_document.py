@@ -34,6 +34,7 @@ OPTIONS = (
     policy.PROCEED_ALWAYS_TOOL,
     policy.PROCEED_ALWAYS_SERVER,
     policy.PROCEED_ALWAYS_PREFIX,
+    policy.PROCEED_ALWAYS_COMMAND,
     policy.CANCEL,
 )
 

@@ -10,6 +10,7 @@ from isthmus.agent.approval.permission_rules import PermittedCall, may_permit, p
 from isthmus.agent.approval.policy_rules import NamedTool
 from isthmus.settings.permissions import PathFolders, PermissionRule, parse_rule
 from isthmus.settings.rule_decision import RuleDecision
+from support.processor_time import seconds_here
 
 WORDS = {"deny": RuleDecision.DENY, "ask": RuleDecision.ASK, "allow": RuleDecision.ALLOW}
 
@@ -215,7 +216,7 @@ def test_a_tool_may_be_permitted_if_a_rule_allows_some_calls() -> None:
 def test_a_command_with_very_many_files_is_asked_about_in_a_short_time(tmp_path: Path) -> None:
     command = "cat " + " ".join(f"x{number}" for number in range(3_000))
     deny = [f"Read(a{number}/**)" for number in range(100)]
-    started = time.monotonic()
+    limit, started = seconds_here(5), time.thread_time()
     assert run(tmp_path, command, deny=deny) == "ask"
     assert run(tmp_path, command, deny=["Bash(rm *)"]) == ""
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < limit
