@@ -52,7 +52,7 @@ def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> 
     return Sessions(tmp_path, SCRIPT, workspace, loaded_isthmus)
 
 
-def test_a_commit_that_brings_a_program_into_a_trusted_folder_starts_nothing_in_its_worktree(
+def test_a_program_that_a_commit_brings_does_not_start_in_a_worktree(
     sessions: Sessions, isthmus_here: InProcess
 ) -> None:
     workspace, marker = sessions.workspace, sessions.workspace.parent / "ran"
