@@ -96,8 +96,8 @@ repeat: setup peers frontend ## run tests many times, four beside each other, to
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
 	$(BIN)/python -m pytest -m comparison tests/peers $(PYTEST_ARGS)
 
-quick: setup ## the tests of tests/unit and tests/contract that are not slow, with fewer generated examples: to run between two edits
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile --hypothesis-profile=quick -m "not slow" tests/unit tests/contract $(PYTEST_ARGS)
+quick: setup ## the tests of tests/unit and tests/contract nearest to what has changed, for 45 seconds: to run between two edits
+	@$(BIN)/python scripts/quick_tests.py $(PYTEST_ARGS)
 
 test-clocks: setup ## the tests of tests/unit and tests/contract with monotonic clocks that begin at 5 seconds, and at ten years: CLOCK_ORIGINS
 	set -e; for origin in $(CLOCK_ORIGINS); do \

@@ -1,7 +1,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
+from isthmus.errors import IsthmusError
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
-from isthmus.web.view import NotShownError
+from isthmus.web.view import ChangedQuestionError, NotShownError
 from support.memory_agent import MemoryAgent
 from support.push_reader import BrowserKeys
 from support.qr_reader import read_qr
@@ -176,10 +177,51 @@ class OneView:
     async def tools(self, user: str, workspace: str) -> dict[str, Any]:
         return {"tools": [{"name": f"{user}@{workspace}", "description": ""}]}
 
+    async def trust(self, user: str, workspace: str) -> dict[str, Any] | None:
+        if user:
+            raise NotShownError("not yours")
+        return {"items": []} if workspace == "/asked" else None
+
+    async def decide_trust(self, user: str, workspace: str, choice: str, digests: Collection[str]) -> None:
+        if user:
+            raise NotShownError("not yours")
+        if choice == "full":
+            raise IsthmusError("the disk is full")
+        if workspace != "/asked":
+            raise ChangedQuestionError("nothing is asked")
+
     async def settings(self, user: str) -> dict[str, Any]:
         if user:
             raise NotShownError("not yours")
         return {"settings": []}
+
+
+async def test_only_the_owner_is_asked_about_a_folder_and_answers(
+    client: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    owner = {"Authorization": f"Bearer {await pair(client, pages)}"}
+    alice = {"Authorization": f"Bearer {await pair(client, pages, 'alice')}"}
+    answer = {"workspace": "/asked", "choice": "trust-folder", "items": []}
+    assert (await client.get("/ui/api/trust?workspace=/asked", headers=owner)).status_code == 404
+    assert (await client.post("/ui/api/trust", json=answer, headers=owner)).status_code == 404
+    pages.view = OneView()
+    asked = (await client.get("/ui/api/trust?workspace=/asked", headers=owner)).json()
+    assert asked == {"workspace": "/asked", "question": {"items": []}}
+    assert (await client.get("/ui/api/trust?workspace=/other", headers=owner)).json()["question"] is None
+    for sender, status in ((owner, 200), (alice, 403), ({}, 401)):
+        assert (await client.get("/ui/api/trust?workspace=/asked", headers=sender)).status_code == status
+        assert (await client.post("/ui/api/trust", json=answer, headers=sender)).status_code == status
+    for wrong, status in (
+        ({**answer, "workspace": "/other"}, 409),
+        ({**answer, "choice": "full"}, 500),
+        ({**answer, "workspace": "asked"}, 400),
+        ({**answer, "items": "all"}, 400),
+        ({**answer, "items": [1]}, 400),
+        ({"workspace": "/asked"}, 400),
+        ([], 400),
+    ):
+        assert (await client.post("/ui/api/trust", json=wrong, headers=owner)).status_code == status, wrong
+    assert (await client.get("/ui/api/trust", headers=owner)).status_code == 400
 
 
 async def test_tools_and_settings_are_those_of_the_sender(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
