@@ -5,7 +5,7 @@ then tests that import a changed module, then those that import a module which i
 over, the others are left to ``make test``, and their number is said. Without a change in the working tree, the last
 commit counts. Options are passed on to pytest.
 
-It is no replacement for ``make test``: it reads imports as text, and does not know which test starts which program.
+It does not replace ``make test``: it reads imports as text, and does not know which test starts which program.
 """
 
 import re

@@ -201,7 +201,7 @@ async def test_only_the_owner_is_asked_about_a_folder_and_answers(
 ) -> None:
     owner = {"Authorization": f"Bearer {await pair(client, pages)}"}
     alice = {"Authorization": f"Bearer {await pair(client, pages, 'alice')}"}
-    answer = {"workspace": "/asked", "choice": "trust-folder", "items": []}
+    answer: dict[str, Any] = {"workspace": "/asked", "choice": "trust-folder", "items": []}
     assert (await client.get("/ui/api/trust?workspace=/asked", headers=owner)).status_code == 404
     assert (await client.post("/ui/api/trust", json=answer, headers=owner)).status_code == 404
     pages.view = OneView()
@@ -211,7 +211,7 @@ async def test_only_the_owner_is_asked_about_a_folder_and_answers(
     for sender, status in ((owner, 200), (alice, 403), ({}, 401)):
         assert (await client.get("/ui/api/trust?workspace=/asked", headers=sender)).status_code == status
         assert (await client.post("/ui/api/trust", json=answer, headers=sender)).status_code == status
-    for wrong, status in (
+    wrong_ones: list[tuple[Any, int]] = [
         ({**answer, "workspace": "/other"}, 409),
         ({**answer, "choice": "full"}, 500),
         ({**answer, "workspace": "asked"}, 400),
@@ -219,7 +219,8 @@ async def test_only_the_owner_is_asked_about_a_folder_and_answers(
         ({**answer, "items": [1]}, 400),
         ({"workspace": "/asked"}, 400),
         ([], 400),
-    ):
+    ]
+    for wrong, status in wrong_ones:
         assert (await client.post("/ui/api/trust", json=wrong, headers=owner)).status_code == status, wrong
     assert (await client.get("/ui/api/trust", headers=owner)).status_code == 400
 
