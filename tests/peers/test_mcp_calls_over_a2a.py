@@ -20,6 +20,7 @@ from support.isolation import IsolatedFolders
 from support.isthmus_program import isthmus, process_ends
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SCRIPTED, scripted, write_servers
+from support.project_files import agree
 from support.remote_agents import remote_agent
 from support.serve_program import serve_program
 from support.shared_serve import SharedServe, shared_serve
@@ -270,6 +271,7 @@ async def test_what_was_approved_is_not_run_when_its_tool_is_gone_or_another_one
             asked[name] = turn, the_call(await events_of(turn))
     for name, (later, _) in cases.items():
         write_servers(workspace / name, later)
+        agree(workspace / name)
     async with (
         serve_program(tmp_path, workspace, script=CALLS, loaded=loaded_isthmus) as server,
         server.client() as agent,

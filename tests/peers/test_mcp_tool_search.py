@@ -18,6 +18,7 @@ from support.isolation import IsolatedFolders
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.model_bench import GEMINI, Provider, each_built_in_provider
+from support.project_files import agree
 from support.scripted_wire import Call, Reply, Say
 
 COUNT = 300
@@ -101,6 +102,7 @@ def test_a_setting_sends_all_tools_or_always_searches(
         write_servers(isolated_folders.home, {"many": many(count)})
         (workspace / ".gemini").mkdir(exist_ok=True)
         (workspace / ".gemini" / "settings.json").write_text(f'{{"isthmus": {{"toolSearch": "{mode}"}}}}', "utf-8")
+        agree(workspace)
         with GeminiWire([Reply.of(Say("Hello."))]) as wire:
             monkeypatch.setenv(GEMINI.key, "test-key")
             monkeypatch.setenv(GEMINI.base_url, wire.base_url)

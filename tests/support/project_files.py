@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from isthmus.settings.trust.agreements import Agreement, write_agreement
+from isthmus.settings.trust.reading import project_items
+
 HOOK = {"type": "command", "command": "touch pwned"}
 EVERY_KEY: dict[str, Any] = {
     "isthmus.model": "gemini-x",
@@ -50,3 +53,9 @@ def write_all(folder: Path) -> None:
     write(folder, ".env", "OPENAI_API_KEY=theirs\nPATH=/theirs\n")
     write(folder, ".claude/skills/brew/SKILL.md", "---\nname: brew\ndescription: tea\n---\nBrew.")
     write(folder, ".gemini/agents/helper.md", "---\nname: helper\ndescription: helps\n---\nHelp.")
+
+
+def agree(folder: Path) -> None:
+    """Have the user agree to everything that the files of a folder bring now."""
+    items = project_items(folder, Path.home())
+    write_agreement(folder, Agreement(frozenset(item.digest for item in items)))

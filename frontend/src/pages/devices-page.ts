@@ -14,6 +14,10 @@ interface Device {
   label: string;
   paired: number;
   expires: number;
+  used: number | null;
+  pairedBy: string | null;
+  /** Ids of the devices that it let in, which go with it. */
+  pairs: string[];
 }
 
 function isHere(url: string): boolean {
@@ -46,7 +50,7 @@ export class DevicesPage extends PageElement {
         ${this.problem ? html`<li><p class="problem" role="alert">${this.problem}</p></li>` : nothing}
         ${this.devices.map((device) => html`<li><div class="line">${icon("device")}
           <span class="grow cut" dir="auto">${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span>
-          <span class="t3 xs">${t("until", day(device.expires))}</span>
+          <span class="t3 xs">${this.#about(device, day)}</span>
           <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
         <li class="pad">
           ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
@@ -65,6 +69,16 @@ export class DevicesPage extends PageElement {
         ${isSecure ? html`<li><isthmus-notify class="pad"></isthmus-notify></li>` : nothing}
       </ul>
     </main>`;
+  }
+
+  #about(device: Device, day: (at: number) => string): string {
+    const by = this.devices.find((other) => other.id === device.pairedBy);
+    return [
+      by ? t("pairedBy", visibleLine(by.label)) : "",
+      device.used ? t("lastUsed", day(device.used)) : "",
+      device.pairs.length ? t(device.pairs.length === 1 ? "pairsOne" : "pairsMore", device.pairs.length) : "",
+      t("until", day(device.expires)),
+    ].filter(Boolean).join(" \u00b7 ");
   }
 
   async #load(): Promise<void> {

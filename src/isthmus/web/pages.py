@@ -34,7 +34,7 @@ from isthmus.web.devices import Devices
 from isthmus.web.history import HistorySearch
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
-from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
 from isthmus.web.trust import decide_trust, trust_question
@@ -45,6 +45,8 @@ AgentOf: TypeAlias = Callable[[str], AgentClient]
 """Function that returns the agent as a user sees it; the local user's name is empty."""
 DEVICE_SECONDS = 90 * 86_400.0
 """Time in seconds after which a device has to be paired again."""
+USE_SECONDS = 3_600.0
+"""Time in seconds after which the use of a device is written down again."""
 MAXIMUM_BODY = 10_000
 """Maximum size of a request to the API in bytes."""
 MAXIMUM_COMPLETIONS = 50
@@ -191,20 +193,22 @@ class WorkbenchPages:
         if not isinstance(code, str) or not isinstance(label, str):
             return Refusal(400, "expected code and device, both text", {})
         try:
-            user = self.codes.use(code[:200], self.clock())
+            used = self.codes.use(code[:200], self.clock())
         except WrongCodeError as error:
             return Refusal(403, str(error), {})
         except TooManyCodesError as error:
             return Refusal(429, str(error), {"Retry-After": f"{error.seconds:.0f}"})
-        return await self._let_in(user, visible_line(label).strip()[:MAXIMUM_LABEL] or "a browser")
+        if used.by and used.by not in self.users.table().entries:
+            return Refusal(403, "the device that made this code was removed; make a new one elsewhere", {})
+        return await self._let_in(used, visible_line(label).strip()[:MAXIMUM_LABEL] or "a browser")
 
-    async def _let_in(self, user: str, label: str) -> Reply:
-        now = self.now()
+    async def _let_in(self, code: PairingCode, label: str) -> Reply:
+        now, user = self.now(), code.user
         if len(self._devices_of(user)) >= MAXIMUM_DEVICES:
             return Refusal(409, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first", {})
 
         def change(table: UserTable) -> tuple[UserTable, tuple[TokenEntry, str]]:
-            changed, entry, token = table.with_device(user, label, now, now + DEVICE_SECONDS)
+            changed, entry, token = table.with_device(user, label, now, now + DEVICE_SECONDS, code.by)
             return changed, (entry, token)
 
         entry, token = await asyncio.to_thread(self.users.change, change)
@@ -212,6 +216,8 @@ class WorkbenchPages:
 
     async def _session(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         entry = self.users.table().entries.get(principal.token_id)
+        if entry is not None and entry.device:
+            await self._note_use(entry)
         return {
             "user": principal.name,
             "device": None if entry is None else _shown(entry),
@@ -222,6 +228,12 @@ class WorkbenchPages:
             "reviews": self.reviews is not None and not principal.name,
             "entry": self.bundle.entry,
         }
+
+    async def _note_use(self, entry: TokenEntry) -> None:
+        """Keep when a device was used; not more often than once an hour, since the table is a file."""
+        now = self.now()
+        if entry.used is None or now - entry.used >= USE_SECONDS:
+            await asyncio.to_thread(self.users.change, lambda table: (table.with_use(entry.id, now), None))
 
     async def _follow_changes(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         reviews = None if principal.name else self.review_feed
@@ -252,7 +264,7 @@ class WorkbenchPages:
         origin = given.get("origin", "")
         if origin and not is_origin(origin):
             return Refusal(400, "expected an origin such as https://agent.example.org:8443", {})
-        code = self.codes.short(principal.name, self.clock())
+        code = self.codes.short(principal.name, self.clock(), principal.token_id)
         # The page's own address leads here from wherever the page is shown, unless it is this machine's loopback.
         link = entry_link(origin if is_reachable(origin) else self.url, code.text)
         qr = None if link.qr is None else link.qr.as_lines()
@@ -344,14 +356,16 @@ class WorkbenchPages:
         return {"endpoint": None}
 
     async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        return {"devices": [_shown(entry) for entry in self._devices_of(principal.name)], "this": principal.token_id}
+        table, devices = self.users.table(), self._devices_of(principal.name)
+        shown = [{**_shown(entry), "pairs": [each.id for each in table.paired_by(entry.id)]} for entry in devices]
+        return {"devices": shown, "this": principal.token_id}
 
     async def _revoke(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         device_id: str = request.scope["path"].rpartition("/")[2]
         if device_id not in {entry.id for entry in self._devices_of(principal.name)}:
             return Refusal(404, "you have no such device", {})
-        await asyncio.to_thread(self.users.change, lambda table: table.revoked(device_id))
-        return {"revoked": device_id}
+        gone = await asyncio.to_thread(self.users.change, lambda table: table.revoked(device_id))
+        return {"revoked": device_id, "with": [entry.id for entry in gone if entry.id != device_id]}
 
     def _devices_of(self, user: str) -> list[TokenEntry]:
         entries = self.users.table().entries.values()
@@ -386,7 +400,14 @@ async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Ref
 
 
 def _shown(entry: TokenEntry) -> dict[str, Any]:
-    return {"id": entry.id, "label": entry.device, "paired": entry.created, "expires": entry.expires}
+    return {
+        "id": entry.id,
+        "label": entry.device,
+        "paired": entry.created,
+        "expires": entry.expires,
+        "used": entry.used,
+        "pairedBy": entry.paired_by or None,
+    }
 
 
 def _devices_unusable(error: UsersError) -> Response:

@@ -40,11 +40,15 @@ class TooManyCodesError(IsthmusError):
 
 @record
 class PairingCode:
-    """A code for a user (empty: the local user), valid until a time in seconds of the caller's clock."""
+    """A code for a user (empty: the local user), valid until a time in seconds of the caller's clock.
+
+    ``by`` is the id of the token whose holder made it; empty for the owner at the server's machine.
+    """
 
     text: str
     user: str
     until: float
+    by: str = ""
 
     @property
     def is_long(self) -> bool:
@@ -59,17 +63,17 @@ class PairingCodes:
     _codes: list[PairingCode] = field(default_factory=list[PairingCode])
     _wrong: list[float] = field(default_factory=list[float])
 
-    def short(self, user: str, now: float) -> PairingCode:
-        """Return a new code that a person can type."""
+    def short(self, user: str, now: float, by: str = "") -> PairingCode:
+        """Return a new code that a person can type; ``by`` is the id of the token whose holder makes it."""
         text = "".join(secrets.choice(ALPHABET) for _ in range(SHORT_LENGTH))
-        return self._add(PairingCode(text, user, now + SHORT_SECONDS))
+        return self._add(PairingCode(text, user, now + SHORT_SECONDS, by))
 
     def for_link(self, user: str, now: float) -> PairingCode:
         """Return a new code for the fragment of a link."""
         return self._add(PairingCode(secrets.token_urlsafe(32), user, now + LINK_SECONDS))
 
-    def use(self, text: str, now: float) -> str:
-        """Return the user of a code, which cannot be used again.
+    def use(self, text: str, now: float) -> PairingCode:
+        """Return the code with this text, which cannot be used again.
 
         Small letters, spaces and hyphens of a short code are read as people type them.
 
@@ -89,7 +93,7 @@ class PairingCodes:
             self._wrong.append(now)
             raise WrongCodeError("this code is wrong, was used, or is too old; make a new one")
         self._codes.remove(found[0])
-        return found[0].user
+        return found[0]
 
     def _add(self, code: PairingCode) -> PairingCode:
         self._codes = [*self._codes[-(MAXIMUM_CODES - 1) :], code]

@@ -86,7 +86,7 @@ async def test_a_paired_device_uses_the_api_and_a2a(client: httpx2.AsyncClient, 
     assert (await client.get("/tasks", headers={**head, "A2A-Version": "1.0"})).status_code == 200
     code = (await client.post("/ui/api/codes", headers=head)).json()
     assert code["seconds"] == 60
-    assert pages.codes.use(code["code"], pages.clock()) == ""
+    assert pages.codes.use(code["code"], pages.clock()).user == ""
 
 
 async def test_devices_of_others_are_neither_seen_nor_removed(
@@ -98,7 +98,8 @@ async def test_devices_of_others_are_neither_seen_nor_removed(
     assert [device["label"] for device in listed["devices"]] == ["Phone"]
     assert (await client.delete(f"/ui/api/devices/{listed['this']}", headers=bob)).status_code == 404
     assert (await client.delete(f"/ui/api/devices/{listed['this']}", headers=alice)).json() == {
-        "revoked": listed["this"]
+        "revoked": listed["this"],
+        "with": [],
     }
     assert (await client.get("/ui/api/session", headers=alice)).status_code == 401
 
@@ -169,6 +170,56 @@ async def test_a_code_comes_with_a_link_and_a_drawing_for_other_devices(
     for bad in ('{"origin": "javascript:alert(1)"}', '{"origin": 1}', '{"origin": "https://a.test/x"}', "[]", "{"):
         assert (await code(bad)).status_code == 400, bad
     assert (await code('{"origin": "https://' + "a" * 200 + '.test"}')).status_code == 400
+
+
+async def test_a_removed_device_takes_with_it_what_it_let_in_and_its_codes(
+    client: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    async def paired(by: str) -> tuple[str, str]:
+        """Let a device in by the code of another one; return its id and its token."""
+        made = await client.post("/ui/api/codes", headers={"Authorization": f"Bearer {by}"})
+        body = {"code": made.json()["code"], "device": f"by {by[-4:]}"}
+        found = (await client.post("/ui/api/pair", json=body)).json()
+        return found["id"], found["token"]
+
+    async def devices(token: str) -> dict[str, Any]:
+        listed = (await client.get("/ui/api/devices", headers={"Authorization": f"Bearer {token}"})).json()
+        return {device["id"]: device for device in listed["devices"]}
+
+    owner, other = await pair(client, pages), await pair(client, pages)
+    first, first_token = await paired(owner)
+    second, second_token = await paired(first_token)
+    third, third_token = await paired(second_token)
+    beside, beside_token = await paired(other)
+    open_code = (await client.post("/ui/api/codes", headers={"Authorization": f"Bearer {third_token}"})).json()["code"]
+    known = await devices(owner)
+    assert known[second]["pairedBy"] == first
+    assert known[first]["pairs"] == [second, third]
+    assert known[beside]["pairs"] == []
+    removed = await client.delete(f"/ui/api/devices/{first}", headers={"Authorization": f"Bearer {owner}"})
+    assert removed.json() == {"revoked": first, "with": [second, third]}
+    for token in (first_token, second_token, third_token):
+        assert (await client.get("/ui/api/session", headers={"Authorization": f"Bearer {token}"})).status_code == 401
+    late = await client.post("/ui/api/pair", json={"code": open_code, "device": "late"})
+    assert (late.status_code, "was removed" in late.json()["error"]) == (403, True)
+    assert beside in await devices(beside_token)
+
+
+async def test_the_use_of_a_device_is_kept_once_an_hour(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    token = await pair(client, pages)
+    now = [1_000_000.0]
+    pages.now = lambda: now[0]
+    headers = {"Authorization": f"Bearer {token}"}
+
+    async def used() -> float | None:
+        (device,) = (await client.get("/ui/api/devices", headers=headers)).json()["devices"]
+        return device["used"]
+
+    assert await used() is None
+    for passed, expected in ((0.0, 0.0), (3_599.0, 0.0), (1.0, 3_600.0), (10.0, 3_600.0)):
+        now[0] += passed
+        await client.get("/ui/api/session", headers=headers)
+        assert await used() == 1_000_000.0 + expected
 
 
 class OneView:

@@ -87,6 +87,10 @@ class TokenEntry:
     device: str = ""
     push: BrowserPush | None = None
     """The subscription to which notifications of a device are sent; None if it wants none."""
+    paired_by: str = ""
+    """Id of the token whose holder let a device in; empty if the server's owner did, at its machine."""
+    used: float | None = None
+    """Time at which a device last loaded the page, to the hour; None before that."""
 
     def is_expired(self, now: float) -> bool:
         """Return whether the token is not valid any more at Unix time ``now``."""
@@ -150,15 +154,25 @@ class UserTable:
         entry = TokenEntry(token_id, name, _digest(token), now, expires, caps or Caps(), tier)
         return replace(self, entries={**self.entries, token_id: entry}), entry, token
 
-    def with_device(self, name: str, device: str, now: float, expires: float) -> "tuple[UserTable, TokenEntry, str]":
+    def with_device(
+        self, name: str, device: str, now: float, expires: float, paired_by: str = ""
+    ) -> "tuple[UserTable, TokenEntry, str]":
         """Return the table with a device of a user, the entry, and its token, which is not stored anywhere.
 
         The device has the limits and the tier of the user's newest other token. ``name`` is empty for the local user.
+        ``paired_by`` is the id of the token whose holder let it in.
+
+        Raises:
+            UsersError: there is no such token any more.
         """
+        if paired_by and paired_by not in self.entries:
+            raise UsersError("the device that made the code was removed; make a new one")
         others = [entry for entry in self.entries.values() if entry.name == name and not entry.device]
         like = max(others, key=lambda entry: entry.created, default=TokenEntry("", name, "", 0))
         token_id, token = self._new_token()
-        entry = TokenEntry(token_id, name, _digest(token), now, expires, like.caps, like.tier, device)
+        entry = TokenEntry(
+            token_id, name, _digest(token), now, expires, like.caps, like.tier, device, paired_by=paired_by
+        )
         return replace(self, entries={**self.entries, token_id: entry}), entry, token
 
     def with_push(self, token_id: str, push: BrowserPush | None) -> "UserTable":
@@ -167,6 +181,23 @@ class UserTable:
         if entry is None or not entry.device:
             return self
         return replace(self, entries={**self.entries, token_id: replace(entry, push=push)})
+
+    def with_use(self, token_id: str, now: float) -> "UserTable":
+        """Return the table with the time at which a device was last used; the same table if there is no such device."""
+        entry = self.entries.get(token_id)
+        if entry is None or not entry.device:
+            return self
+        return replace(self, entries={**self.entries, token_id: replace(entry, used=now)})
+
+    def paired_by(self, token_id: str) -> tuple[TokenEntry, ...]:
+        """Return the devices that the holder of a token let in, and those that these let in."""
+        found = {token_id}
+        entries: list[TokenEntry] = []
+        for entry in sorted(self.entries.values(), key=lambda entry: entry.created):
+            if entry.paired_by in found and entry.id not in found:
+                found.add(entry.id)
+                entries.append(entry)
+        return tuple(entries)
 
     def tokens_a_day(self, name: str, now: float, default: Caps) -> int | None:
         """Return the maximum of a user's model tokens in a day, by any valid token; None if there is none."""
@@ -187,6 +218,8 @@ class UserTable:
     def revoked(self, name_or_id: str) -> "tuple[UserTable, tuple[TokenEntry, ...]]":
         """Return the table without the token with this id, or without all tokens of this user, and the removed entries.
 
+        What the holder of a removed token let in is removed, too.
+
         Raises:
             UsersError: there is no such token or user.
         """
@@ -194,6 +227,7 @@ class UserTable:
         if not gone:
             known = ", ".join(sorted({entry.name for entry in self.entries.values()})) or "none"
             raise UsersError(f"{name_or_id!r} is neither a token's id nor a user's name. Users: {known}")
+        gone = tuple(dict.fromkeys((*gone, *(each for entry in gone for each in self.paired_by(entry.id)))))
         return replace(self, entries={key: item for key, item in self.entries.items() if item not in gone}), gone
 
     def find(self, token: str, now: float) -> TokenEntry | ExpiredToken | None:
