@@ -49,8 +49,8 @@ export class DevicesPage extends PageElement {
       <ul class="scroll rows">
         ${this.problem ? html`<li><p class="problem" role="alert">${this.problem}</p></li>` : nothing}
         ${this.devices.map((device) => html`<li><div class="line">${icon("device")}
-          <span class="grow cut" dir="auto">${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span>
-          <span class="t3 xs">${this.#about(device, day)}</span>
+          <span class="grow about"><span class="cut" dir="auto">${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span>
+            <span class="t3 xs">${this.#about(device, day)}</span></span>
           <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
         <li class="pad">
           ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
