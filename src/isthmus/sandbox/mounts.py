@@ -6,7 +6,7 @@ them. The deeper path always wins.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path, PurePath
 from typing import Protocol
@@ -16,6 +16,8 @@ from isthmus.sandbox import known_paths as known
 from isthmus.sandbox.guarded_paths import GUARDED, Effect, effect_of, starting_files, starting_files_at_home
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
+_MAXIMUM_LISTED = 10_000
+"""Number of entries from which on a folder may have more than were listed."""
 _OWN_FOLDERS_OF_VERSION_CONTROL = frozenset({".git", ".hg", ".jj", ".svn"})
 _FOLDERS_OF_GUARDED = frozenset(
     path.partition("/")[0] for paths in GUARDED.values() for path in paths if "/" in path.rstrip("/")
@@ -100,7 +102,7 @@ class SandboxView:
 
     def shows(self, path: Path) -> bool:
         """Return whether the content of a path without links can be seen."""
-        return _shows(path, self.mounts)
+        return _shows(path, {mount.path: mount for mount in self.mounts})
 
     @property
     def missing(self) -> tuple[Mount, ...]:
@@ -112,13 +114,11 @@ class SandboxView:
         return SandboxView(tuple(mount for mount in self.mounts if mount.path not in paths))
 
 
-def _nearest(path: Path, mounts: Iterable[Mount]) -> Mount | None:
-    above = {path, *path.parents}
-    around = (mount for mount in mounts if mount.path in above)
-    return max(around, key=lambda mount: len(mount.path.parts), default=None)
+def _nearest(path: Path, mounts: Mapping[Path, Mount]) -> Mount | None:
+    return next((mounts[place] for place in (path, *path.parents) if place in mounts), None)
 
 
-def _shows(path: Path, mounts: Iterable[Mount]) -> bool:
+def _shows(path: Path, mounts: Mapping[Path, Mount]) -> bool:
     nearest = _nearest(path, mounts)
     return nearest is None or not nearest.kind.hides
 
@@ -218,8 +218,12 @@ def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
         for name in known.GIT_RULES:
             may_make = name != known.GIT_COMMON_FOLDER
             view.protect(workspace / name, workspace, is_folder=name == known.GIT_HOOKS, may_make=may_make)
+    present, can_make = frozenset(view.entries(workspace)), view.is_usable_folder(workspace)
     for name, is_folder in starting_files(_effects(workspace, home)):
-        if not (is_repository and name == PurePath(".git")):
+        if len(name.parts) == 1 and name.name not in present and len(present) < _MAXIMUM_LISTED:
+            if can_make:  # most of them, so their paths are not looked up one by one
+                view.put(Mount(workspace / name, MountKind.PROTECTED, is_folder, is_missing=True))
+        elif not (is_repository and name == PurePath(".git")):
             view.protect(workspace / name, workspace, is_folder=is_folder)
     if workspace != home:
         for path in _guarded(view, workspace):
@@ -296,7 +300,7 @@ class _Builder:
     def link(self, name: Path, target: Path) -> None:
         """Link the path by which the user knows an opened one to it, unless the sandbox has something there."""
         path = self._tree.resolve(name.parent) / name.name
-        if path != target and path not in self._mounts and not _shows(path, self._mounts.values()):
+        if path != target and path not in self._mounts and not _shows(path, self._mounts):
             self.put(Mount(path, MountKind.LINK, target=target))
 
     def entries(self, folder: Path) -> Iterable[str]:
@@ -310,11 +314,11 @@ class _Builder:
 
     def shows(self, path: Path) -> bool:
         """Return whether the target of a path can be seen."""
-        return _shows(self._tree.resolve(path), self._mounts.values())
+        return _shows(self._tree.resolve(path), self._mounts)
 
     def is_writable(self, path: Path) -> bool:
         """Return whether the sandbox lets a path on the machine's own disk be written."""
-        nearest = _nearest(path, self._mounts.values())
+        nearest = _nearest(path, self._mounts)
         return nearest is not None and nearest.kind in (MountKind.WRITABLE, MountKind.LISTED_WRITABLE)
 
     def drop_unlisted_mounts_in(self, secrets: set[Path]) -> None:
