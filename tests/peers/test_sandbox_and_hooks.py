@@ -1,4 +1,4 @@
-"""What a sandboxed agent writes into a trusted folder runs nothing outside: at no later prompt, of no user, unasked."""
+"""Files that a sandboxed agent writes into a trusted folder run nothing outside unasked, at any user's later prompt."""
 
 import asyncio
 import json

@@ -24,7 +24,7 @@ OURS = (SETTINGS, *CLAUDE_SETTINGS, MCP_FILE, f"{COMMANDS}/x.toml", *SKILL_FOLDE
 """Files and folders of a project that Isthmus itself reads in a trusted folder."""
 FILES = [str(name / "made" if is_folder else name) for name, is_folder in starting_files()]
 AT_TOP = [str(name / "made" if is_folder else name) for name, is_folder in starting_files() if len(name.parts) == 1]
-"""Those that are in the workspace's own folder. Deeper ones are protected where their folder exists."""
+"""Files in the workspace's own folder. Deeper ones are protected where their folder exists."""
 
 
 @pytest.fixture
@@ -138,7 +138,8 @@ async def test_placeholders_stay_while_another_command_runs(home: Path, workspac
     waiting = "touch begun; until [ -e end ]; do sleep 0.05; done; echo pwned > .mcp.json; mkdir .claude/hooks"
     call = asyncio.create_task(ran(confined_shell(home), home, workspace, waiting))
     await eventually_async(begun.exists)
-    await ran(confined_shell(home), home, workspace, "true")
+    said = await ran(confined_shell(home), home, workspace, "cat .mcp.json .npmrc && echo empty")
+    assert said == "Output: empty"  # what stands for them elsewhere reads as empty here, too
     assert (workspace / ".mcp.json").is_socket()
     end.touch()
     await asyncio.wait_for(call, 30)

@@ -1,4 +1,4 @@
-"""What other users of the machine read in the list of processes while Isthmus runs: none of its secrets."""
+"""The list of processes, which other users of the machine read, has none of Isthmus's secrets."""
 
 import contextlib
 import json

@@ -15,17 +15,13 @@ from pathlib import Path
 
 from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
-from isthmus.sandbox.mounts import PrivatePlaces, SandboxView, view_of
+from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, view_of
 from isthmus.sandbox.placeholders import Placeholders, placeholders_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 """Variables that every confined program receives, besides those that begin with ``LC_``."""
-
-
-MAXIMUM_ENTRIES = 10_000
-"""Maximum number of entries of the workspace's own folder searched for files that other programs act on."""
 
 
 @record
@@ -196,6 +192,9 @@ class _Files:
 
     def is_link(self, path: Path) -> bool:
         return path.is_symlink()
+
+    def is_socket(self, path: Path) -> bool:
+        return path.is_socket()
 
     def can_write(self, folder: Path) -> bool:
         return os.access(folder, os.W_OK)

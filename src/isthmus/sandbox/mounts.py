@@ -16,8 +16,8 @@ from isthmus.sandbox import known_paths as known
 from isthmus.sandbox.guarded_paths import GUARDED, Effect, effect_of, starting_files, starting_files_at_home
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
-_MAXIMUM_LISTED = 10_000
-"""Number of entries from which on a folder may have more than were listed."""
+MAXIMUM_ENTRIES = 10_000
+"""Maximum number of entries of the workspace's own folder searched for files that other programs act on."""
 _OWN_FOLDERS_OF_VERSION_CONTROL = frozenset({".git", ".hg", ".jj", ".svn"})
 _FOLDERS_OF_GUARDED = frozenset(
     path.partition("/")[0] for paths in GUARDED.values() for path in paths if "/" in path.rstrip("/")
@@ -75,6 +75,10 @@ class Tree(Protocol):
 
     def is_link(self, path: Path) -> bool:
         """Return whether the path is a symbolic link."""
+        ...
+
+    def is_socket(self, path: Path) -> bool:
+        """Return whether the path is a socket, with which another sandbox stands for a missing file."""
         ...
 
     def can_write(self, folder: Path) -> bool:
@@ -220,7 +224,7 @@ def _protect(view: "_Builder", workspace: Path, home: Path) -> None:
             view.protect(workspace / name, workspace, is_folder=name == known.GIT_HOOKS, may_make=may_make)
     present, can_make = frozenset(view.entries(workspace)), view.is_usable_folder(workspace)
     for name, is_folder in starting_files(_effects(workspace, home)):
-        if len(name.parts) == 1 and name.name not in present and len(present) < _MAXIMUM_LISTED:
+        if len(name.parts) == 1 and name.name not in present and len(present) < MAXIMUM_ENTRIES:
             if can_make:  # most of them, so their paths are not looked up one by one
                 view.put(Mount(workspace / name, MountKind.PROTECTED, is_folder, is_missing=True))
         elif not (is_repository and name == PurePath(".git")):
@@ -279,7 +283,7 @@ class _Builder:
         path = self._tree.resolve(path)
         if within not in path.parents:
             return
-        exists = self._tree.is_folder(path)
+        exists = None if self._tree.is_socket(path) else self._tree.is_folder(path)
         if exists is not None:
             self.put(Mount(path, MountKind.PROTECTED, exists))
         elif may_make and self.is_usable_folder(path.parent):

@@ -167,7 +167,7 @@ class BackgroundCommands:
             started.set_exception(error)
         finally:
             if launch.release is not None:
-                launch.release()
+                await asyncio.to_thread(launch.release)
             item.output.close()
             item.ended.set()
 

@@ -168,7 +168,7 @@ class RunShellCommand:
             if not is_kept:
                 output.close()
                 if release is not None:
-                    release()
+                    await asyncio.to_thread(release)
 
     async def _watch(
         self, group: ProcessGroup, output: ShellOutput, context: CallContext, timeout: float | None

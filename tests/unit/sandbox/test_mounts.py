@@ -20,6 +20,7 @@ class Disk:
         self._folders = {Path(path) for path in (*SYSTEM, *(path for path in paths if path.endswith("/")))}
         self._files = {Path(path) for path in paths if not path.endswith("/")}
         self._links = {Path(path): Path(target) for path, target in (links or {}).items()}
+        self._sockets: set[Path] = set()
         self._read_only = {Path(path) for path in read_only}
 
     def resolve(self, path: Path) -> Path:
@@ -33,6 +34,9 @@ class Disk:
 
     def is_link(self, path: Path) -> bool:
         return path in self._links
+
+    def is_socket(self, path: Path) -> bool:
+        return path in self._sockets
 
     def can_write(self, folder: Path) -> bool:
         return folder not in self._read_only

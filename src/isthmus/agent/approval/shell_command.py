@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isthmus.agent.approval.command_folders import ANYWHERE, HERE, Folders, folders_of
+from isthmus.agent.approval.command_folders import ANYWHERE, CHANGERS, HERE, Folders, folders_of
 from isthmus.agent.approval.executing_options import asked_each_time
 from isthmus.agent.approval.shell_rules import RULES, Rule
 from isthmus.agent.approval.shell_syntax import (
@@ -257,7 +257,7 @@ def _is_in_test(node: "Node") -> bool:
 def _programs_in_other_folders(commands: Sequence[SimpleCommand]) -> tuple[str, ...]:
     """Return the programs named by a relative path, which depends on the folder, if a command changes the folder."""
     names = [command.words[0] for command in commands]
-    if not {"cd", "pushd", "popd"} & set(names):
+    if not CHANGERS & set(names):
         return ()
     return tuple(f"{name} in another folder" for name in names if "/" in name and not name.startswith("/"))
 

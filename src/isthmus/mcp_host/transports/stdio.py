@@ -73,7 +73,7 @@ async def stdio_streams(
         own = server_environment(environment, endpoint.env)
         plain = Launch((endpoint.command, *endpoint.args), endpoint.cwd, own)
         launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
-        stack.callback(launch.release)
+        stack.push_async_callback(asyncio.to_thread, launch.release)
         mark = secrets.token_hex(16)
         announce = await stack.enter_async_context(group_guard(mark, is_final=True))
         process = await stack.enter_async_context(_started(launch, log, mark, announce))
