@@ -99,7 +99,8 @@ export class ItemList extends PageElement {
     const shown = new Set(this.querySelectorAll<HTMLElement>(":scope > .col > .it"));
     for (const element of this.#observed) if (!shown.has(element)) { this.#sizes.unobserve(element); this.#observed.delete(element); }
     for (const element of shown) if (!this.#observed.has(element)) { this.#sizes.observe(element); this.#observed.add(element); }
-    this.#place();
+    // Measured now: what an observer of sizes draws is measured by it one frame later, and was seen at its estimate.
+    if (this.#take([...shown].map((element) => [element, element.getBoundingClientRect().height])) && !this.#isCovered()) this.requestUpdate();
   }
 
   /** Take over what was added; begin anew if anything else changed. */
@@ -138,19 +139,27 @@ export class ItemList extends PageElement {
 
   #measure(entries: ResizeObserverEntry[]): void {
     this.#notice();
+    this.#take(entries.map((entry) => [entry.target, entry.borderBoxSize[0]?.blockSize ?? 0]));
+    if (!this.#isCovered()) this.requestUpdate();
+  }
+
+  /** Take over the heights of items, in pixels; return whether one was not known. */
+  #take(sizes: readonly (readonly [Element, number])[]): boolean {
+    if (!this.clientHeight) return false; // hidden: nothing has a height
+    let isNew = false;
     const indexes = new Map<string, number>();
     for (let at = this.#from; at < this.#to; at += 1) indexes.set(this.items[at]?.key ?? "", at);
-    for (const entry of entries) {
-      if (entry.target === this) continue;
-      const key = (entry.target as unknown as Keyed).key, height = entry.borderBoxSize[0]?.blockSize ?? 0;
-      const index = indexes.get(key);
-      if (index === undefined || !entry.target.isConnected) continue;
+    for (const [element, height] of sizes) {
+      if (element === this || !element.isConnected) continue;
+      const { key } = element as unknown as Keyed, index = indexes.get(key);
+      if (index === undefined) continue;
+      isNew ||= this.#measured.get(key) !== height;
       this.#sum += height - (this.#measured.get(key) ?? 0);
       this.#measured.set(key, height);
       this.#heights.set(index, height);
     }
     this.#place();
-    if (!this.#isCovered()) this.requestUpdate();
+    return isNew;
   }
 
   /** Give the spaces their heights, and put what is read where it was. */
@@ -173,7 +182,9 @@ export class ItemList extends PageElement {
     const { scrollTop, scrollHeight, clientHeight } = this;
     this.#known = scrollTop;
     this.isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
-    const index = this.#heights.at(scrollTop);
+    let index = this.#heights.at(scrollTop);
+    // A first item that was not drawn yet gets another height: what is drawn and still in view stays instead.
+    if (index < this.#from && this.#heights.offset(this.#from) < scrollTop + clientHeight) index = this.#from;
     this.#anchor = { index, key: this.items[index]?.key ?? "", below: this.#heights.offset(index) - scrollTop };
   }
 
