@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
@@ -86,6 +86,20 @@ async def test_words_about_a_rejection_reach_the_agent_that_asked(reviews: Compa
     await reviews.page.keyboard.press("Enter")
     assert (await asyncio.wait_for(asked, 30)).endswith("The user's reason: keep the lines")
     await expect(reviews.page.locator(".item.done")).to_contain_text("Rejected by Chrome on Linux")
+
+
+async def test_a_diff_that_still_comes_cannot_be_edited_and_then_can(reviews: CompanionReviews) -> None:
+    held: asyncio.Queue[Route] = asyncio.Queue()
+    await reviews.page.route("**/reviews/*", held.put)
+    asked = await reviews.propose("a.py", "new\n", is_shown=False)
+    route = await asyncio.wait_for(held.get(), 30)
+    await expect(reviews.button("Edit first")).to_be_disabled()
+    await route.continue_()
+    await reviews.page.unroute("**/reviews/*")
+    await reviews.button("Edit first").click()
+    await expect(reviews.card.locator(".cm-content[contenteditable=true]")).to_be_visible()
+    await reviews.button("Reject").click()
+    await asyncio.wait_for(asked, 30)
 
 
 ARE_LEVEL = """async (view, text) => {

@@ -288,7 +288,7 @@ export abstract class AnswerCard extends PageElement {
   }
 
   protected editButton() {
-    return html`<button class="b" ?disabled=${this.sending !== "" || this.isEditing || this.isOff} @click=${this.edit}>${t("editFirst")} <kbd>e</kbd></button>`;
+    return html`<button class="b" ?disabled=${!this.isEdit || this.sending !== "" || this.isEditing || this.isOff} @click=${this.edit}>${t("editFirst")} <kbd>e</kbd></button>`;
   }
 
   #press = (event: KeyboardEvent): void => {
