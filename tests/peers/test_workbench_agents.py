@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
 BEFORE = "one\ntwo\nthree\n"
 PROPOSED = "one\nTWO\nthree\n"
+PROMPT = r"(?m)^\u203a ?\n *default"
+"""Prompt of the terminal without text."""
 OF_PAGE, OF_NEOVIM, OF_IDE_COMMAND = PROPOSED + "page", "one\nneovim\n", "terminal\n"
 CHANGE = """
 scenarios:
@@ -177,7 +179,7 @@ class Surfaces:
     async def answer_a_task(self, terminal: PtyProgram, *, at_once: bool) -> None:
         """Allow an edit of a task that was begun in the terminal; without ``at_once`` only there."""
         self.file.write_text(BEFORE, "utf-8")
-        await asyncio.to_thread(terminal.wait_for, r"(?m)^\u203a ?\n *default", 30)
+        await asyncio.to_thread(terminal.wait_for, PROMPT, 30)
         terminal.press("change it\r")
         await self._is_shown()
         await self.neovim.set_lines(*OF_NEOVIM.splitlines())
@@ -196,7 +198,9 @@ class Surfaces:
         assert (f"answered in {winner}" in terminal.screen) == (winner != "terminal"), terminal.screen
         await expect(self.page.locator(".item.done")).to_contain_text(f"Answered by {winner}")
         await self._neovim_says("accepted a.txt" if winner == "Neovim" else f"Isthmus was answered in {winner}")
-        terminal.press("\x0c")  # clears the screen
+        # The prompt is there, so that it gets the key that clears the screen.
+        await asyncio.to_thread(terminal.wait_for, PROMPT, 30)
+        terminal.press("\x0c")
         await asyncio.to_thread(terminal.wait_until_gone, "It is over", 30)
 
     async def _is_shown(self) -> None:

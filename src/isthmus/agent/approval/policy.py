@@ -11,6 +11,7 @@ from pathlib import Path
 from posixpath import join, normpath
 from typing import Any, TypeAlias
 
+from isthmus.agent.approval.free_options import changes_files
 from isthmus.agent.approval.shell_command import ShellAnalysis, SimpleCommand, analyse
 from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
@@ -381,6 +382,10 @@ def _advice_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[
     )
 
 
+def _joined(prefixes: Iterable[Sequence[str]]) -> str:
+    return ", ".join(" ".join(prefix) for prefix in prefixes)
+
+
 def _options(
     tool_name: str,
     kind: ToolKind,
@@ -393,12 +398,14 @@ def _options(
     always: tuple[ConfirmationOption, ...] = ()
     if kind is ToolKind.EXECUTE:
         if analysis is not None and analysis.prefixes and not analysis.writes_files:
-            prefixes = ", ".join(" ".join(prefix) for prefix in analysis.prefixes)
+            prefixes = _joined(analysis.prefixes)
+            changing = _joined(filter(changes_files, analysis.prefixes))
+            purpose = f". These change the files that they are given: {changing}" if changing else ""
             always = (
                 ConfirmationOption(
                     PROCEED_ALWAYS_PREFIX,
                     f"Always allow {prefixes} …",
-                    _COVERED_BY_PREFIX,
+                    _COVERED_BY_PREFIX + purpose,
                 ),
             )
         if may_repeat:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.command_folders import ANYWHERE, CHANGERS, HERE, Folders, folders_of
-from isthmus.agent.approval.executing_options import asked_each_time
+from isthmus.agent.approval.free_options import PACKAGE_RUNNERS, WRAPPERS, asked_each_time, has_prefix
+from isthmus.agent.approval.known_programs.rows import known_program
 from isthmus.agent.approval.shell_rules import RULES, Rule
 from isthmus.agent.approval.shell_syntax import (
     Extent,
@@ -37,7 +38,7 @@ class SimpleCommand:
     certain: tuple[bool, ...] = ()
     """Whether bash produces exactly this word from the source, for each word."""
     asked: str = ""
-    """The program with the option or operand that needs an answer each time; see executing_options."""
+    """The program with the option or operand that needs an answer each time; see `free_options`."""
     folders: Folders = HERE
     """Possible folders in which it runs."""
 
@@ -65,7 +66,7 @@ class ShellAnalysis:
     prefixes: tuple[tuple[str, ...], ...]
     writes_files: bool
     asked: tuple[str, ...] = ()
-    """Parts that no permission for a prefix covers; see executing_options."""
+    """Parts that no permission for a prefix covers; see `free_options`."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -122,16 +123,17 @@ _DEEPER = frozenset(
 )
 """Subcommands whose effect is determined by one more word; Gemini CLI itself allows ``npm run`` as a whole."""
 
-_WRAPPERS = frozenset({"hatch", "pdm", "pipenv", "poetry", "rye", "uv"})
-"""Programs whose subcommand `run` runs a command in an environment."""
 _QUIET = frozenset({"-s", "--silent", "-q", "--quiet"})
 """Options after a subcommand that only reduce the output."""
 
 _INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|ts-node|bun|tclsh|wish|guile|Rscript|julia|groovy|scala|"
-    r"osascript|pwsh|powershell|awk|gawk|mawk|nawk|gdb|bash|dash|ksh|sh|zsh|vim|vi|nvim|emacs|ed|ex|irb|ghci|jshell|npx|pipx|bunx|uvx)[\d.]*"
+    r"(?:python|pypy|perl|ruby|php|lua|luajit|node|nodejs|ts-node|tclsh|wish|guile|Rscript|julia|groovy|scala|"
+    r"osascript|pwsh|powershell|bash|dash|ksh|sh|zsh)[\d.]*"
 )
-"""Programs that run code from an argument or a file: a prefix names the file, and inline code has no prefix."""
+"""Programs that run a file, which gets all words after it: a prefix names the file, and inline code has no prefix."""
+
+_SCRIPTED = _names("awk gawk mawk nawk")
+"""Programs whose first word is a script."""
 
 _SCRIPT = re.compile(r"(?!/dev/|/proc/)[\w.@%+/,][\w.@%+/,:=-]*[./][\w.@%+/,:=-]*")
 """A file that a shell may be allowed to run: its name is that of a file, not of a program."""
@@ -305,7 +307,7 @@ def _runs_others(words: Sequence[ShellWord]) -> bool:
             return not (len(words) > 1 and words[1].extent is Extent.EXACT and _SCRIPT.fullmatch(words[1].text))
         case "wait":
             return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
-        case _ if name in _WRAPPERS and len(words) > 2 and words[1].text == "run":
+        case _ if name in WRAPPERS and len(words) > 2 and words[1].text == "run":
             # The following words are a command of their own; options before it are not analysed.
             return words[2].extent is not Extent.EXACT or words[2].text.startswith("-") or _runs_others(words[2:])
         case _:
@@ -326,22 +328,33 @@ def _writes_file(node: "Node") -> bool:
 
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the prefix under which a command can be allowed; empty if it would allow anything."""
-    name = words[0].rpartition("/")[2]
-    if _INTERPRETERS.fullmatch(name) and name != "bun":
+    """Return the prefix under which a command can be allowed; empty if too little is known of what it allows."""
+    program = words[0]
+    name = program.rpartition("/")[2]
+    if _INTERPRETERS.fullmatch(name):
+        return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()
+    if name in WRAPPERS and len(words) > 2 and words[1] == "run":
+        inner = _prefix(words[2:])
+        return (*words[:2], *inner) if inner else ()
+    if not has_prefix(words):
+        # Nothing is known of a project's own program, whose name says all.
+        return (program,) if _is_of_the_project(program) and known_program(words) is None else ()
+    if name in PACKAGE_RUNNERS or name in _SCRIPTED:
         return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()
     if name not in _SUBCOMMANDS:
         return words[:1]
     if name == "tox" and words[1:2] == ("-e",):
         # The environment determines what tox does, as a subcommand would.
         return words[:3] if len(words) > 2 and _is_plain(words[2]) else ()
-    if words[1:2] == ("run",) and words[2:3] and words[2] in _QUIET:
+    if len(words) > 2 and words[1] == "run" and words[2] in _QUIET:
         return words[:4] if len(words) > 3 and _is_plain(words[3]) else ()
-    if name in _WRAPPERS and words[1:2] == ("run",) and len(words) > 2:
-        inner = _prefix(words[2:])
-        return (*words[:2], *inner) if inner else ()
     length = 3 if (name, *words[1:2]) in _DEEPER and len(words) > 2 else 2
     return words[:length] if len(words) > 1 and all(_is_plain(word) for word in words[1:length]) else ()
+
+
+def _is_of_the_project(name: str) -> bool:
+    """Return whether a program is named by a path into its folder."""
+    return "/" in name and not name.startswith("/") and ".." not in name.split("/")
 
 
 def _is_plain(word: str) -> bool:

@@ -1,8 +1,9 @@
+import re
 import time
 
 import pytest
 
-from isthmus.agent.approval.executing_options import TABLE
+from isthmus.agent.approval.known_programs.rows import ROWS
 from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, PrefixGrant, decide
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.base import ToolKind
@@ -137,10 +138,14 @@ def test_a_question_says_why_a_prefix_is_not_offered() -> None:
     assert asked.options[0].description == "Asked each time: git log --output=f"
 
 
-@pytest.mark.parametrize("key", TABLE)
-def test_every_row_of_the_table_is_understood(key: str) -> None:
-    for item in TABLE[key].split():
-        assert item[0] in "-!:<@+=*" or item.endswith("="), item
+def test_every_part_of_a_row_is_understood() -> None:
+    problems = [
+        (key, part)
+        for key, row in ROWS.items()
+        for part in row.split()
+        if not re.fullmatch(r"\*|[=:@]|\+[\w:#@]+|<\d|--?[A-Za-z0-9][\w.:=*/-]*|[a-z][\w-]*", part)
+    ]
+    assert problems == []
 
 
 @pytest.mark.slow
@@ -169,3 +174,69 @@ def test_a_long_command_is_judged_in_a_time_that_grows_with_its_length(command: 
     start = time.process_time()
     analyse(command)
     assert time.process_time() - start < 5
+
+
+def test_a_question_names_the_commands_that_change_files_by_purpose() -> None:
+    asked = decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": "git diff && cp a b && git add b"})
+    assert isinstance(asked, ApprovalRequired)
+    (always,) = (option for option in asked.options if option.id == "proceed_always_prefix")
+    assert str(always.description).endswith("asked each time. These change the files that they are given: cp, git add")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "frob a",
+        "/opt/frob a",
+        "../frob a",
+        "git frob",
+        "git difftool",
+        "cargo frob",
+        "npx frob",
+        "uv run frob",
+        "vim a",
+        "emacs a",
+        "gdb a",
+        "pipx run a",
+        "pip download a",
+        "docker cp a b",
+    ],
+)
+def test_what_is_not_known_has_no_permission_for_its_first_words(command: str) -> None:
+    asked = decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": command}, folder="/a")
+    assert isinstance(asked, ApprovalRequired)
+    assert [option.id for option in asked.options] == ["proceed_once", "proceed_always_command", "cancel"]
+
+
+@pytest.mark.parametrize(
+    ("grant", "command"),
+    [
+        ("git log", "git log --grep -- --output=f"),
+        ("git log", "git log --outp"),
+        ("tar", "tar xfI a ./run.sh"),
+        ("tar", "tar xf a host:b"),
+        ("sort", "sort -k -- -o f a"),
+        ("systemctl", "systemctl --type status edit a"),
+        ("systemctl", "systemctl edit a"),
+        ("npx eslint", "npx eslint -o f a"),
+        ("diff", "diff -l a b"),
+        ("rg", "rg -z a"),
+        ("fd", "fd -l a"),
+        ("curl", "curl -w '%output{f}' http://localhost"),
+        ("objdump", "objdump --plugin ./run.so a"),
+        ("cargo test", "cargo test -- --logfile f"),
+        ("gcc", "gcc @options"),
+        ("deno run", "deno run --preload ./run.js a.ts"),
+    ],
+)
+def test_an_option_that_is_not_covered_is_asked_wherever_it_stands(grant: str, command: str) -> None:
+    asked = decision(command, *grant.split())
+    assert isinstance(asked, ApprovalRequired)
+    assert [option.id for option in asked.options] == ["proceed_once", "cancel"]
+
+
+@pytest.mark.parametrize(
+    "command", ["deno run a.ts --preload x", "git diff -- --output", "git diff --stat -- a", "uniq -f 2 a"]
+)
+def test_operands_are_not_options(command: str) -> None:
+    assert isinstance(decision(command, *command.split()[: 2 - (command[0] == "u")]), Allow)
