@@ -40,12 +40,15 @@ class PathAccess:
     """Rules on the paths that tools may use.
 
     Files of ``closed`` are neither read nor changed, and those of ``fixed`` are not changed. Files of ``unlisted`` are
-    left out of listings and searches, because a user must be asked about each.
+    left out of listings and searches, because a user must be asked about each. Contents of ``asked`` are left out of
+    searches, but for the absolute paths in ``agreed``.
     """
 
     closed: tuple[PathRule, ...] = ()
     fixed: tuple[PathRule, ...] = ()
     unlisted: tuple[PathRule, ...] = ()
+    asked: tuple[PathRule, ...] = ()
+    agreed: frozenset[str] = frozenset()
 
 
 class PathRules:

@@ -183,6 +183,7 @@ class _Collector:
     """Picks the files to search from a walk."""
 
     def __init__(self, workspace: Workspace, folder: Path, checked: CheckedArguments) -> None:
+        self._workspace = workspace
         self._root = workspace.root
         self._start = 0 if folder == workspace.root else len(workspace.relative(folder)) + 1
         self._filter = FileFilter(checked.string("include_pattern")) if "include_pattern" in checked else None
@@ -195,6 +196,8 @@ class _Collector:
         if f"{dot}{suffix}".lower() in BINARY_SUFFIXES:
             return False
         if self._filter is not None and not self._filter.matches(file.path[self._start :]):
+            return False
+        if not self._workspace.shows(self._root / file.path):
             return False
         try:
             return file.entry.stat(follow_symlinks=False).st_size <= line_matcher.MAXIMUM_FILE_BYTES

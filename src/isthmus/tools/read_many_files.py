@@ -84,6 +84,7 @@ class ReadManyFiles:
                 # Patterns match an absolute path, of a further folder, without its first slash.
                 if any(pattern.matches(file.path.removeprefix("/")) for pattern in included)
                 and not any(pattern.matches(file.path.removeprefix("/")) for pattern in excluded)
+                and workspace.shows(workspace.root / file.path)
             ]
 
         options = checked.nested("file_filtering_options")

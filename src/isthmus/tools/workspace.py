@@ -149,6 +149,11 @@ class Workspace:
         if (rule := compiled(rules).find_any(followed(self.root / expand_home(path)))) is not None:
             raise ToolFailure(f"{_quote(path)} is closed to the agent: {rule.where} forbids it", FORBIDDEN_PATH)
 
+    def shows(self, path: Path) -> bool:
+        """Return whether a search may show the contents of a file, an absolute path without symbolic links."""
+        asked = self._access.asked
+        return not asked or str(path) in self._access.agreed or compiled(asked).find(str(path)) is None
+
     def relative(self, path: Path) -> str:
         """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself.
 

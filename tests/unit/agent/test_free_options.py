@@ -239,4 +239,4 @@ def test_an_option_that_is_not_covered_is_asked_wherever_it_stands(grant: str, c
     "command", ["deno run a.ts --preload x", "git diff -- --output", "git diff --stat -- a", "uniq -f 2 a"]
 )
 def test_operands_are_not_options(command: str) -> None:
-    assert isinstance(decision(command, *command.split()[: 2 - (command[0] == "u")]), Allow)
+    assert isinstance(decision(command, *command.split()[:1]), Allow)

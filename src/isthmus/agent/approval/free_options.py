@@ -94,7 +94,8 @@ def _asked_word(row: Row, words: Sequence[ShellWord]) -> str:
             continue
         if _is_asked(row, word, number, are_options=are_options):
             return f"{text} (which may become an option)" if are_options and word.may_be_option else text or "''"
-        if are_options and text.startswith("-") and text != "-":
+        if are_options and text.startswith("-") and text != "-" and not (operands and row.maximum is not None):
+            # Where operands are counted, an option behind one may be one itself.
             operands += 2 if word.extent is Extent.ANY else 0
             continue
         if "args" in row.traits:

@@ -48,7 +48,7 @@ def permission_on(rules: Sequence[PermissionRule], call: PermittedCall) -> Rulin
     command = call.effect.get("command")
     if call.tool.server is None and call.tool.own == _SHELL and isinstance(command, str):
         return _on_command(about, call, command)
-    paths = _paths(call)
+    paths = paths_of(call.tool, call.effect, call.workspace)
     for decision in _STRICT:
         for rule in about:
             if rule.decision is decision and _forbids(rule, call, paths):
@@ -106,18 +106,18 @@ def _is_about_paths(rule: PermissionRule, tool: NamedTool) -> bool:
     return tool.own == _SHELL or tool.own in EDITING_TOOLS
 
 
-def _paths(call: PermittedCall) -> tuple[tuple[str, ...], ...]:
+def paths_of(tool: NamedTool, effect: Mapping[str, Any], workspace: Path) -> tuple[tuple[str, ...], ...]:
     """Return the whole paths of a call of a tool for files, each with the one that it leads to.
 
     Without one it is the workspace.
     """
-    if call.tool.server is not None or call.tool.own not in READING_TOOLS | EDITING_TOOLS:
+    if tool.server is not None or tool.own not in READING_TOOLS | EDITING_TOOLS:
         return ()
-    found = [call.effect[name] for name in ("file_path", "dir_path") if isinstance(call.effect.get(name), str)]
-    for include in (call.effect.get("include"), call.effect.get("paths")):
+    found = [effect[name] for name in ("file_path", "dir_path") if isinstance(effect.get(name), str)]
+    for include in (effect.get("include"), effect.get("paths")):
         names = [name for name in as_list(include) if isinstance(name, str) and not _GLOB.search(name)]
-        found += [str(call.workspace / expand_home(name)) for name in names]
-    return tuple(map(followed, found or [str(call.workspace)]))
+        found += [str(workspace / expand_home(name)) for name in names]
+    return tuple(map(followed, found or [str(workspace)]))
 
 
 def _forbids(rule: PermissionRule, call: PermittedCall, paths: Sequence[Sequence[str]]) -> bool:

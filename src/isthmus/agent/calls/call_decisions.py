@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from isthmus.agent.approval.kept_approvals import SessionApprovals
-from isthmus.agent.approval.permission_rules import may_permit
+from isthmus.agent.approval.permission_rules import access_of, may_permit
 from isthmus.agent.approval.policy import (
     CANCEL,
     PROCEED_ONCE,
     Allow,
+    ApprovalMode,
     ApprovalRequired,
     AskedEachTime,
+    CommandGrant,
     Decision,
     Deny,
     Grant,
@@ -29,6 +31,7 @@ from isthmus.agent.approval.policy import (
     is_guarded,
 )
 from isthmus.agent.approval.policy_rules import Ruling, may_allow
+from isthmus.agent.approval.private_reads import agreed_reads, decide_private, private_reads
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
@@ -37,6 +40,8 @@ from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
 from isthmus.development_tool import ConfirmationDetails, ExecuteDetails, FileDiff, McpDetails
+from isthmus.files.path_rules import PathAccess
+from isthmus.files.private_files import PRIVATE_FILES
 from isthmus.sandbox.guarded_paths import starts_program
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
@@ -90,6 +95,9 @@ class CallDecisions:
             asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
         if asked is not None:
             return decide_each_time(policy, tool.name, asked, tool.kind)
+        private = self._private_reads(item, tool, policy)
+        if private and tool.kind is ToolKind.READ:
+            return self._with_kept_answers(decide_private(policy, tool.name, private))
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
@@ -109,6 +117,9 @@ class CallDecisions:
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         if ruling is not None and server not in self.tools.foreign_servers:
             now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        if private:
+            # A permission for the first words of a command says nothing about what it reads.
+            now = replace(now, grants=frozenset(grant for grant in now.grants if isinstance(grant, CommandGrant)))
         may_keep = server is not None and self.approvals is not None and self.approvals.may_keep(server)
         arguments = item.request.arguments
         decision = decide(
@@ -122,9 +133,36 @@ class CallDecisions:
             may_keep=may_keep,
             folder=folder_of(proposal),
         )
+        if private and isinstance(decision, Deny):
+            return decide_private(policy, tool.name, private)
+        return self._with_kept_answers(decision)
+
+    def _with_kept_answers(self, decision: Decision) -> Decision:
         if isinstance(decision, ApprovalRequired) and not self.tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision
+
+    def access(self, item: OpenCall) -> PathAccess:
+        """Return the rules on paths for a call. Files with secrets are searched if the user agreed to each."""
+        rules = access_of(self.tools.permissions)
+        if self.policy.mode is ApprovalMode.YOLO:
+            return rules
+        workspace = Path(self._session.workspace)
+        agreed = agreed_reads(self._session.answered, workspace)
+        # What the call itself names was decided on.
+        named = private_reads(item.request.name, ToolKind.READ, item.request.arguments, workspace)
+        return replace(rules, asked=(PRIVATE_FILES,), agreed=agreed.union(named))
+
+    def _private_reads(self, item: OpenCall, tool: Tool, policy: Policy) -> tuple[str, ...]:
+        """Return the files with secrets that a call would read and the user has not agreed to."""
+        if policy.mode is ApprovalMode.YOLO or server_of(self.tools, tool.name) is not None:
+            return ()
+        workspace = Path(self._session.workspace)
+        found = private_reads(tool.name, tool.kind, item.request.arguments, workspace)
+        if not found:
+            return ()
+        agreed = agreed_reads(self._session.answered, workspace)
+        return tuple(path for path in found if path not in agreed)
 
     def _present_grants(self) -> frozenset[Grant]:
         """Return the grants besides those of the policy: of the user's answers, of trusted servers, of all sessions."""

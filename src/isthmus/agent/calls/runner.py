@@ -14,7 +14,6 @@ from typing import assert_never
 
 from isthmus.agent.approval.kept_approvals import SessionApprovals
 from isthmus.agent.approval.outside_reads import allowed_reads, details_of, options_of
-from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.approval.policy import (
     CANCEL,
     DENIED,
@@ -370,7 +369,7 @@ class CallRunner:
         session = self._session
         return ToolContext(
             self._options.workspace_of(
-                Path(session.workspace), session.user, session.folders, access_of(self._tools.permissions)
+                Path(session.workspace), session.user, session.folders, self._decisions.access(item)
             ),
             item.request.id,
             self._options.output_folder / self._session.task_id,
