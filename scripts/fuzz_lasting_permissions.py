@@ -49,7 +49,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         judge = OptionJudge(Path(folder), arguments.packages)
         own = programs_of(arguments.packages) if arguments.packages else [*git_commands(), *programs_of(Path("/"))]
-        commands = [*own, *SUB_COMMANDS]
+        commands = [*own, *(command for command in SUB_COMMANDS if command[:1] in own)]
         options: dict[tuple[str, ...], list[str]] = {}
         allowed = {command: grants for command in commands if (grants := lasting_grants(command))}
         while ran < arguments.lines:

@@ -229,3 +229,34 @@ async def test_a_rejected_call_is_cancelled_and_the_turn_goes_on(hosting: AcpHos
     assert (answered.state, answered.text) == (TaskState.COMPLETED, "Rejected.")
     assert answered.call("edit-1").status is ToolCallStatus.CANCELLED
     assert content(hosting) == BEFORE
+
+
+@pytest.mark.parametrize(("option", "asked"), [("once", 2), ("always", 1)])
+async def test_a_file_with_secrets_is_read_for_the_agent_once_the_user_agrees(
+    hosting: AcpHosting, option: str, asked: int
+) -> None:
+    (hosting.workspace / ".env").write_text("KEY=hunter2\n", encoding="utf-8")
+    seen = await hosting.prompt("read-secrets")
+    questions = 0
+    while seen.state is TaskState.INPUT_REQUIRED:
+        questions += 1
+        assert questions <= asked
+        request = seen.question.confirmation_request
+        assert request is not None
+        assert str(hosting.workspace / ".env") in str(request.details)
+        assert [one.id for one in request.options] == ["always", "once", "no"]
+        seen = await hosting.answer(seen, option)
+    assert (seen.state, questions) == (TaskState.COMPLETED, asked)
+    assert seen.text.endswith("KEY=hunter2\n" if asked == 2 else "KEY=hunter2\nKEY=hunter2\n")
+    assert {item.call.status for item in seen.view.calls.values()} == {ToolCallStatus.SUCCEEDED}
+
+
+async def test_a_file_with_secrets_is_not_read_for_the_agent_if_the_user_rejects_it(hosting: AcpHosting) -> None:
+    (hosting.workspace / ".env").write_text("KEY=hunter2\n", encoding="utf-8")
+    seen = await hosting.prompt("read-secrets")
+    seen = await hosting.answer(seen, "no")
+    assert seen.state is TaskState.INPUT_REQUIRED
+    seen = await hosting.answer(seen, "no")
+    assert seen.state is TaskState.COMPLETED
+    assert "hunter2" not in seen.text
+    assert "may hold secrets, and the user did not allow it to be read" in seen.text

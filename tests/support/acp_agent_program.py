@@ -323,6 +323,12 @@ class ScriptedAgent:
         assert missing["message"] == f"Resource not found: {none} does not exist"
         self.say("Still here.")
 
+    def read_secrets(self, text: str) -> None:
+        """Read a file with secrets twice, and say what came."""
+        for _ in range(2):
+            answer = self.ask("fs/read_text_file", {"path": str(self.cwd / ".env")})
+            self.say(answer["result"]["content"] if "result" in answer else answer["error"]["message"])
+
     def refuse(self, text: str) -> str:
         return "refusal"
 

@@ -11,6 +11,8 @@ from isthmus.acp.host.files import Expected, FileRefusedError
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import write_if_unchanged
 from isthmus.files.nofollow import make_folders
+from isthmus.files.path_rules import followed
+from isthmus.files.private_files import is_private
 from isthmus.text.text_file import TextForm, with_newlines_of
 from isthmus.tools.content import read_bytes, text_of
 from isthmus.tools.edit import edit_target
@@ -31,6 +33,14 @@ class WorkspaceFiles:
     async def write(self, path: str, text: str, expected: Expected | None = None) -> None:
         """Write a file in the encoding that it has."""
         await asyncio.to_thread(self._write, path, text, expected)
+
+    def private_path(self, path: str) -> str | None:
+        """Return the absolute path of a file that holds secrets; None for another file."""
+        try:
+            resolved = self._workspace.resolve(path)
+        except ToolFailure:
+            return None
+        return str(resolved) if is_private(followed(path)) else None
 
     def is_same(self, path: str, other: str) -> bool:
         """Return whether two paths mean the same file."""

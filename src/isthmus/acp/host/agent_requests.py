@@ -17,14 +17,17 @@ from isthmus.acp.v1.client_requests import (
     CancelledOutcome,
     ElicitationResponse,
     FormElicitation,
+    PermissionKind,
+    PermissionOption,
     PermissionRequest,
     PermissionResponse,
     ReadTextFileRequest,
     ReadTextFileResponse,
+    Selected,
     WriteTextFileRequest,
 )
 from isthmus.acp.v1.content import TextBlock
-from isthmus.acp.v1.updates import BlockContent, DiffContent
+from isthmus.acp.v1.updates import BlockContent, DiffContent, ToolCallChanged, ToolCallState
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.forms.form import FormError
 from isthmus.rpc import messages as rpc
@@ -34,6 +37,12 @@ RESOURCE_NOT_FOUND = -32002
 """Error code of a file that does not exist."""
 OUTSIDE = {"errorKind": "path_outside_workspace"}
 """Data of the error for a file that is not served, by which Qwen Code knows that it must read its own files itself."""
+_ALWAYS = "always"
+_READ_OPTIONS = (
+    PermissionOption(_ALWAYS, "Always allow this file", PermissionKind.ALLOW_ALWAYS),
+    PermissionOption("once", "Allow once", PermissionKind.ALLOW_ONCE),
+    PermissionOption("no", "Reject", PermissionKind.REJECT_ONCE),
+)
 
 
 class AgentRequests:
@@ -60,6 +69,9 @@ class AgentRequests:
         self._turn_of = turn_of
         self._asking = asyncio.Lock()
         """Held while a question is prepared: questions are shown in the agent's order."""
+        self._agreed: set[tuple[str, str]] = set()
+        """Sessions and files with secrets that the user allowed to be read in them."""
+        self._private_reads = 0
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
         """Return the result of a request.
@@ -139,7 +151,36 @@ class AgentRequests:
         content = tuple(shown if item is diff else item for item in content)
         return replace(request, tool_call=replace(request.tool_call, content=content))
 
+    async def _require_agreement(self, request: ReadTextFileRequest) -> None:
+        """Ask the user about a file that holds secrets.
+
+        Raises:
+            FileRefusedError: the user does not allow it, or nobody can be asked.
+        """
+        path = self._files.private_path(request.path)
+        if path is None or (request.session_id, path) in self._agreed:
+            return
+        refusal = FileRefusedError(f"{request.path} may hold secrets, and the user did not allow it to be read")
+        turn = self._turn_of(request.session_id)
+        if turn is None or turn.is_abandoned:
+            raise refusal
+        self._require_room(turn)
+        self._private_reads += 1
+        call = ToolCallState(
+            f"isthmus-read-{self._private_reads}", f"Read {path}, which may hold secrets", "read", "pending"
+        )
+        async with self._asking:
+            permission = Permission(PermissionRequest(request.session_id, call, _READ_OPTIONS))
+            turn.add(permission)
+        answer = await self._answer_to(permission)
+        if not isinstance(answer, Selected) or permission.refuses(answer.option_id):
+            raise refusal
+        turn.add(ToolCallChanged(call.tool_call_id, status="completed"))
+        if answer.option_id == _ALWAYS:
+            self._agreed.add((request.session_id, path))
+
     async def _read(self, request: ReadTextFileRequest) -> str:
+        await self._require_agreement(request)
         try:
             text = await self._files.read(request.path)
         except FileRefusedError as error:

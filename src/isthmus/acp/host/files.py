@@ -44,6 +44,10 @@ class SessionFiles(Protocol):
         """
         ...
 
+    def private_path(self, path: str) -> str | None:
+        """Return the absolute path of a file of the workspace that holds secrets; None for another file."""
+        ...
+
     def is_same(self, path: str, other: str) -> bool:
         """Return whether two paths mean the same file."""
         ...
