@@ -40,6 +40,13 @@ GIT_OPTIONS = (
 )
 """Options of git that are tried with each sub-command, whatever its help says."""
 PATH = "/usr/local/bin:/usr/bin:/bin"
+OWN_STATE = {
+    "mypy": "work/.mypy_cache/",
+    "npm": "home/.npm/",
+    "pytest": "work/.pytest_cache/",
+    "svn": "home/.subversion/",
+}
+"""Folders that programs keep for themselves, whatever they are asked to do."""
 _NAMES = re.compile(r"[\w./-]+")
 
 
@@ -197,7 +204,8 @@ def problem_of(line: str, effect: Effect) -> str:
         return "ran another program"
     words = line.split()
     known = known_program(words)
-    changed = [name for name in effect.changed if not name.startswith((f"home/.{words[0]}/", "home/.cache/"))]
+    own = OWN_STATE.get(words[0], "home/.cache/")
+    changed = [name for name in effect.changed if not name.startswith((own, "home/.cache/"))]
     if known is not None and known.row is not None and "writes" in known.row.traits:
         if words[0] == "git":
             return ""  # The working tree is what these sub-commands change.

@@ -15,7 +15,7 @@ from isthmus.acp.front import prompts, questions, server, session, session_optio
 from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
-from isthmus.agent.approval import policy
+from isthmus.agent.approval import outside_reads, policy, private_reads
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
 from isthmus.rpc import messages
@@ -35,6 +35,8 @@ OPTIONS = (
     policy.PROCEED_ALWAYS_SERVER,
     policy.PROCEED_ALWAYS_PREFIX,
     policy.PROCEED_ALWAYS_COMMAND,
+    private_reads.PROCEED_ALWAYS_FILE,
+    outside_reads.PROCEED_ALWAYS_FOLDER,
     policy.CANCEL,
 )
 

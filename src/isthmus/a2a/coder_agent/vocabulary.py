@@ -116,6 +116,8 @@ _FALLBACKS: Mapping[AnswerOutcome, tuple[str, ...]] = MappingProxyType(
             "proceed_always_prefix",
             "proceed_always_command",
             "proceed_always_tool",
+            "proceed_always_file",
+            "proceed_always_folder",
             "proceed_always_sampling",
             *("allow_always", "allow-always", "always"),
             *ACCEPTING_OPTIONS,
