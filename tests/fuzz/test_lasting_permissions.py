@@ -46,7 +46,7 @@ def commands() -> list[tuple[str, ...]]:
     return [*git_commands(), *programs_of(Path("/"))]
 
 
-def test_no_option_of_an_allowed_program_runs_another_or_writes_a_file_that_is_not_named(
+def test_no_covered_option_runs_another_program_or_writes_a_file_that_is_not_named(
     judge: OptionJudge, commands: list[tuple[str, ...]]
 ) -> None:
     allowed = {command: grants for command in commands if (grants := lasting_grants(command))}
@@ -81,7 +81,7 @@ def test_what_a_line_does_is_seen_and_such_a_line_is_not_allowed(judge: OptionJu
     assert bool(problem) != is_allowed(line, grants) or words[0] == "./run.sh"
 
 
-def test_only_known_programs_of_the_machine_have_a_lasting_permission_for_their_first_words(
+def test_only_known_programs_have_a_lasting_permission_for_their_first_words(
     commands: list[tuple[str, ...]],
 ) -> None:
     """Whatever a program is called that the table does not know, by each of its names and by its path."""

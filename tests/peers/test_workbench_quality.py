@@ -172,7 +172,8 @@ def test_what_is_read_stays_in_its_place(page: Page, served: Workbench) -> None:
         list.scrollTop -= distance;
         for (let shown = 0; shown < 3; shown += 1) {
           await frame();
-          if (list.contains(seen)) worst = Math.max(worst, Math.abs(seen.getBoundingClientRect().top - before - distance));
+          if (!list.contains(seen)) break;
+          worst = Math.max(worst, Math.abs(seen.getBoundingClientRect().top - before - distance));
         }
       }
       return worst;

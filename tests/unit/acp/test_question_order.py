@@ -30,6 +30,9 @@ class SlowFiles:
     async def write(self, path: str, text: str, expected: Expected | None = None) -> None:
         raise NotImplementedError
 
+    def private_path(self, path: str) -> str | None:
+        return None
+
     def is_same(self, path: str, other: str) -> bool:
         return path == other
 
