@@ -240,3 +240,8 @@ def test_an_option_that_is_not_covered_is_asked_wherever_it_stands(grant: str, c
 )
 def test_operands_are_not_options(command: str) -> None:
     assert isinstance(decision(command, *command.split()[:1]), Allow)
+
+
+@pytest.mark.parametrize("command", ["npm -s exec a", "yarn --silent dlx a", "npm --silent config set script-shell x"])
+def test_a_sub_command_that_is_always_asked_is_found_behind_options(command: str) -> None:
+    assert isinstance(decision(command, command.split()[0]), ApprovalRequired)

@@ -148,3 +148,25 @@ async def test_a_permission_for_a_command_does_not_cover_files_with_secrets(
     refused = harness(calls(request), policy=Policy(grants=frozenset({grant}), may_ask=False))
     assert (await refused.prompt("Look.")).state is TaskState.COMPLETED
     assert f"would read {secret}" in refused.told()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp a.txt .git/hooks/pre-commit",
+        "mv a.txt .envrc",
+        "ln -s a.txt AGENTS.md",
+        "tee .mcp.json",
+        "cd .git && cp a hooks/x",
+    ],
+)
+async def test_a_permission_for_a_command_does_not_cover_files_that_other_programs_act_on(
+    harness: Harness, secret: Path, command: str
+) -> None:
+    names = ("cp", "mv", "ln", "tee", "cd")
+    grants = frozenset(PrefixGrant((name,)) for name in names)
+    at = harness(calls(("run_shell_command", {"command": command})), policy=Policy(grants=grants))
+    assert (await at.prompt("Do it.")).state is TaskState.INPUT_REQUIRED
+    plain = harness(calls(("run_shell_command", {"command": "cp a.txt b.txt"})), policy=Policy(grants=grants))
+    assert (await plain.prompt("Do it.")).state is TaskState.COMPLETED
+    assert secret.with_name("b.txt").exists()

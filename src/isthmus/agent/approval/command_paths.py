@@ -27,7 +27,7 @@ MAXIMUM_PATHS = 500
 """Maximum number of paths that are looked at."""
 _READERS = _names(
     """
-    awk base64 bat bzcat cat cmp comm cp csplit cut dd diff egrep expand fgrep file fold gawk grep gzip head
+    awk base64 bat bzcat cat cmp comm cp csplit curl cut dd diff egrep expand fgrep file fold gawk grep gzip head
     hexdump install jq less ln md5sum mawk more mv nl od openssl paste perl pr python python3 rg rsync ruby
     scp sed sha1sum sha256sum shuf sort source split strings sum tac tail tar tee tr uniq vi view vim wc xxd
     xzcat yq zcat zip . node
@@ -66,7 +66,7 @@ def command_paths(command: str, analysis: ShellAnalysis | None, folder: Path) ->
     read, changed = list(redirected), list(redirected)
     for simple in analysis.commands:
         name = Path(simple.words[0]).name
-        words = [word.rpartition("=")[2] for word in simple.words[1:]]
+        words = [word.rpartition("=")[2].removeprefix("@") for word in simple.words[1:]]
         read += words if name in _READERS else []
         changed += words if name in _WRITERS else []
     (reads, are_all_reads), (changes, are_all_changes) = _whole(read, folders), _whole(changed, folders)

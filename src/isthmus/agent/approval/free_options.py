@@ -73,6 +73,12 @@ def asked_each_time(words: Sequence[ShellWord]) -> str:
     rest = arguments[found.depth - 1 :]
     if "each" in found.row.traits:
         return " ".join((found.key, *(word.text for word in rest[:1])))
+    if "any" in found.row.traits:
+        # The sub-command may follow options.
+        for word in rest:
+            other = known_program([name, word.text])
+            if other is not None and other.row is not None and "each" in other.row.traits:
+                return other.key
     asked = _asked_word(found.row, rest)
     return f"{found.key} {asked}" if asked else ""
 

@@ -6,6 +6,7 @@ Not here: asking, running and the hooks, see :mod:`isthmus.agent.calls.runner`.
 from dataclasses import replace
 from pathlib import Path
 
+from isthmus.agent.approval.guarded_commands import changes_guarded_file
 from isthmus.agent.approval.kept_approvals import SessionApprovals
 from isthmus.agent.approval.permission_rules import access_of, may_permit
 from isthmus.agent.approval.policy import (
@@ -20,6 +21,7 @@ from isthmus.agent.approval.policy import (
     Deny,
     Grant,
     Policy,
+    PrefixGrant,
     ServerGrant,
     ServerToolGrant,
     ToolGrant,
@@ -118,8 +120,10 @@ class CallDecisions:
         if ruling is not None and server not in self.tools.foreign_servers:
             now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         if private:
-            # A permission for the first words of a command says nothing about what it reads.
             now = replace(now, grants=frozenset(grant for grant in now.grants if isinstance(grant, CommandGrant)))
+        elif isinstance(proposal, ExecuteDetails) and self._changes_guarded(proposal, context_files):
+            # A permission for the first words of a command says nothing about these files.
+            now = replace(now, grants=frozenset(grant for grant in now.grants if not isinstance(grant, PrefixGrant)))
         may_keep = server is not None and self.approvals is not None and self.approvals.may_keep(server)
         arguments = item.request.arguments
         decision = decide(
@@ -152,6 +156,10 @@ class CallDecisions:
         # What the call itself names was decided on.
         named = private_reads(item.request.name, ToolKind.READ, item.request.arguments, workspace)
         return replace(rules, asked=(PRIVATE_FILES,), agreed=agreed.union(named))
+
+    def _changes_guarded(self, proposal: ExecuteDetails, context_files: tuple[str, ...]) -> bool:
+        folder = Path(self._session.workspace) / (proposal.working_directory or "")
+        return changes_guarded_file(proposal.command, folder, context_files)
 
     def _private_reads(self, item: OpenCall, tool: Tool, policy: Policy) -> tuple[str, ...]:
         """Return the files with secrets that a call would read and the user has not agreed to."""

@@ -28,7 +28,7 @@ _REVISIONS = """
 --not --reflog --walk-reflogs --cherry --cherry-mark --cherry-pick --left-only --right-only --left-right --boundary
 --simplify-by-decoration --simplify-merges --full-history --dense --sparse --ancestry-path --show-pulls --date-order
 --author-date-order --topo-order --reverse --no-walk --do-walk --pretty --format --abbrev-commit --oneline --encoding
---expand-tabs --notes --no-notes --show-notes --show-signature --relative-date --date --parents --children --graph
+--expand-tabs --notes --no-notes --show-notes --relative-date --date --parents --children --graph
 --no-graph --show-linear-break --count --log-size --diff-merges --remerge-diff --full-diff --no-diff-merges --stdin
 --ignore-missing --bisect --objects --in-commit-order --disk-usage --use-bitmap-index --timestamp --header --help
 """
@@ -55,7 +55,7 @@ ROWS: dict[str, str] = {
     "git apply": f"{_TREE} +3RqvzC:p: --3way --check --stat --numstat --summary --index --cached --intent-to-add"
     " --reverse --reject --unidiff-zero --whitespace --ignore-whitespace --recount --quiet --verbose --allow-empty"
     " --inaccurate-eof --exclude --include --directory --help",
-    "git bisect": f"{_TREE} start bad good new old skip reset log terms visualize --term-old --term-new --no-checkout"
+    "git bisect": f"{_TREE} start bad good new old skip reset log terms --term-old --term-new --no-checkout"
     " --first-parent",
     "git blame": "+befknpstwcL:C:M:S:h --root --show-stats --show-email --show-name --show-number --porcelain"
     " --line-porcelain --incremental --date --progress --since --reverse --first-parent --encoding --abbrev"
