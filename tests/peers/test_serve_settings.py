@@ -11,7 +11,8 @@ import pytest
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.a2a.protocol.extension import URI
 from isthmus.client import InvalidRequest, PromptMessage
-from isthmus.events import StateChange, TaskState
+from isthmus.development_tool import ToolCallConfirmation
+from isthmus.events import StateChange, TaskState, ToolCallUpdate
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.a2a_serving import EXTENSION, prompt, rpc
 from support.loaded_program import LoadedProgram
@@ -113,6 +114,30 @@ async def test_clients_are_not_told_where_the_settings_of_the_servers_owner_lie(
     assert f"tools.exclude of {file}" in log
     assert f"hooks.AnEventOfLater in {file}" in log
     assert f"{file}, line 1" in log
+
+
+async def test_a_question_survives_settings_that_break_before_it_is_answered(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    file = workspace / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"tools": {"exclude": ["glob"]}}), encoding="utf-8")
+    settings = {"workspace_path": str(workspace)}
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server, server.client() as agent:
+        turn = await agent.prompt(PromptMessage("greet", settings=settings))
+        events = [delivery.event async for delivery in turn.deliveries]
+        asked = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)][-1]
+        assert asked.confirmation_request is not None
+        file.write_text('{"tools": {\n"exclude": [', encoding="utf-8")
+        failed = await agent.prompt(PromptMessage("another", settings=settings))
+        ends = [item.event async for item in failed.deliveries if isinstance(item.event, StateChange)]
+        assert ends[-1].state is TaskState.FAILED
+        assert f"{file}, line 2" in str(ends[-1].error)
+        confirmation = ToolCallConfirmation(asked.tool_call_id, "proceed_once")
+        answered = await agent.answer(turn.task_id, [confirmation], answered_by="user")
+        states = [item.event.state async for item in answered.deliveries if isinstance(item.event, StateChange)]
+        assert states[-1] is TaskState.COMPLETED
+    assert (workspace / "greeting.txt").exists()
 
 
 async def ended_as(agent: RemoteAgent, settings: Mapping[str, Any]) -> TaskState:

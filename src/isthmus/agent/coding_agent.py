@@ -389,4 +389,11 @@ def _end_by_hook(verdict: Verdict) -> StateChange | None:
 
 def _scope(session: Session) -> ToolScope:
     servers = session.settings.mcp_servers if session.settings is not None else ()
-    return ToolScope(Path(session.workspace), session.context_id, session.task_id, servers, session.user)
+    return ToolScope(
+        Path(session.workspace),
+        session.context_id,
+        session.task_id,
+        servers,
+        session.user,
+        goes_on=bool(session.unsettled),
+    )

@@ -5,6 +5,7 @@ A project's restrictions count in a trusted folder; its editor is asked about tr
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from functools import partial
@@ -49,8 +50,8 @@ class RulesOfFolders:
             self._log(folder, rules)
             return await self._of(folder, names_files=False)
         except SettingsError as error:
-            if self.names_files:
-                raise
+            if self.names_files or str(error).startswith(f"{folder}{os.sep}"):
+                raise  # A client that works in a folder may know of the files in it.
             log.warning("the settings for %s cannot be used: %s", folder, error)
             message = "the settings that count for this folder cannot be used; the server's log says why"
             raise SettingsError(message) from error

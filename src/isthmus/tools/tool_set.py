@@ -23,7 +23,8 @@ class ToolScope:
     """Scope of a set of tools: the workspace, the session, its task, and the MCP servers of its AgentSettings.
 
     Without ``mcp_servers`` the session has all servers that are configured for the workspace, otherwise only these.
-    ``user`` is the session's; the local user's name is empty.
+    ``user`` is the session's; the local user's name is empty. ``goes_on``: calls that were made before are settled
+    first, so that the last good rules of the folder count if its settings are broken now.
     """
 
     workspace: Path
@@ -31,6 +32,7 @@ class ToolScope:
     task_id: str = ""
     mcp_servers: tuple[McpServerSettings, ...] = ()
     user: str = ""
+    goes_on: bool = False
 
 
 SEARCH_TOOL = "search_mcp_tools"

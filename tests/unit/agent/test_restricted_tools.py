@@ -210,3 +210,27 @@ async def test_rules_that_cannot_be_read_let_nothing_run(tmp_path: Path) -> None
 
     with pytest.raises(ToolFailure, match="line 1, column 1: broken"):
         await RestrictedTools(Changing(), broken).tools(ToolScope(tmp_path, "c", "t"))
+
+
+async def test_work_that_goes_on_keeps_the_last_good_rules_while_settings_are_broken(tmp_path: Path) -> None:
+    problem: list[str] = []
+
+    async def rules(folder: Path) -> FolderRules:
+        if problem:
+            raise SettingsError(problem[0])
+        return FolderRules(excluding("write_file"))
+
+    source = Changing()
+    tools = RestrictedTools(source, rules)
+    scope = ToolScope(tmp_path, "c", "t")
+    first = await tools.tools(scope)
+    problem.append("line 3, column 1: broken")
+    source.now = ToolSet.of(*builtin_tools().tools.values())
+    assert "write_file" not in (await tools.renewed(scope, first)).tools
+    assert "write_file" not in (await tools.tools(replace(scope, goes_on=True))).tools
+    with pytest.raises(ToolFailure, match="line 3, column 1: broken"):
+        await tools.tools(scope)
+    with pytest.raises(ToolFailure, match="line 3, column 1: broken"):
+        await tools.tools(replace(scope, workspace=tmp_path / "other", goes_on=True))
+    problem.clear()
+    assert "write_file" not in (await tools.tools(scope)).tools

@@ -43,6 +43,8 @@ _EFFECTS_OF: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 """Names of tools whose effect another tool has too, so that a list which forbids or confirms them means it as well."""
 PERMISSION_DENIED = "permission_denied"
+MAXIMUM_KEPT = 256
+"""Maximum number of folders whose last good rules are kept."""
 
 
 @runtime_checkable
@@ -66,30 +68,45 @@ class RestrictedTools(ToolSource):
         self._source = source
         self._rules_of = rules_of
         self._given: dict[tuple[str, str], tuple[ToolSet, ToolSet]] = {}
+        self._last: dict[Path, FolderRules] = {}
+        """The last rules of a folder that could be read, for work that goes on."""
 
     @override
     async def tools(self, scope: ToolScope) -> ToolSet:
-        return await self._restrict(scope, await self._source.tools(scope))
+        return await self._restrict(scope, await self._source.tools(scope), goes_on=scope.goes_on)
 
     @override
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
         whole, shown = self._given.get(_key(scope), (tools, tools))
         if shown is not tools:
-            return await self._restrict(scope, await self._source.tools(scope))
+            return await self._restrict(scope, await self._source.tools(scope), goes_on=True)
         now = await self._source.renewed(scope, whole)
-        return tools if now is whole else await self._restrict(scope, now)
+        return tools if now is whole else await self._restrict(scope, now, goes_on=True)
 
     @override
     async def release(self, scope: ToolScope) -> None:
         self._given.pop(_key(scope), None)
         await self._source.release(scope)
 
-    async def _restrict(self, scope: ToolScope, whole: ToolSet) -> ToolSet:
+    async def _rules(self, folder: Path, *, goes_on: bool) -> FolderRules:
+        """Return the rules of a folder; for work that ``goes_on`` the last good ones if they cannot be read now.
+
+        Raises:
+            ToolFailure: they cannot be read, and without them the forbidden tools are unknown.
+        """
         try:
-            rules = await self._rules_of(scope.workspace)
+            rules = await self._rules_of(folder)
         except SettingsError as error:
-            # Without the rules, the forbidden tools are unknown.
+            if goes_on and (last := self._last.get(folder)) is not None:
+                return last
             raise ToolFailure(str(error), "settings") from error
+        if folder not in self._last and len(self._last) >= MAXIMUM_KEPT:
+            del self._last[next(iter(self._last))]
+        self._last[folder] = rules
+        return rules
+
+    async def _restrict(self, scope: ToolScope, whole: ToolSet, *, goes_on: bool) -> ToolSet:
+        rules = await self._rules(scope.workspace, goes_on=goes_on)
         shown = restrict(whole, rules.tools, rules.policies, rules.permissions)
         if (rules.yolo_refusal, rules.keeps_answers, rules.hooks) != (None, True, ()):
             shown = replace(
