@@ -1,6 +1,7 @@
 """The program. Says its version without loading anything else; all the rest is in ``isthmus.cli``."""
 
 import gc
+import os
 import sys
 
 
@@ -9,7 +10,11 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from isthmus import __version__
 
-        print(__version__)
+        try:
+            print(__version__, flush=True)
+        except OSError as error:
+            sys.stderr.write(f"isthmus: the output cannot be written: {error.strerror}\n")
+            os._exit(1)  # what is buffered would fail again
         return
     try:
         from isthmus.cli.main import run

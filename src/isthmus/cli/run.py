@@ -186,7 +186,8 @@ async def run_without_user(agent: AgentClient, options: "HeadlessOptions", reque
     if not request.takes_messages:
         from isthmus.terminal.headless import run_headless
 
-        return await run_headless(agent, options, sys.stdout, sys.stderr)
+        # A closed stream was replaced, and its text is lost all the same.
+        return await run_headless(agent, options, sys.stdout if sys.__stdout__ is not None else None, sys.stderr)
     from isthmus.runtime.standard_streams import StandardStreams
     from isthmus.terminal.headless_stream import run_stream
 

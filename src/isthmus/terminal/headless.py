@@ -124,6 +124,9 @@ async def run_headless(
         error = await run.to_the_end()
     if not out.is_broken:
         output.finished(run.view, error)
+    if (loss := out.loss()) is not None:
+        notices.write(loss)
+        return ExitCode.ERROR if error is None else error.code
     return ExitCode.COMPLETED if error is None else error.code
 
 

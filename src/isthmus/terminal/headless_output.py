@@ -82,11 +82,13 @@ def servers_json(servers: Sequence[ServerLine]) -> list[dict[str, str]] | None:
 class OutputStream:
     """A text stream whose reader may close it: ``is_broken`` is True then, and nothing more is written.
 
-    ``target`` is None if the stream was closed from the start, which does not count as broken.
+    ``target`` is None if the stream was closed from the start, which does not count as broken. ``problem`` is the
+    reason why text was lost; empty if nothing was, or if its reader has gone, who did not want more.
     """
 
     target: TextIO | None
     is_broken: bool = False
+    problem: str = ""
 
     @property
     def is_utf8(self) -> bool:
@@ -96,6 +98,8 @@ class OutputStream:
 
     def write(self, text: str) -> None:
         """Write and flush; characters that the stream cannot encode become ``?``."""
+        if self.target is None:
+            self.problem = "it is closed"
         if self.target is None or self.is_broken:
             return
         if not self.is_utf8:
@@ -104,10 +108,15 @@ class OutputStream:
         try:
             self.target.write(text)
             self.target.flush()
-        except (OSError, ValueError):
-            # The reader has gone, or the stream was closed.
+        except (OSError, ValueError) as error:
             self.is_broken = True
+            if not isinstance(error, BrokenPipeError):
+                self.problem = (error.strerror if isinstance(error, OSError) else None) or "it was closed"
             discard_buffer(self.target)
+
+    def loss(self) -> str | None:
+        """Return a line for the user about text that was lost; None if there is none."""
+        return f"isthmus: the output cannot be written: {self.problem}\n" if self.problem else None
 
 
 def discard_buffer(stream: TextIO) -> None:

@@ -114,6 +114,9 @@ class _StreamRun:
                 output.finished(self.turn.view, error)
         finally:
             self.turn = None
+        if error is None and (loss := self.out.loss()) is not None:
+            self.notices.write(loss)
+            return ExitCode.ERROR
         return ExitCode.COMPLETED if error is None else error.code
 
     def _failed(self, error: RunError) -> int:

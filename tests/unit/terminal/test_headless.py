@@ -406,8 +406,10 @@ async def test_when_nobody_reads_the_stream_any_more_the_task_is_stopped_quietly
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 async def test_a_closed_stdout_does_not_keep_the_task_from_completing(output: str) -> None:
     agent = scripted(TextContent("t", "done"))
-    code = await run_headless(agent, HeadlessOptions("do it", output, {"workspace_path": WORKSPACE}), None, None)
-    assert code == 0
+    err = io.StringIO()
+    code = await run_headless(agent, HeadlessOptions("do it", output, {"workspace_path": WORKSPACE}), None, err)
+    assert code == 1, "the answer is lost"
+    assert err.getvalue().endswith("isthmus: the output cannot be written: it is closed\n")
     assert (await agent.tasks())[0].state is TaskState.COMPLETED
 
 
