@@ -181,6 +181,13 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     workspace = (options.workspace or Path.cwd()).resolve()
     if not workspace.is_dir():
         raise BadInputError(f"--workspace {options.workspace} is not a folder")
+    try:
+        str(workspace).encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(workspace).decode("utf-8", "backslashreplace")
+        raise BadInputError(
+            f"the path of the folder {shown} is not UTF-8, so no client could be told of it. Rename the folder."
+        ) from error
     home = Path.home()
     try:
         trusts = trust_for_settings(workspace, home, os.environ, ide=options.ide)

@@ -1,7 +1,8 @@
 """Codes that let a browser in once: a short one to type, and a long one in a link. Sans-I/O.
 
-A code names a user, and is worth a device token to whoever shows it first. Wrong codes are counted together, whoever
-sends them: a short code cannot be guessed within its minute, and whoever sends wrong ones cannot keep a link out.
+A code names a user, and is worth a device token to whoever shows it first. There are 2 to the power of 40 short codes,
+and each is void after :data:`MAXIMUM_GUESSES` wrong ones: it cannot be guessed within its minute. The right code is
+always accepted, so that whoever sends wrong ones keeps nobody out.
 Tokens of devices: :mod:`isthmus.a2a.server.users`.
 """
 
@@ -22,7 +23,9 @@ LINK_SECONDS = 600.0
 MAXIMUM_CODES = 100
 """Maximum number of codes that can be used at a time; the oldest are forgotten first."""
 MAXIMUM_WRONG = 10
-"""Maximum number of wrong codes in :data:`WRONG_SECONDS`; then none is accepted until they have passed."""
+"""Maximum number of wrong codes in :data:`WRONG_SECONDS`; whoever sends more is told to wait."""
+MAXIMUM_GUESSES = 10_000
+"""Maximum number of wrong codes while a short code can be used; then it is void."""
 WRONG_SECONDS = 60.0
 
 
@@ -34,7 +37,7 @@ class TooManyCodesError(IsthmusError):
     """Raised when too many wrong codes came; ``seconds`` is the time to wait."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"too many wrong codes; wait {seconds:.0f} s and make a new code")
+        super().__init__(f"too many wrong codes; make a new code, or wait {seconds:.0f} s")
         self.seconds = seconds
 
 
@@ -52,7 +55,7 @@ class PairingCode:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is the code of a link, which nobody guesses: wrong codes of others do not keep it out."""
+        """Whether it is the code of a link, which nobody guesses."""
         return len(self.text) > SHORT_LENGTH
 
 
@@ -62,6 +65,8 @@ class PairingCodes:
 
     _codes: list[PairingCode] = field(default_factory=list[PairingCode])
     _wrong: list[float] = field(default_factory=list[float])
+    _guesses: dict[str, int] = field(default_factory=dict[str, int])
+    """Number of wrong codes that came while a short code could be used."""
 
     def short(self, user: str, now: float, by: str = "") -> PairingCode:
         """Return a new code that a person can type; ``by`` is the id of the token whose holder makes it."""
@@ -83,17 +88,17 @@ class PairingCodes:
         """
         self._wrong = [at for at in self._wrong if now - at < WRONG_SECONDS]
         self._codes = [code for code in self._codes if code.until > now]
-        found = [code for code in self._codes if code.is_long and same_secret(text, code.text)]
-        if not found:
-            if len(self._wrong) >= MAXIMUM_WRONG:
-                raise TooManyCodesError(WRONG_SECONDS - (now - self._wrong[0]))
-            typed = text.strip().replace(" ", "").replace("-", "").upper()
-            found = [code for code in self._codes if not code.is_long and same_secret(typed, code.text)]
-        if not found:
-            self._wrong.append(now)
-            raise WrongCodeError("this code is wrong, was used, or is too old; make a new one")
-        self._codes.remove(found[0])
-        return found[0]
+        typed = text.strip().replace(" ", "").replace("-", "").upper()
+        found = [code for code in self._codes if same_secret(text if code.is_long else typed, code.text)]
+        if found:
+            self._codes.remove(found[0])
+            return found[0]
+        self._guesses = {code.text: self._guesses.get(code.text, 0) + 1 for code in self._codes if not code.is_long}
+        self._codes = [code for code in self._codes if self._guesses.get(code.text, 0) < MAXIMUM_GUESSES]
+        if len(self._wrong) >= MAXIMUM_WRONG:
+            raise TooManyCodesError(WRONG_SECONDS - (now - self._wrong[0]))
+        self._wrong.append(now)
+        raise WrongCodeError("this code is wrong, was used, or is too old; make a new one")
 
     def _add(self, code: PairingCode) -> PairingCode:
         self._codes = [*self._codes[-(MAXIMUM_CODES - 1) :], code]

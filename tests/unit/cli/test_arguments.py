@@ -233,3 +233,13 @@ def test_a_folder_that_was_deleted_meanwhile_is_one_line_and_not_a_traceback(
     gone.rmdir()
     assert run(arguments) == 42
     assert "no longer exists" in capsys.readouterr().err
+
+
+def test_a_folder_whose_path_is_not_utf_8_is_refused_by_that_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/a\xff"
+    os.mkdir(folder)  # noqa: PTH102 - bytes
+    monkeypatch.chdir(os.fsdecode(folder))
+    assert run(["-p", "hi", "-m", "demo"]) == 42
+    assert "/a\\xff is not UTF-8, so no client could be told of it. Rename the folder." in capsys.readouterr().err

@@ -6,6 +6,7 @@ from isthmus.web.pairing import (
     ALPHABET,
     LINK_SECONDS,
     MAXIMUM_CODES,
+    MAXIMUM_GUESSES,
     MAXIMUM_WRONG,
     SHORT_LENGTH,
     SHORT_SECONDS,
@@ -48,20 +49,31 @@ def test_a_link_is_not_read_in_another_spelling() -> None:
         codes.use(text.swapcase(), 1)
 
 
-def test_after_too_many_wrong_codes_only_a_link_helps_for_a_while() -> None:
+def test_whoever_sends_wrong_codes_is_told_to_wait_and_keeps_nobody_out() -> None:
     codes = PairingCodes()
     short, link = codes.short("", 0), codes.for_link("", 0)
     for _ in range(MAXIMUM_WRONG):
         with pytest.raises(WrongCodeError):
             codes.use("AAAAAAAA", 1)
-    with pytest.raises(TooManyCodesError) as refused:
-        codes.use(short.text, 2)
-    assert 0 < refused.value.seconds <= WRONG_SECONDS
+    for wrong in ("AAAAAAAA", link.text.upper()):
+        with pytest.raises(TooManyCodesError) as refused:
+            codes.use(wrong, 2)
+        assert 0 < refused.value.seconds <= WRONG_SECONDS
+    assert codes.use(short.text, 3).user == ""
+    assert codes.use(link.text, 3).user == ""
+
+
+def test_a_short_code_is_void_after_too_many_guesses_and_a_new_one_is_not() -> None:
+    codes = PairingCodes()
+    short, link = codes.short("", 0), codes.for_link("", 0)
+    for _ in range(MAXIMUM_GUESSES):
+        with pytest.raises((WrongCodeError, TooManyCodesError)):
+            codes.use("AAAAAAAA", 1)
+    later = codes.short("", 2)
     with pytest.raises(TooManyCodesError):
-        codes.use(link.text.upper(), 2)
-    assert codes.use(link.text, 3).user == ""  # whoever sends wrong codes cannot keep the owner out
-    later = codes.short("", 1 + WRONG_SECONDS)
-    assert codes.use(later.text, 1 + WRONG_SECONDS).user == ""
+        codes.use(short.text, 2)
+    assert codes.use(later.text, 2).user == ""
+    assert codes.use(link.text, 2).user == ""
 
 
 @given(st.lists(st.sampled_from(["make", "use", "wrong", "wait"]), max_size=60))
