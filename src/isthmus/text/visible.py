@@ -11,6 +11,7 @@ Model text, tool output, file contents, file names and names that servers choose
 """
 
 import re
+from collections.abc import Iterable
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Marks that reorder text on the screen, so that what is read is not what is run ("Trojan Source")."""
@@ -19,10 +20,16 @@ _TAG_CHARACTERS = range(0xE0000, 0xE0080)
 """Invisible copies of ASCII."""
 
 _INVISIBLE = (
-    *(0x00AD, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFEFF, 0xFFA0),
-    *(*range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
+    *(0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFEFF, 0xFFA0),
+    *(*range(0x200B, 0x200E), *range(0x2060, 0x2066), *range(0x206A, 0x2070), *range(0xFE00, 0xFE10)),
+    *(*range(0xFFF0, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0080, 0xE1000)),
 )
-"""Letters, joiners and selectors that take no room and change nothing, so that two different texts look alike."""
+"""Letters, joiners and selectors that take no room and change nothing, so that two different texts look alike.
+
+Unicode's Default_Ignorable_Code_Point, but for what is above, and the marks around interlinear annotations.
+"""
+_BLANKS = (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x2800)
+"""Characters that look like a space and are none to a shell. Not the wide space of Chinese and Japanese."""
 
 _VISIBLE: dict[int, str] = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
@@ -30,17 +37,29 @@ _VISIBLE: dict[int, str] = {
     **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
     **{code: f"\\u{code:04x}" for code in (*_BIDI, *_SEPARATORS)},
     **{code: f"\\U{code:08x}" for code in _TAG_CHARACTERS},
-    **{code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in _INVISIBLE},
+    **{code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in (*_INVISIBLE, *_BLANKS)},
 }
+
+
+def _class(codes: Iterable[int]) -> str:
+    """Return characters for a class of a regular expression, as ranges."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
 SUSPICIOUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """Controls a terminal, or changes how other text is shown; tabs and newlines are none of it."""
-_HIDDEN = re.compile(SUSPICIOUS.pattern[:-1] + "".join(map(chr, _INVISIBLE)) + "]")
+_HIDDEN = re.compile(f"{SUSPICIOUS.pattern[:-1]}{_class(_INVISIBLE)}{_class(_BLANKS)}]")
 _HIDDEN_IN_PROSE = re.compile(
-    SUSPICIOUS.pattern[:-1]
-    + "".join(chr(code) for code in _INVISIBLE if code not in (0x200C, 0x200D, 0xFE0E, 0xFE0F))
-    + "]|(?<=[\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f](?=[\x00-\x7f])"
+    f"{SUSPICIOUS.pattern[:-1]}{_class(code for code in _INVISIBLE if code not in (0x200C, 0x200D, 0xFE0E, 0xFE0F))}"
+    "]|(?<=[\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f](?=[\x00-\x7f])"
 )
 """All but the joiners and selectors that emoji and some scripts need; ASCII text needs none of them."""
 

@@ -9,9 +9,12 @@ from isthmus.text.visible import output_lines, visible, visible_line, visible_pr
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 INVISIBLE = re.compile(
-    "[\u00ad\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200d\u2060-\u2064\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+BLANKS = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800]")
+VISIBLE_FORMATS = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001345f]")
+"""Characters of the category "format" that have a shape of their own."""
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b[]\\\x07\r\n\t\x9b\x9d\u202e\u2066\ud800m2JK0;"))
 WHOLE_TEXT = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)))
 
@@ -28,7 +31,22 @@ def test_no_control_character_gets_through(text: str) -> None:
 def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert without_escapes(text) == text
     seen = INVISIBLE.sub("", text)
-    assert visible(seen) == visible_prose(seen) == seen
+    assert visible_prose(seen) == seen
+    seen = BLANKS.sub("", seen)
+    assert visible(seen) == seen
+
+
+def test_no_format_or_blank_of_unicode_is_hidden_in_text_to_approve() -> None:
+    """Whatever Unicode adds to these categories is found here."""
+    hidden = [
+        f"U+{code:04X}"
+        for code in range(0x110000)
+        if unicodedata.category(character := chr(code)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
+        and character not in "\n\t \u3000"
+        and not VISIBLE_FORMATS.match(character)
+        and visible(f"a{character}b") == f"a{character}b"
+    ]
+    assert hidden == []
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("\u200b\u200d\ufe0f\u3164\u00ad\U000e0041\U000e0101")))
@@ -45,6 +63,10 @@ def test_text_to_approve_has_no_invisible_characters(text: str) -> None:
         ("x\U000e0072\U000e006d", "x\\U000e0072\\U000e006d"),
         ("v\U000e0101", "v\\U000e0101"),
         ("\u2764\ufe0f", "\u2764\\ufe0f"),
+        ("rm\u00a0-rf", "rm\\u00a0-rf"),
+        ("a\u2800b", "a\\u2800b"),
+        ("a\ufff9b\ufffac\ufffb", "a\\ufff9b\\ufffac\\ufffb"),
+        ("a\u2003b", "a\\u2003b"),
     ],
 )
 def test_invisible_characters_are_shown_in_text_to_approve(text: str, shown: str) -> None:
