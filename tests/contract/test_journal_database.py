@@ -306,6 +306,13 @@ async def test_texts_that_a_database_cannot_hold_break_nothing(journal: Postgres
     assert [item.event for item in await journal.events("t1", 0, 1)] == [Prompt("m1", "a\x00b")]
 
 
+@pytest.mark.parametrize("odd", ["t\x001", "t\ud8001"])
+async def test_an_id_that_a_database_cannot_hold_is_that_of_no_task(journal: PostgresJournal, odd: str) -> None:
+    await new_task(journal, "t1")
+    assert await journal.task(odd) is None
+    assert await journal.events(odd, 0, 10) == []
+
+
 MESSAGES = int(os.environ.get("RACING_MESSAGES", "400"))
 
 

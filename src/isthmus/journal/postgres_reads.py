@@ -10,6 +10,7 @@ from typing_extensions import override
 from isthmus.journal.base import JournalError, JournalUnavailable
 from isthmus.journal.postgres_connection import AWAY, Database, end, explain_reading
 from isthmus.journal.postgres_driver import Connection, is_lost
+from isthmus.journal.postgres_sql import storable
 from isthmus.journal.rows import SqlDialect
 from isthmus.journal.sql_reads import SqlReads
 
@@ -55,6 +56,8 @@ class PostgresReads(SqlReads):
 
     @override
     async def read(self, query: str, values: Sequence[Any], decode: Callable[[Any], T]) -> list[T]:
+        if any(isinstance(value, str) and storable(value) != value for value in values):
+            return []  # PostgreSQL takes no such text, so that no row has it as its id
         rows: Sequence[Sequence[Any]]
         try:
             async with asyncio.timeout(READ_SECONDS), self._slots:
