@@ -142,6 +142,16 @@ async def test_imports_are_put_in_place_nested_and_relative_to_their_file(place:
     )
 
 
+async def test_a_file_that_holds_secrets_is_not_imported_and_that_is_said(place: Place) -> None:
+    place.write("GEMINI.md", "@./.env and @docs/link.md")
+    place.write(".env", "KEY=hunter2")
+    place.write("docs/a.md", "A")
+    (place.project / "docs/link.md").symlink_to(place.project / ".env")
+    instructions = await place.read()
+    assert "hunter2" not in instructions.text
+    assert sum("may hold secrets and is not imported" in problem for problem in instructions.problems) == 2
+
+
 async def test_a_cycle_of_imports_ends(place: Place) -> None:
     place.write("GEMINI.md", "@a.md")
     place.write("a.md", "A @b.md")

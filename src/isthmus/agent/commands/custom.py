@@ -5,6 +5,7 @@ Its shell commands (``!{...}``) go through the shell tool and the approval polic
 """
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from isthmus.agent.commands.context import CommandContext, CommandError, Command
 from isthmus.agent.commands.injecting import inject
 from isthmus.agent.commands.template import Template
 from isthmus.development_tool import ToolCallStatus
+from isthmus.files.private_files import PRIVATE_FILES
 from isthmus.record import record
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.items import ProjectItem
@@ -53,7 +55,8 @@ def node_of(command: CustomCommand, sub_commands: tuple[CommandNode, ...] = ()) 
 async def run_custom(command: CustomCommand, context: CommandContext) -> None:
     """Read the files and run the shell commands of the prompt, then send it to the model."""
     template, args = command.template, context.args
-    workspace = Workspace(context.workspace, access=access_of(context.tools.permissions))
+    access = replace(access_of(context.tools.permissions), asked=(PRIVATE_FILES,))
+    workspace = Workspace(context.workspace, access=access)
     contents = {path: await asyncio.to_thread(inject, workspace, path) for path in dict.fromkeys(template.files(args))}
     outputs: list[str] = []
     wanted = template.shell_commands(args)

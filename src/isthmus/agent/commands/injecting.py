@@ -28,6 +28,9 @@ def inject(workspace: Workspace, shown: str) -> str:
     path = workspace.open_path(shown)
     if path != workspace.root and _is_ignored(workspace, path):
         raise ToolFailure(f"@{{{shown}}}: it is not read, since an ignore file of the project names it", "ignored_file")
+    if not workspace.shows(path):
+        reason = "it may hold secrets, which a command never sends; with @ in a prompt you are asked"
+        raise ToolFailure(f"@{{{shown}}}: it is not read, since {reason}", "private_file")
     if path.is_dir():
         return _listing(workspace, path, shown)
     try:

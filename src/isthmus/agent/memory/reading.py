@@ -14,6 +14,8 @@ from pathlib import Path
 from isthmus.agent.memory.imports import with_imports
 from isthmus.agent.memory.instructions import InstructionFile, Instructions, is_markdown
 from isthmus.files.atomic import read_regular
+from isthmus.files.path_rules import followed
+from isthmus.files.private_files import is_private
 from isthmus.files.stamps import Stamp, stamp_of
 from isthmus.settings.extensions import ENABLEMENT, find_extensions
 from isthmus.text.text_file import BinaryContentError, decode_text
@@ -235,6 +237,10 @@ class _Reader:
         """Return the resolved path if a file of the project may lead there; None otherwise."""
         try:
             target = path.resolve()
+            if is_private(followed(path)):
+                # Nobody is asked about instructions, which go along with each prompt.
+                self.problems.append(f"{self._relative_name(path)} may hold secrets and is not imported")
+                return None
             if self.home is not None and target.is_relative_to(self.home.resolve()):
                 return target if is_markdown(target.name) else None
             return Workspace(self._project).open_path(str(path))

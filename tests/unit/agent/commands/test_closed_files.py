@@ -28,3 +28,12 @@ async def test_a_file_that_a_permission_rule_closes_is_not_put_into_a_prompt(
         assert "'Read(secrets/**)' in permissions.deny forbids it" in (ran.end.error or "")
         await harness.run("/list")
         assert "key" not in harness.last_user_text()
+
+
+async def test_a_file_that_holds_secrets_is_not_put_into_a_prompt(open_harness: OpenHarness) -> None:
+    async with open_harness() as harness:
+        (harness.workspace / ".env").write_text("KEY=hunter2")
+        write(project(harness), "read", "@{.env}")
+        ran = await harness.run("/read")
+        assert (ran.state, ran.end.reason) == (TaskState.FAILED, "private_file")
+        assert "may hold secrets" in (ran.end.error or "")
