@@ -10,7 +10,8 @@ _PROGRAMS = "ls,echo,cat,find,printf,test,grep,sort,head,wc,[,[[,true,false,:,cd
 GRANTED: frozenset[tuple[str, ...]] = frozenset({("git", "status"), *((name,) for name in _PROGRAMS.split(","))})
 """Prefixes that the user allowed permanently. `unset` evaluates its arguments, so no line with it may run."""
 _FIND_ACTIONS = re.compile(r"-delete|-exec|-execdir|-ok|-okdir|-fls|-fprint|-fprint0|-fprintf")
-_SORT_SHORT = re.compile(r"-[A-Za-z]*?[oT].*")
+_SORT_SHORT = re.compile(r"-[A-RU-Za-jl-su-z]*?[oT].*")
+"""-o or -T of sort, also in a bundle, but not in the value of -k, -S or -t."""
 _SORT_LONG = ("--output", "--temporary-directory", "--compress-program")
 
 
