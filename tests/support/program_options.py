@@ -47,6 +47,8 @@ OWN_STATE = {
     "svn": "home/.subversion/",
 }
 """Folders that programs keep for themselves, whatever they are asked to do."""
+PURPOSES = {"npm": {"package.json", "package-lock.json", ".package-lock.json"}}
+"""Files that a program changes by purpose, without their being named."""
 _NAMES = re.compile(r"[\w./-]+")
 
 
@@ -209,7 +211,7 @@ def problem_of(line: str, effect: Effect) -> str:
     if known is not None and known.row is not None and "writes" in known.row.traits:
         if words[0] == "git":
             return ""  # The working tree is what these sub-commands change.
-        named = {Path(name).name for name in _NAMES.findall(line)}
+        named = {Path(name).name for name in _NAMES.findall(line)} | PURPOSES.get(words[0], set())
         rest = [name for name in changed if not any(Path(name).name.startswith(each) for each in named)]
     else:
         rest = changed

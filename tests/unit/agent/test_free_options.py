@@ -180,7 +180,7 @@ def test_a_question_names_the_commands_that_change_files_by_purpose() -> None:
     asked = decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": "git diff && cp a b && git add b"})
     assert isinstance(asked, ApprovalRequired)
     (always,) = (option for option in asked.options if option.id == "proceed_always_prefix")
-    assert str(always.description).endswith("asked each time. These change the files that they are given: cp, git add")
+    assert str(always.description).endswith("asked each time. These change files by purpose: cp, git add")
 
 
 @pytest.mark.parametrize(

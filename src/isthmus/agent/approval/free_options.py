@@ -37,7 +37,7 @@ def has_prefix(words: Sequence[str]) -> bool:
 
 
 def changes_files(words: Sequence[str]) -> bool:
-    """Return whether a command of a known program changes the files that it is given, by purpose."""
+    """Return whether a command of a known program changes files by purpose."""
     name = words[0].rpartition("/")[2]
     if len(words) > 1 and name in PACKAGE_RUNNERS:
         return changes_files(words[1:])

@@ -400,7 +400,7 @@ def _options(
         if analysis is not None and analysis.prefixes and not analysis.writes_files:
             prefixes = _joined(analysis.prefixes)
             changing = _joined(filter(changes_files, analysis.prefixes))
-            purpose = f". These change the files that they are given: {changing}" if changing else ""
+            purpose = f". These change files by purpose: {changing}" if changing else ""
             always = (
                 ConfirmationOption(
                     PROCEED_ALWAYS_PREFIX,

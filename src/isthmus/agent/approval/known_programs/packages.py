@@ -42,7 +42,7 @@ ROWS: dict[str, str] = {
     **sub_commands(
         "npm",
         "audit ci dedupe i install list ls outdated prune uninstall update view whoami why",
-        f"{_SCRIPT} +sgDEOPlqawf",
+        f"writes {_SCRIPT} +sgDEOPlqawf",
     ),
     "npm-run-all": "+slncrp any --aggregate-output --continue-on-error --parallel --sequential --serial --print-label"
     " --print-name --silent --race --max-parallel",

@@ -14,7 +14,7 @@ sub-command without a row has no lasting permission but for one exact command. I
 ``args``         the options end with the first operand, whose arguments all others are
 ``through``      the options do not end with ``--``
 ``expand``       words are not asked about because bash may expand them to options
-``writes``       files that the arguments name are written
+``writes``       files are changed by purpose: those that the arguments name, or a project's own
 ``<2``           at most two operands: a further one is a file that is written
 ``=``            an operand ``NAME=value`` is asked about, unless it is known to be plain
 ``:``            a word with a colon is asked about: it may name another machine
