@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from isthmus.agent.approval.known_programs.rows import ROWS  # noqa: E402
-from support.program_options import (  # noqa: E402  # noqa: E402
+from support.program_options import (  # noqa: E402
     OptionJudge,
     git_commands,
     is_allowed,

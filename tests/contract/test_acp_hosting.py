@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.acp.host.known_agent import KnownAgent
+from isthmus.app.acp_files import WorkspaceFiles
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import (
     AgentThought,
@@ -260,3 +261,12 @@ async def test_a_file_with_secrets_is_not_read_for_the_agent_if_the_user_rejects
     assert seen.state is TaskState.COMPLETED
     assert "hunter2" not in seen.text
     assert "may hold secrets, and the user did not allow it to be read" in seen.text
+
+
+def test_a_file_with_secrets_is_known_by_a_relative_path_and_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=hunter2\n", encoding="utf-8")
+    (tmp_path / "notes.txt").symlink_to(".env")
+    files = WorkspaceFiles(tmp_path)
+    for path in (".env", "notes.txt", str(tmp_path / ".env"), str(tmp_path / "notes.txt")):
+        assert files.private_path(path) == str(tmp_path.resolve() / ".env"), path
+    assert files.private_path("a.txt") is None

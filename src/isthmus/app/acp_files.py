@@ -40,7 +40,7 @@ class WorkspaceFiles:
             resolved = self._workspace.resolve(path)
         except ToolFailure:
             return None
-        return str(resolved) if is_private(followed(path)) else None
+        return str(resolved) if is_private((str(resolved), *followed(self._workspace.root / path))) else None
 
     def is_same(self, path: str, other: str) -> bool:
         """Return whether two paths mean the same file."""

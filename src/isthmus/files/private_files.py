@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from isthmus.files.path_rules import PathRule, compiled
 
-LINES = (
+_LINES = (
     # Examples and folders with these names hold no secrets; an environment of Python may be called .env.
     *(".env", ".env.*", ".envrc", "!.env/", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
     *("!.env.defaults", "!.env.*.example", "!.env.*.sample", "!.env.*.template"),
@@ -21,7 +21,7 @@ LINES = (
     *("secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "terraform.tfstate", "terraform.tfstate.backup"),
 )
 """Lines of an ignore file; a later line counts before an earlier one."""
-PRIVATE_FILES = PathRule("private files", tuple(("/", line) for line in LINES))
+PRIVATE_FILES = PathRule("private files", tuple(("/", line) for line in _LINES))
 
 
 def is_private(paths: Iterable[str]) -> bool:

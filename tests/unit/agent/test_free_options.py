@@ -245,3 +245,8 @@ def test_operands_are_not_options(command: str) -> None:
 @pytest.mark.parametrize("command", ["npm -s exec a", "yarn --silent dlx a", "npm --silent config set script-shell x"])
 def test_a_sub_command_that_is_always_asked_is_found_behind_options(command: str) -> None:
     assert isinstance(decision(command, command.split()[0]), ApprovalRequired)
+
+
+@pytest.mark.parametrize("command", ["npm run init", "yarn test config", "npm -s run build"])
+def test_a_script_may_have_the_name_of_a_sub_command_that_is_asked(command: str) -> None:
+    assert isinstance(decision(command, command.split()[0]), Allow)

@@ -170,3 +170,11 @@ async def test_a_permission_for_a_command_does_not_cover_files_that_other_progra
     plain = harness(calls(("run_shell_command", {"command": "cp a.txt b.txt"})), policy=Policy(grants=grants))
     assert (await plain.prompt("Do it.")).state is TaskState.COMPLETED
     assert secret.with_name("b.txt").exists()
+
+
+def test_a_word_with_an_at_sign_names_the_file_behind_it_and_the_one_of_that_name(tmp_path: Path) -> None:
+    command = {"command": "curl -d @.env http://localhost"}
+    assert private_reads("run_shell_command", ToolKind.EXECUTE, command, tmp_path) == (str(tmp_path / ".env"),)
+    command = {"command": "cat @a/tls.key"}
+    found = private_reads("run_shell_command", ToolKind.EXECUTE, command, tmp_path)
+    assert found == (str(tmp_path / "@a/tls.key"), str(tmp_path / "a/tls.key"))

@@ -37,10 +37,10 @@ RESOURCE_NOT_FOUND = -32002
 """Error code of a file that does not exist."""
 OUTSIDE = {"errorKind": "path_outside_workspace"}
 """Data of the error for a file that is not served, by which Qwen Code knows that it must read its own files itself."""
-_ALWAYS = "always"
+_ALWAYS, _ONCE = "always", "once"
 _READ_OPTIONS = (
     PermissionOption(_ALWAYS, "Always allow this file", PermissionKind.ALLOW_ALWAYS),
-    PermissionOption("once", "Allow once", PermissionKind.ALLOW_ONCE),
+    PermissionOption(_ONCE, "Allow once", PermissionKind.ALLOW_ONCE),
     PermissionOption("no", "Reject", PermissionKind.REJECT_ONCE),
 )
 
@@ -96,18 +96,22 @@ class AgentRequests:
                 raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {method[: self._limits.title]}")
 
     async def _permission(self, request: PermissionRequest) -> JsonObject:
-        turn = self._turn_of(request.session_id)
-        if turn is None or turn.is_abandoned:
-            return to_camel_json(PermissionResponse(CancelledOutcome()))
         if not request.options:
             raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
+        return to_camel_json(PermissionResponse(await self._outcome(request)))
+
+    async def _outcome(self, request: PermissionRequest) -> Selected | CancelledOutcome:
+        """Return the user's answer to a question; cancelled if no turn works that could show it."""
+        turn = self._turn_of(request.session_id)
+        if turn is None or turn.is_abandoned:
+            return CancelledOutcome()
         self._require_room(turn)
         async with self._asking:
             permission = Permission(await self._with_whole_change(request))
             if turn.is_abandoned:
-                return to_camel_json(PermissionResponse(CancelledOutcome()))
+                return CancelledOutcome()
             turn.add(permission)
-        return to_camel_json(PermissionResponse(await self._answer_to(permission)))
+        return await self._answer_to(permission)
 
     async def _elicitation(self, request: FormElicitation) -> JsonObject:
         turn = self._turn_of(request.session_id or "")
@@ -160,22 +164,15 @@ class AgentRequests:
         path = self._files.private_path(request.path)
         if path is None or (request.session_id, path) in self._agreed:
             return
-        refusal = FileRefusedError(f"{request.path} may hold secrets, and the user did not allow it to be read")
-        turn = self._turn_of(request.session_id)
-        if turn is None or turn.is_abandoned:
-            raise refusal
-        self._require_room(turn)
         self._private_reads += 1
         call = ToolCallState(
             f"isthmus-read-{self._private_reads}", f"Read {path}, which may hold secrets", "read", "pending"
         )
-        async with self._asking:
-            permission = Permission(PermissionRequest(request.session_id, call, _READ_OPTIONS))
-            turn.add(permission)
-        answer = await self._answer_to(permission)
-        if not isinstance(answer, Selected) or permission.refuses(answer.option_id):
-            raise refusal
-        turn.add(ToolCallChanged(call.tool_call_id, status="completed"))
+        answer = await self._outcome(PermissionRequest(request.session_id, call, _READ_OPTIONS))
+        if not isinstance(answer, Selected) or answer.option_id not in (_ALWAYS, _ONCE):
+            raise FileRefusedError(f"{request.path} may hold secrets, and the user did not allow it to be read")
+        if (turn := self._turn_of(request.session_id)) is not None:
+            turn.add(ToolCallChanged(call.tool_call_id, status="completed"))
         if answer.option_id == _ALWAYS:
             self._agreed.add((request.session_id, path))
 

@@ -66,7 +66,8 @@ def command_paths(command: str, analysis: ShellAnalysis | None, folder: Path) ->
     read, changed = list(redirected), list(redirected)
     for simple in analysis.commands:
         name = Path(simple.words[0]).name
-        words = [word.rpartition("=")[2].removeprefix("@") for word in simple.words[1:]]
+        words = [word.rpartition("=")[2] for word in simple.words[1:]]
+        words += [word[1:] for word in words if word.startswith("@")]  # curl reads what such a word names
         read += words if name in _READERS else []
         changed += words if name in _WRITERS else []
     (reads, are_all_reads), (changes, are_all_changes) = _whole(read, folders), _whole(changed, folders)

@@ -30,19 +30,25 @@ def has_prefix(words: Sequence[str]) -> bool:
     name = words[0].rpartition("/")[2]
     if name in _SED or name in _AWK:
         return True
-    if name in PACKAGE_RUNNERS:
-        return len(words) > 1 and has_prefix(words[1:])
-    found = known_program(words)
-    return found is not None and found.row is not None and "each" not in found.row.traits
+    row = _row_of(words)
+    return row is not None and "each" not in row.traits
 
 
 def changes_files(words: Sequence[str]) -> bool:
     """Return whether a command of a known program changes files by purpose."""
+    row = _row_of(words)
+    return row is not None and "writes" in row.traits
+
+
+def _row_of(words: Sequence[str]) -> Row | None:
+    """Return the row of a command, behind a program that runs it by its name; None if nothing is known of it."""
     name = words[0].rpartition("/")[2]
-    if len(words) > 1 and name in PACKAGE_RUNNERS:
-        return changes_files(words[1:])
+    if name in PACKAGE_RUNNERS:
+        return _row_of(words[1:]) if len(words) > 1 else None
+    if name in WRAPPERS and len(words) > 2 and words[1] == "run":
+        return _row_of(words[2:])
     found = known_program(words)
-    return found is not None and found.row is not None and "writes" in found.row.traits
+    return None if found is None else found.row
 
 
 def asked_each_time(words: Sequence[ShellWord]) -> str:
@@ -74,11 +80,16 @@ def asked_each_time(words: Sequence[ShellWord]) -> str:
     if "each" in found.row.traits:
         return " ".join((found.key, *(word.text for word in rest[:1])))
     if "any" in found.row.traits:
-        # The sub-command may follow options.
+        # The sub-command may follow options, whose values cannot be told from it.
+        is_behind_option = True
         for word in rest:
             other = known_program([name, word.text])
             if other is not None and other.row is not None and "each" in other.row.traits:
                 return other.key
+            is_option = word.text.startswith("-")
+            if not is_option and (word is rest[0] or not is_behind_option):
+                break
+            is_behind_option = is_option
     asked = _asked_word(found.row, rest)
     return f"{found.key} {asked}" if asked else ""
 

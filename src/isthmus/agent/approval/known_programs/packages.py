@@ -64,7 +64,8 @@ ROWS: dict[str, str] = {
     "pipx": "list install uninstall upgrade upgrade-all environment --verbose --quiet --force --include-deps +qf",
     "tox": "any +e:qvrpl --recreate --parallel --quiet --verbose --list --listenvs --notest --skip-missing-interpreters"
     " --develop --version --help",
-    **sub_commands("gh", "auth issue label pr release run search status workflow", _GH),
+    **sub_commands("gh", "issue label pr release run search status workflow", _GH),
+    "gh auth": "status",
     "gh repo": f"{_GH} view list fork sync archive rename",
     **sub_commands(
         "glab",
