@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from isthmus.client import TaskQuery
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
 from isthmus.journal import postgres_connection, postgres_writer
 from isthmus.journal.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
@@ -311,6 +312,7 @@ async def test_an_id_that_a_database_cannot_hold_is_that_of_no_task(journal: Pos
     await new_task(journal, "t1")
     assert await journal.task(odd) is None
     assert await journal.events(odd, 0, 10) == []
+    assert await journal.list_tasks(TaskQuery(context_id=odd), "") == ([], 0)
 
 
 MESSAGES = int(os.environ.get("RACING_MESSAGES", "400"))

@@ -183,16 +183,17 @@ async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | N
 
 async def run_without_user(agent: AgentClient, options: "HeadlessOptions", request: RunRequest) -> int:
     """Run the prompt of ``options``, or the messages on standard input, and return the exit status."""
+    # A closed stream was replaced, and its text is lost all the same.
+    stdout = sys.stdout if sys.__stdout__ is not None else None
     if not request.takes_messages:
         from isthmus.terminal.headless import run_headless
 
-        # A closed stream was replaced, and its text is lost all the same.
-        return await run_headless(agent, options, sys.stdout if sys.__stdout__ is not None else None, sys.stderr)
+        return await run_headless(agent, options, stdout, sys.stderr)
     from isthmus.runtime.standard_streams import StandardStreams
     from isthmus.terminal.headless_stream import run_stream
 
     messages = StandardStreams(sys.stdin.fileno(), sys.stdout.fileno()).chunks()
-    return await run_stream(agent, options, messages, sys.stdout, sys.stderr)
+    return await run_stream(agent, options, messages, stdout, sys.stderr)
 
 
 def missing_notice(servers: "Sequence[ServerStatus]") -> str:

@@ -146,8 +146,13 @@ class SqlReads(Journal):
             (*values, *place, query.limit),
             row_from,
         )
-        (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        total = await self._count(fits, values)
         return found, total
+
+    async def _count(self, fits: str, values: Sequence[Any]) -> int:
+        """Return the number of tasks that fit conditions; no task fits a text that the database cannot hold."""
+        counts = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        return sum(counts)
 
     @override
     async def search(self, search: TaskSearch, user: str, roots: Sequence[str] = ()) -> FoundRows:
@@ -171,7 +176,7 @@ class SqlReads(Journal):
             (*values, *place, SEARCHED_TASKS),
             look,
         )
-        (total,) = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
+        total = await self._count(fits, values)
         is_done = len(rows) < SEARCHED_TASKS and len(looked) == len(rows)
         return FoundRows(found, len(looked), total, None if is_done else looked[-1])
 

@@ -1,8 +1,10 @@
 import re
 import time
+from pathlib import Path
 
 import pytest
 
+from isthmus.agent.approval.guarded_commands import changes_guarded_file
 from isthmus.agent.approval.known_programs.rows import ROWS
 from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, PrefixGrant, decide
 from isthmus.agent.approval.shell_command import analyse
@@ -250,3 +252,10 @@ def test_a_sub_command_that_is_always_asked_is_found_behind_options(command: str
 @pytest.mark.parametrize("command", ["npm run init", "yarn test config", "npm -s run build"])
 def test_a_script_may_have_the_name_of_a_sub_command_that_is_asked(command: str) -> None:
     assert isinstance(decision(command, command.split()[0]), Allow)
+
+
+def test_what_is_copied_into_a_folder_is_compared_by_its_name_there(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    assert changes_guarded_file("cp a/settings.json .claude", tmp_path)
+    assert changes_guarded_file("cp a/settings.json .claude/", tmp_path)
+    assert not changes_guarded_file("cp a.txt b.txt", tmp_path)

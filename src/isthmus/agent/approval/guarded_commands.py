@@ -21,4 +21,7 @@ def changes_guarded_file(command: str, folder: Path, context_files: Iterable[str
     if analysis is None:
         return False  # No permission for first words covers it.
     names = tuple(context_files)
-    return any(is_guarded(Path(path), names) for path in command_paths(command, analysis, folder).changed)
+    changed = [Path(path) for path in command_paths(command, analysis, folder).changed]
+    # What is copied into a folder has its own name there.
+    inside = [path / other.name for path in changed if path.is_dir() for other in changed]
+    return any(is_guarded(path, names) for path in (*changed, *inside))

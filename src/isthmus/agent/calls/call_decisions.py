@@ -142,6 +142,7 @@ class CallDecisions:
         return self._with_kept_answers(decision)
 
     def _with_kept_answers(self, decision: Decision) -> Decision:
+        """Return a decision whose question offers lasting answers only if the folder's settings keep them."""
         if isinstance(decision, ApprovalRequired) and not self.tools.keeps_answers:
             return ApprovalRequired(tuple(option for option in decision.options if option.id in (PROCEED_ONCE, CANCEL)))
         return decision

@@ -237,7 +237,7 @@ class _Reader:
         """Return the resolved path if a file of the project may lead there; None otherwise."""
         try:
             target = path.resolve()
-            if is_private(followed(path)):
+            if is_private(followed(path)) and target.is_file():
                 # Nobody is asked about instructions, which go along with each prompt.
                 self.problems.append(f"{self._relative_name(path)} may hold secrets and is not imported")
                 return None
