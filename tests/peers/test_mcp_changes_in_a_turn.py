@@ -70,10 +70,7 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
     isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    plain = scripted("plain")
-    program = shlex.join([plain["command"], *plain["args"]])
-    waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
-    late = {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
+    late = _starts_with(gate)
     scope = ToolScope(workspace, "context", "task")
     async with hosting(isolated_folders.home, {"late": late, "there": scripted("read-only")}, wait_seconds=0.0) as host:
         await status_when(host, scope, "there", ServerState.CONNECTED)
@@ -89,15 +86,26 @@ async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_k
 
 
 def test_in_the_terminal_the_first_turn_names_whom_it_awaits_and_leaves_no_line(
-    isolated_folders: IsolatedFolders, workspace: Path
+    isolated_folders: IsolatedFolders, workspace: Path, tmp_path: Path
 ) -> None:
-    write_servers(isolated_folders.home, {"hanging": scripted("hangs")})
+    gate = tmp_path / "gate"
+    # Required, since other servers are awaited for 5 s from the start: on a loaded machine these end before the turn.
+    write_servers(isolated_folders.home, {"late": {**_starts_with(gate), "required": True, "timeout": 60_000}})
     with GeminiWire([Reply.of(Say("Here I am."))]) as wire:
         keys = {**os.environ, "GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
         with pty_program([*ISTHMUS, "-m", "gemini:test-model"], folder=workspace, environment=keys) as terminal:
-            terminal.wait_for(PROMPT, 60).press("hello\r").wait_for("waiting for MCP servers: hanging", 60)
+            terminal.wait_for(PROMPT, 60).press("hello\r").wait_for("waiting for MCP servers: late", 60)
+            gate.touch()
             terminal.wait_for("Here I am", 60).wait_for(PROMPT, 60)
             assert "waiting for MCP" not in terminal.screen
+
+
+def _starts_with(gate: Path) -> dict[str, Any]:
+    """Return the settings of a server that starts once the file `gate` is there."""
+    plain = scripted("plain")
+    program = shlex.join([plain["command"], *plain["args"]])
+    waits = f"until [ -e {shlex.quote(str(gate))} ]; do sleep 0.05; done; exec {program}"
+    return {"command": "/bin/sh", "args": ["-c", waits], "env": {"PATH": os.environ["PATH"]}}
 
 
 async def _another(host: McpHost, scope: ToolScope, tools: ToolSet) -> ToolSet:

@@ -13,7 +13,7 @@ from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
 from support.waiting import eventually
 from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, desktop, phone, workbench
+from support.workbench import Workbench, desktop, phone, until_answers_count, workbench
 
 HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>"
 HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
@@ -106,18 +106,28 @@ def test_a_prompt_becomes_an_edit_that_was_changed_in_the_page(browser: Browser,
     assert (served.workspace / "code.py").read_text("utf-8") == 'print("hello")\nprint("end")\n# mine'
 
 
+ANSWER_AT_ONCE = """new MutationObserver(() => {
+  const button = document.querySelector("isthmus-question .primary");
+  if (!button || window.answered) return;
+  button.click();
+  dispatchEvent(new KeyboardEvent("keydown", { key: "n" }));
+  window.answered = true;
+}).observe(document, { subtree: true, childList: true });"""
+"""Script that answers by click and key in the moment in which a question is drawn: both may have been meant for
+something else."""
+
+
 def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_title(
     page: Page, shared: Workbench
 ) -> None:
     shared.prompt(page, "please change it")
+    page.add_init_script(ANSWER_AT_ONCE)
     page.goto(f"{shared.url}ui/")
     expect(page).to_have_title("(1) Isthmus")
-    page.wait_for_selector("isthmus-question .actions")
-    # Within the time in which a key or click may have been meant for something else.
-    page.locator("isthmus-question .primary").evaluate("button => button.click()")
-    page.keyboard.press("n")
+    page.wait_for_function("window.answered")
+    until_answers_count(page)
     expect(page.locator(".item")).to_have_count(1)
-    page.wait_for_timeout(500)
+    expect(page.locator(".item.done")).to_have_count(0)
     page.keyboard.press("n")
     expect(page.locator(".item.done")).to_have_count(1)
     expect(page).to_have_title("Isthmus")

@@ -15,7 +15,7 @@ from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
 from support.long_tasks import huge_events, long_task, seed
 from support.page_measures import Work, heap_bytes, received_bytes
-from support.workbench import DESKTOP, PHONE, Workbench, workbench
+from support.workbench import DESKTOP, PHONE, Workbench, until_answers_count, workbench
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FIRST_PAINT_BYTES = 200 * 1024
@@ -211,9 +211,9 @@ def test_an_idle_page_asks_nothing_and_shows_changes_at_once(page: Page, served:
     page.wait_for_timeout(1500)
     assert requests == []
     send(served, page, "write changes")
-    expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=1500)
+    expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=10_000)
     expect(page.locator("#said")).to_contain_text("1 wait")
-    page.wait_for_timeout(500)
+    until_answers_count(page)
     page.keyboard.press("n")
     expect(page.locator(".item.done")).to_be_visible()
 
@@ -225,12 +225,12 @@ def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> N
     send(served, page, "write two")
     expect(page.locator(".item")).to_have_count(2)
     page.locator("isthmus-question .primary").focus()
-    page.wait_for_timeout(500)
+    until_answers_count(page)
     page.keyboard.press("Enter")
     expect(page.locator("isthmus-question h2")).to_contain_text("two.txt")
     expect(page.locator("isthmus-question h2")).to_be_focused()
     expect(page.locator(".item.done")).to_have_count(1)
-    page.wait_for_timeout(500)
+    until_answers_count(page)
     page.keyboard.press("n")
     expect(page.locator(".item.done")).to_have_count(2)
 
@@ -239,7 +239,7 @@ def test_a_call_is_rejected_with_words(page: Page, served: Workbench) -> None:
     task = send(served, page, "write refused")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("isthmus-question .actions")
-    page.wait_for_timeout(500)
+    until_answers_count(page)
     page.keyboard.press("t")
     page.keyboard.type("use notes.md")
     page.keyboard.press("Enter")

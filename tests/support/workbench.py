@@ -208,6 +208,11 @@ def _program(*, is_whole: bool = False) -> tuple[str, dict[str, str]]:
     return found, environment
 
 
+def until_answers_count(page: Page) -> None:
+    """Wait until an answer to the shown question counts: it was on the screen long enough to be read."""
+    expect_now(page.locator("isthmus-question .primary:not([disabled], [aria-disabled])")).to_be_visible()
+
+
 def desktop(browser: Browser) -> BrowserContext:
     return browser.new_context(viewport={"width": DESKTOP[0], "height": DESKTOP[1]})
 

@@ -7,7 +7,7 @@ import pytest
 from isthmus.a2a.protocol.extension import URI
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.errors import DecodeError
-from isthmus.events import TaskState, ToolCallUpdate
+from isthmus.events import Prompt, TaskState, ToolCallUpdate
 from support.client_decoding import Decoding
 
 KINDS = (
@@ -63,3 +63,13 @@ def test_a_kind_or_a_number_that_no_enum_has_is_refused_by_its_field(
     assert str(refused.value) == message
     (delivery,) = decoding.decode(update(2, 2))
     assert isinstance(delivery.event, ToolCallUpdate)
+
+
+@pytest.mark.parametrize("state", [TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED])
+def test_a_replay_has_the_same_events_whatever_the_state_was_when_it_began(state: TaskState) -> None:
+    decoding = Decoding(URI, state)
+    decoding.decoder.yields_prompts = True
+    message = {"kind": "message", "role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "go"}]}
+    task = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "submitted"}, "history": [message]}
+    assert [(item.seq, item.event) for item in decoding.decode(task, 1)] == [(1, Prompt("m", "go"))]
+    assert not decoding.at_rest

@@ -150,7 +150,11 @@ class StreamDecoder:
         if seq is None:
             yield from self._undelivered(item, has_text=not is_failed and not questions)
         elif self.yields_prompts and state is TaskState.SUBMITTED:  # the task as it was when a message of the user came
-            yield from (Prompt(each.message_id, self._text(each)) for each in item.history if each.role == "user")
+            prompts = [Prompt(each.message_id, self._text(each)) for each in item.history if each.role == "user"]
+            if prompts:  # which imply the state, whatever the task's state was when following began
+                self._state = state
+                yield from prompts
+                return
         yield from self._unseen(questions)
         missed, self._has_missed = self._has_missed and seq is None, False
         if state is not self._state or missed:
