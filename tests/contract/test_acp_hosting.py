@@ -260,7 +260,7 @@ async def test_a_file_with_secrets_is_not_read_for_the_agent_if_the_user_rejects
     seen = await hosting.answer(seen, "no")
     assert seen.state is TaskState.COMPLETED
     assert "hunter2" not in seen.text
-    assert "may hold secrets, and the user did not allow it to be read" in seen.text
+    assert "it is a file which may hold secrets, and the user did not allow it" in seen.text
 
 
 def test_a_file_with_secrets_is_known_by_a_relative_path_and_behind_a_link(tmp_path: Path) -> None:
@@ -268,5 +268,19 @@ def test_a_file_with_secrets_is_known_by_a_relative_path_and_behind_a_link(tmp_p
     (tmp_path / "notes.txt").symlink_to(".env")
     files = WorkspaceFiles(tmp_path)
     for path in (".env", "notes.txt", str(tmp_path / ".env"), str(tmp_path / "notes.txt")):
-        assert files.private_path(path) == str(tmp_path.resolve() / ".env"), path
-    assert files.private_path("a.txt") is None
+        asked = files.asked_read(path)
+        assert asked is not None
+        assert (asked.covered, asked.reason) == (str(tmp_path.resolve() / ".env"), "may hold secrets"), path
+    assert files.asked_read("a.txt") is None
+
+
+def test_an_ignored_file_is_asked_about_for_its_folder_and_a_made_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.log\nbuild/\n", encoding="utf-8")
+    for name in ("a/one.log", "build/one.log", "a/one.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("one\n", encoding="utf-8")
+    files = WorkspaceFiles(tmp_path)
+    asked = files.asked_read("a/one.log")
+    assert asked is not None
+    assert (asked.covered, asked.reason) == (str(tmp_path.resolve() / "a"), "git ignores")
+    assert [files.asked_read(name) for name in ("a/two.log", "build/one.log", "a/one.txt")] == [None] * 3

@@ -7,7 +7,7 @@ written, and nothing of git is written.
 import asyncio
 from pathlib import Path
 
-from isthmus.acp.host.files import Expected, FileRefusedError
+from isthmus.acp.host.files import AskedRead, Expected, FileRefusedError
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import write_if_unchanged
 from isthmus.files.nofollow import make_folders
@@ -34,13 +34,17 @@ class WorkspaceFiles:
         """Write a file in the encoding that it has."""
         await asyncio.to_thread(self._write, path, text, expected)
 
-    def private_path(self, path: str) -> str | None:
-        """Return the absolute path of a file that holds secrets; None for another file."""
+    def asked_read(self, path: str) -> AskedRead | None:
+        """Return the question about a file that holds secrets or that git ignores; None for another file."""
         try:
             resolved = self._workspace.resolve(path)
         except ToolFailure:
             return None
-        return str(resolved) if is_private((str(resolved), *followed(self._workspace.root / path))) else None
+        if is_private((str(resolved), *followed(self._workspace.root / path))):
+            return AskedRead(str(resolved), "may hold secrets", "Always allow this file")
+        if resolved.exists() and (folder := self._workspace.ignored_folder(resolved)) is not None:
+            return AskedRead(str(folder), "git ignores", f"Always allow the ignored files in {folder}")
+        return None
 
     def is_same(self, path: str, other: str) -> bool:
         """Return whether two paths mean the same file."""

@@ -41,7 +41,8 @@ class PathAccess:
 
     Files of ``closed`` are neither read nor changed, and those of ``fixed`` are not changed. Files of ``unlisted`` are
     left out of listings and searches, because a user must be asked about each. Contents of ``asked`` are left out of
-    searches, but for the absolute paths in ``agreed``.
+    searches, but for the absolute paths in ``agreed``. With ``asks_ignored`` so are contents of files that git ignores,
+    but for made ones and the ignored ones of ``agreed_folders``, which are absolute paths.
     """
 
     closed: tuple[PathRule, ...] = ()
@@ -49,6 +50,8 @@ class PathAccess:
     unlisted: tuple[PathRule, ...] = ()
     asked: tuple[PathRule, ...] = ()
     agreed: frozenset[str] = frozenset()
+    asks_ignored: bool = False
+    agreed_folders: frozenset[str] = frozenset()
 
 
 class PathRules:

@@ -112,7 +112,7 @@ class GrepSearch:
         query = _query(checked)
         where = search_folder(context.workspace, checked.string("dir_path", "."))
         wanted = min(checked.integer("total_max_matches", DEFAULT_MATCHES), MAXIMUM_MATCHES)
-        walk = Walk(context.workspace, where, git=not checked.boolean("no_ignore"))
+        walk = Walk(context.workspace, where, git=not checked.boolean("no_ignore"), for_contents=True)
         try:
             async with asyncio.timeout(self._deadline):
                 files = [where] if where.is_file() else await walk.run(_Collector(context.workspace, where, checked))

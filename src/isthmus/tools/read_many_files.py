@@ -89,11 +89,11 @@ class ReadManyFiles:
 
         options = checked.nested("file_filtering_options")
         git = options.boolean("respect_git_ignore", default=True)
-        walk = Walk(workspace, workspace.root, git=git)
+        walk = Walk(workspace, workspace.root, git=git, for_contents=True)
         paths = await walk.run(collect)
         for folder in workspace.others:
             if any(_is_below(pattern, folder) for pattern in checked.strings("include")):
-                paths += await Walk(workspace, folder, git=git).run(collect)
+                paths += await Walk(workspace, folder, git=git, for_contents=True).run(collect)
         if not paths:
             message = "No files match " + ", ".join(checked.strings("include")) + "."
             return ToolSucceeded(ToolOutput(text=message), walk.note + message)

@@ -18,20 +18,27 @@ DEADLINE_SECONDS = 30.0
 
 
 class Walk:
-    """One walk. ``has_ended_early`` is True afterwards if the deadline or the maximum was reached."""
+    """One walk. ``has_ended_early`` is True afterwards if the deadline or the maximum was reached.
 
-    def __init__(self, workspace: Workspace, folder: Path, *, git: bool, gemini: bool = True) -> None:
+    ``for_contents``: contents of the files are read, see :meth:`Workspace.visibility`.
+    """
+
+    def __init__(
+        self, workspace: Workspace, folder: Path, *, git: bool, gemini: bool = True, for_contents: bool = False
+    ) -> None:
         self._workspace = workspace
         self._folder = folder
         self._git = git
         self._gemini = gemini
+        self._for_contents = for_contents
         self._stopped = threading.Event()
         self._deadline = time.monotonic() + DEADLINE_SECONDS
         self.has_ended_early = False
 
     def files(self) -> Iterator[FoundFile]:
         """Yield the files of the walk; for use in the thread of :meth:`run`."""
-        found = self._workspace.walk(self._folder, git=self._git, gemini=self._gemini, should_stop=self._should_stop)
+        options = {"git": self._git, "gemini": self._gemini, "for_contents": self._for_contents}
+        found = self._workspace.walk(self._folder, should_stop=self._should_stop, **options)
         for count, file in enumerate(found):
             if count >= MAXIMUM_FILES:
                 self.has_ended_early = True

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
+from isthmus.files.made_folders import is_made
 from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home, followed
 from isthmus.record import record
 from isthmus.tools.failure import ToolFailure
@@ -28,7 +29,8 @@ class Visibility:
     """Rules for showing the entries of one folder; None for a kind of rules that is not used.
 
     `above` is the path from the top of the git repository to the workspace, empty or with a final slash. `rules` are
-    rules on paths, and `root` is the path of the workspace, which their paths begin with.
+    rules on paths, and `root` is the path of the workspace, which their paths begin with. `agreed` are absolute paths
+    of folders whose ignored entries are shown, together with those of made folders; None: no ignored entry is shown.
     """
 
     git: IgnoreScope | None
@@ -36,22 +38,36 @@ class Visibility:
     above: str = ""
     root: str = ""
     rules: PathRules | None = None
+    agreed: frozenset[str] | None = None
 
     def hides(self, relative: str, name: str) -> bool:
+        """Return whether an entry is ignored or ``.git``; both strings as in :meth:`ignores`."""
+        return name in (".git", ".git/") or self.ignores(relative, name)
+
+    def ignores(self, relative: str, name: str) -> bool:
         """Return whether an entry is ignored; `relative` to the workspace; both strings end in a slash for a folder."""
-        if name in (".git", ".git/"):
-            return True
         if self.gemini is not None and self.gemini.files and self.gemini.ignores(relative, name):
             return True
         if self.rules is not None and self.rules.hides(f"{self.root}/{relative}", name):
             return True
-        return self.git is not None and bool(self.git.files) and self.git.ignores(self.above + relative, name)
+        if self.git is None or not self.git.files or not self.git.ignores(self.above + relative, name):
+            return False
+        return self.agreed is None or not self._is_free(Path(self.root, relative), is_folder=name.endswith("/"))
+
+    def _is_free(self, path: Path, *, is_folder: bool) -> bool:
+        """Return whether the contents of an ignored entry are shown."""
+        folder = path if is_folder else path.parent
+        return str(folder) in (self.agreed or ()) or (is_folder and is_made(path))
 
     def inside(self, folder: Path, relative: str, names: frozenset[str]) -> "Visibility":
         """Return the rules inside `folder`, whose entries are `names`; `relative` is empty or ends in a slash."""
+        git = self.git and self.git.inside(folder, self.above + relative, names)
+        if self.agreed is not None and relative and git is not None:
+            is_entered = git.ignores(self.above + relative, f"{folder.name}/")  # since its contents are shown
+            git = None if is_entered or is_made(folder) else git
         return replace(
             self,
-            git=self.git and self.git.inside(folder, self.above + relative, names),
+            git=git,
             gemini=self.gemini and self.gemini.inside(folder, relative, names),
         )
 
@@ -124,7 +140,8 @@ class Workspace:
             if (kept := _resolved_in(path, allowed)) is not None:
                 return kept
         resolved = self.resolve(path)
-        if self._around(resolved)._is_closed(resolved):
+        around = self._around(resolved)
+        if around.ignored_entry(resolved, Visibility(None, IgnoreScope(".geminiignore"))) is not None:
             message = f"{_quote(path)} is closed to the agent: a .geminiignore file of the workspace names it"
             raise ToolFailure(message, IGNORED_FILE)
         return resolved
@@ -154,6 +171,39 @@ class Workspace:
         asked = self._access.asked
         return not asked or str(path) in self._access.agreed or compiled(asked).find(str(path)) is None
 
+    def ignored_folder(self, path: Path) -> Path | None:
+        """Return the ignored folder that a path without symbolic links is in, or the folder of an ignored file.
+
+        None if no ``.gitignore`` names it, if a program made or fetched it (packages, builds, caches), and for paths
+        outside of the workspace and in ``.git``.
+        """
+        if self._root_of(path) is None:
+            return None
+        around = self._around(path)
+        above, scope = around._git_scope_above()
+        root = str(around.root).rstrip("/")
+        ignored = around.ignored_entry(path, Visibility(scope, None, above, root))
+        if ignored is None or ".git" in path.relative_to(around.root).parts:
+            return None
+        if any(is_made(folder) for folder in (path, *path.parents) if around.root in folder.parents):
+            return None
+        return ignored if ignored.is_dir() else ignored.parent
+
+    def ignored_entry(self, path: Path, visible: Visibility) -> Path | None:
+        """Return the first ignored entry on the way from the workspace's own folder to a path in it; None without one.
+
+        `visible` are the rules of the workspace's own folder, without its own ignore files.
+        """
+        current, relative = self.root, ""
+        for part in path.relative_to(self.root).parts:
+            visible = visible.inside(current, relative, _ignore_names(current))
+            current, relative = current / part, relative + part
+            slash = "/" if current != path or current.is_dir() else ""
+            if visible.ignores(relative + slash, part + slash):
+                return current
+            relative += "/"
+        return None
+
     def relative(self, path: Path) -> str:
         """Return the absolute `path` relative to the workspace, with forward slashes; "." for the workspace itself.
 
@@ -165,15 +215,23 @@ class Workspace:
         """Return the path relative to the workspace or further folder that it is in, with a final slash, or empty."""
         return _with_slash(path.relative_to(self._around(path).root).as_posix())
 
-    def visibility(self, folder: Path, *, git: bool = True, gemini: bool = True) -> Visibility:
-        """Return the rules above `folder`, a resolved path in the workspace, without its own ignore files."""
+    def visibility(
+        self, folder: Path, *, git: bool = True, gemini: bool = True, for_contents: bool = False
+    ) -> Visibility:
+        """Return the rules above `folder`, a resolved path in the workspace, without its own ignore files.
+
+        `for_contents`: contents of the entries are read. Without `git`, ignored ones are left out then, too, as long as
+        a user must be asked about them.
+        """
         if (around := self._around(folder)) is not self:
-            return around.visibility(folder, git=git, gemini=gemini)
-        above, scope = self._git_scope_above() if git else ("", None)
+            return around.visibility(folder, git=git, gemini=gemini, for_contents=for_contents)
+        is_asked = for_contents and not git and self._access.asks_ignored
+        above, scope = self._git_scope_above() if git or is_asked else ("", None)
         hidden = (*self._access.closed, *self._access.unlisted)
         rules = compiled(hidden) if hidden else None
         visible = Visibility(
-            scope, IgnoreScope(".geminiignore") if gemini else None, above, str(self.root).rstrip("/"), rules
+            *(scope, IgnoreScope(".geminiignore") if gemini else None, above, str(self.root).rstrip("/"), rules),
+            self._access.agreed_folders if is_asked else None,
         )
         current = self.root
         for part in folder.relative_to(self.root).parts:
@@ -187,21 +245,23 @@ class Workspace:
         *,
         git: bool = True,
         gemini: bool = True,
+        for_contents: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Iterator[FoundFile]:
         """Yield each shown regular file below `folder`, sorted by the names in its path, without symbolic links.
 
-        The paths of files in a further folder are absolute.
+        The paths of files in a further folder are absolute. `for_contents`: as in :meth:`visibility`.
 
         `should_stop` is called regularly and ends the walk early. Unreadable folders are left out.
         """
         if (around := self._around(folder)) is not self:
-            for file in around.walk(folder, git=git, gemini=gemini, should_stop=should_stop):
+            options = {"git": git, "gemini": gemini, "for_contents": for_contents}
+            for file in around.walk(folder, should_stop=should_stop, **options):
                 yield replace(file, path=f"{around.root.as_posix()}/{file.path}")
             return
         waiting: list[tuple[list[os.DirEntry[str]], str, Visibility]] = []
-        entered = _enter(folder, _with_slash(self.relative(folder)), self.visibility(folder, git=git, gemini=gemini))
-        waiting.append(entered)
+        visible = self.visibility(folder, git=git, gemini=gemini, for_contents=for_contents)
+        waiting.append(_enter(folder, _with_slash(self.relative(folder)), visible))
         while waiting and not should_stop():
             entries, relative, visible = waiting[-1]
             while entries:
@@ -218,20 +278,6 @@ class Workspace:
             else:
                 waiting.pop()
 
-    def _is_closed(self, path: Path) -> bool:
-        visible = Visibility(None, IgnoreScope(".geminiignore"))
-        current, relative = self.root, ""
-        parts = path.relative_to(self.root).parts
-        for index, part in enumerate(parts):
-            visible = visible.inside(current, relative, _ignore_names(current))
-            current, relative = current / part, relative + part
-            is_folder = index < len(parts) - 1 or current.is_dir()
-            slash = "/" if is_folder else ""
-            if visible.gemini is not None and visible.gemini.ignores(relative + slash, part + slash):
-                return True
-            relative += "/"
-        return False
-
     def _git_scope_above(self) -> tuple[str, IgnoreScope]:
         """Return the path from the top of the repository to the workspace, and the rules of the folders on it."""
         scope = IgnoreScope(".gitignore")
@@ -243,6 +289,8 @@ class Workspace:
         for part in self.root.relative_to(top).parts:
             scope = scope.with_file(relative, read_ignore_file(current / ".gitignore"))
             current, relative = current / part, f"{relative}{part}/"
+            if scope.ignores(relative, f"{part}/"):
+                return relative, IgnoreScope(".gitignore")  # which is said of everything here, and tells nothing apart
         return relative, scope
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.acp.host.agent_requests import AgentRequests
-from isthmus.acp.host.files import Expected
+from isthmus.acp.host.files import AskedRead, Expected
 from isthmus.acp.host.known_agent import UNKNOWN
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_turn import Permission, PromptTurn
@@ -30,7 +30,7 @@ class SlowFiles:
     async def write(self, path: str, text: str, expected: Expected | None = None) -> None:
         raise NotImplementedError
 
-    def private_path(self, path: str) -> str | None:
+    def asked_read(self, path: str) -> AskedRead | None:
         return None
 
     def is_same(self, path: str, other: str) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from isthmus.agent.approval.call_effect import effect_of
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.calls.call_effect import effect_of
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.events import TaskState
 from isthmus.forms.asked_question import asked_question, filled_answer

@@ -1,4 +1,4 @@
-"""Files with secrets: reading one is asked about once, whatever tool reads it, and refused where nobody can answer."""
+"""Files with secrets, and those that git ignores: reading them is asked about, or refused where nobody can answer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy, PrefixGrant, ToolGrant
-from isthmus.agent.approval.private_reads import private_reads
+from isthmus.agent.approval.private_reads import asked_reads
 from isthmus.events import TaskState
 from isthmus.tools.base import ToolKind
+from isthmus.tools.workspace import Workspace
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 
 pytestmark = pytest.mark.anyio
 Harness = Callable[..., AgentHarness]
 SECRET = "KEY=hunter2"
+
+
+def private_reads(tool: str, kind: ToolKind, arguments: dict[str, Any], workspace: Path) -> tuple[str, ...]:
+    return asked_reads(tool, kind, arguments, Workspace(workspace)).files
 
 
 @pytest.mark.parametrize(
@@ -178,3 +183,148 @@ def test_a_word_with_an_at_sign_names_the_file_behind_it_and_the_one_of_that_nam
     command = {"command": "cat @a/tls.key"}
     found = private_reads("run_shell_command", ToolKind.EXECUTE, command, tmp_path)
     assert found == (str(tmp_path / "@a/tls.key"), str(tmp_path / "a/tls.key"))
+
+
+# --- files that git ignores ---
+
+IGNORED = """
+/local/
+*.log
+node_modules/
+build/
+.venv/
+*.egg-info/
+other-environment/
+"""
+
+
+@pytest.fixture
+def ignoring(workspace: Path) -> Path:
+    """Return the workspace, a repository with ignored files whose texts have the word KEY and their path."""
+    (workspace / ".git").mkdir()
+    (workspace / ".gitignore").write_text(IGNORED, "utf-8")
+    names = ("local/a/notes.txt", "local/other.txt", "web/server.log", "web/sub/server.log", "web/page.txt")
+    free = ("node_modules/a/index.js", "build/out.txt", ".venv/lib/a.py", "a.egg-info/PKG-INFO")
+    for name in (*names, *free, "other-environment/lib/b.py", "build/deep/trace.log"):
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"KEY of {name}\n", "utf-8")
+    (workspace / "other-environment/pyvenv.cfg").write_text("home = /usr\n", "utf-8")
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("local/a/notes.txt", "local"),
+        ("local", "local"),
+        ("web/server.log", "web"),
+        ("web/sub/server.log", "web/sub"),
+        *((name, None) for name in ("web/page.txt", "web", ".", "node_modules/a/index.js", "build/out.txt")),
+        *((name, None) for name in (".venv/lib/a.py", "other-environment/lib/b.py", "a.egg-info/PKG-INFO")),
+        *((name, None) for name in ("build/deep/trace.log", ".gitignore", "new.log")),
+    ],
+)
+def test_ignored_files_are_known_by_their_folders_and_what_is_made_is_free(
+    ignoring: Path, name: str, folder: str | None
+) -> None:
+    for tool, kind, arguments in (
+        ("read_file", ToolKind.READ, {"file_path": name}),
+        ("read_many_files", ToolKind.READ, {"include": [name]}),
+        ("run_shell_command", ToolKind.EXECUTE, {"command": f"cat {name}"}),
+    ):
+        found = asked_reads(tool, kind, arguments, Workspace(ignoring))
+        assert found.files == ()
+        assert found.folders == (() if folder is None else (str(ignoring / folder),)), tool
+
+
+def test_nothing_is_asked_in_a_workspace_that_a_repository_around_it_ignores(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*\n", "utf-8")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("a", "utf-8")
+    assert not asked_reads("read_file", ToolKind.READ, {"file_path": "a.txt"}, Workspace(project))
+
+
+IGNORED_READS = (
+    ("read_file", {"file_path": "local/a/notes.txt"}),
+    ("grep_search", {"pattern": "KEY", "dir_path": "local", "no_ignore": True}),
+    ("grep_search", {"pattern": "KEY", "dir_path": "local/a/notes.txt"}),
+)
+
+
+@pytest.mark.parametrize("request_", IGNORED_READS, ids=str)
+async def test_an_ignored_file_is_asked_about_once_for_its_folder(
+    harness: Harness, ignoring: Path, request_: tuple[str, dict[str, Any]]
+) -> None:
+    other = ("read_file", {"file_path": "web/server.log"})
+    at = harness(calls(request_, *IGNORED_READS, other))
+    assert (await at.prompt("Look.")).state is TaskState.INPUT_REQUIRED
+    asked = at.calls[-1].confirmation_request
+    assert asked is not None
+    assert [option.id for option in asked.options] == ["proceed_once", "proceed_always_folder", "cancel"]
+    assert str(asked.options[0].description) == f"The model would get files in {ignoring / 'local'} that git ignores"
+    assert "KEY of" not in at.told()
+    assert (await at.answer(at.calls[-1], "proceed_always_folder")).state is TaskState.INPUT_REQUIRED
+    assert at.told().count("KEY of local/a/notes.txt") >= 2
+    assert "KEY of web" not in at.told()
+    assert at.calls[-1].input_parameters == other[1]
+
+
+async def test_a_search_of_ignored_files_leaves_out_what_was_not_agreed_to(harness: Harness, ignoring: Path) -> None:
+    agreed = ("read_file", {"file_path": "web/server.log"})
+    search = ("grep_search", {"pattern": "KEY", "no_ignore": True})
+    many = {
+        "include": ["**/*"],
+        "useDefaultExcludes": False,
+        "file_filtering_options": {"respect_git_ignore": False},
+    }
+    for request in (search, ("read_many_files", many)):
+        at = harness(calls(agreed, request))
+        await at.prompt("Look.")
+        assert (await at.answer(at.calls[-1], "proceed_always_folder")).state is TaskState.COMPLETED
+        told = at.told().split("KEY of web/server.log", 1)[1]
+        shown = ("web/server.log", "web/page.txt", "node_modules/a", "build/out", "build/deep", ".venv", "other-env")
+        for name in shown:
+            assert f"KEY of {name}" in told, name
+        for name in ("local/a/notes.txt", "local/other.txt", "web/sub/server.log"):
+            assert f"KEY of {name}" not in told, name
+    assert ignoring.exists()
+
+
+async def test_an_answer_for_a_folder_holds_for_the_folder_that_the_question_named(
+    harness: Harness, ignoring: Path
+) -> None:
+    widens = ("write_file", {"file_path": ".gitignore", "content": "*\n", "instruction": "Ignore all"})
+    again = ("read_file", {"file_path": "web/page.txt"})
+    at = harness(calls(("read_file", {"file_path": "web/sub/server.log"}), widens, again))
+    await at.prompt("Look.")
+    assert (await at.answer(at.calls[-1], "proceed_always_folder")).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[-1])).state is TaskState.INPUT_REQUIRED
+    assert "KEY of web/page.txt" not in at.told()
+    assert ignoring.exists()
+
+
+async def test_an_answer_for_a_file_does_not_follow_a_link_to_another_one(harness: Harness, secret: Path) -> None:
+    secret.with_name("tls.key").write_text("the key", "utf-8")
+    secret.with_name("notes.txt").symlink_to(".env")
+    swap = ("run_shell_command", {"command": "ln -sf tls.key notes.txt"})
+    read = ("read_file", {"file_path": "notes.txt"})
+    at = harness(calls(read, swap, read))
+    await at.prompt("Look.")
+    assert (await at.answer(at.calls[-1], "proceed_always_file")).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[-1])).state is TaskState.INPUT_REQUIRED
+    assert SECRET in at.told()
+    assert "the key" not in at.told()
+
+
+async def test_an_ignored_file_is_refused_where_nobody_can_answer_and_read_in_yolo(
+    harness: Harness, ignoring: Path
+) -> None:
+    at = harness(calls(IGNORED_READS[0]), policy=Policy(may_ask=False))
+    assert (await at.prompt("Look.")).state is TaskState.COMPLETED
+    assert f"would read files in {ignoring / 'local'} that git ignores, and no user can be asked here" in at.told()
+    at = harness(calls(IGNORED_READS[0]), policy=Policy(ApprovalMode.YOLO))
+    assert (await at.prompt("Look.")).state is TaskState.COMPLETED
+    assert "KEY of local/a/notes.txt" in at.told()

@@ -39,7 +39,6 @@ OUTSIDE = {"errorKind": "path_outside_workspace"}
 """Data of the error for a file that is not served, by which Qwen Code knows that it must read its own files itself."""
 _ALWAYS, _ONCE = "always", "once"
 _READ_OPTIONS = (
-    PermissionOption(_ALWAYS, "Always allow this file", PermissionKind.ALLOW_ALWAYS),
     PermissionOption(_ONCE, "Allow once", PermissionKind.ALLOW_ONCE),
     PermissionOption("no", "Reject", PermissionKind.REJECT_ONCE),
 )
@@ -71,7 +70,7 @@ class AgentRequests:
         """Held while a question is prepared: questions are shown in the agent's order."""
         self._agreed: set[tuple[str, str]] = set()
         """Sessions and files with secrets that the user allowed to be read in them."""
-        self._private_reads = 0
+        self._asked_reads = 0
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
         """Return the result of a request.
@@ -156,25 +155,28 @@ class AgentRequests:
         return replace(request, tool_call=replace(request.tool_call, content=content))
 
     async def _require_agreement(self, request: ReadTextFileRequest) -> None:
-        """Ask the user about a file that holds secrets.
+        """Ask the user about a file that holds secrets, or that git ignores.
 
         Raises:
             FileRefusedError: the user does not allow it, or nobody can be asked.
         """
-        path = self._files.private_path(request.path)
-        if path is None or (request.session_id, path) in self._agreed:
+        asked = await asyncio.to_thread(self._files.asked_read, request.path)
+        if asked is None or (request.session_id, asked.covered) in self._agreed:
             return
-        self._private_reads += 1
+        self._asked_reads += 1
         call = ToolCallState(
-            f"isthmus-read-{self._private_reads}", f"Read {path}, which may hold secrets", "read", "pending"
+            f"isthmus-read-{self._asked_reads}", f"Read {request.path}, which {asked.reason}", "read", "pending"
         )
-        answer = await self._outcome(PermissionRequest(request.session_id, call, _READ_OPTIONS))
+        always = PermissionOption(_ALWAYS, asked.lasting, PermissionKind.ALLOW_ALWAYS)
+        answer = await self._outcome(PermissionRequest(request.session_id, call, (always, *_READ_OPTIONS)))
         if not isinstance(answer, Selected) or answer.option_id not in (_ALWAYS, _ONCE):
-            raise FileRefusedError(f"{request.path} may hold secrets, and the user did not allow it to be read")
+            raise FileRefusedError(
+                f"{request.path} was not read: it is a file which {asked.reason}, and the user did not allow it"
+            )
         if (turn := self._turn_of(request.session_id)) is not None:
             turn.add(ToolCallChanged(call.tool_call_id, status="completed"))
         if answer.option_id == _ALWAYS:
-            self._agreed.add((request.session_id, path))
+            self._agreed.add((request.session_id, asked.covered))
 
     async def _read(self, request: ReadTextFileRequest) -> str:
         await self._require_agreement(request)

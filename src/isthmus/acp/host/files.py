@@ -25,6 +25,20 @@ class Expected:
     text: str | None
 
 
+@record
+class AskedRead:
+    """A question about reading a file that holds secrets, or that git ignores.
+
+    ``covered`` is the absolute path of the file with secrets, or of the folder with ignored files; a lasting answer
+    holds for it. ``reason`` is why the user is asked, after "which".
+    """
+
+    covered: str
+    reason: str
+    lasting: str
+    """Words of the lasting answer."""
+
+
 class SessionFiles(Protocol):
     """The text files of a workspace. Paths are absolute; symbolic links are resolved before they are compared."""
 
@@ -44,8 +58,8 @@ class SessionFiles(Protocol):
         """
         ...
 
-    def private_path(self, path: str) -> str | None:
-        """Return the absolute path of a file of the workspace that holds secrets; None for another file."""
+    def asked_read(self, path: str) -> AskedRead | None:
+        """Return the question about reading a file of the workspace; None if it is read without one."""
         ...
 
     def is_same(self, path: str, other: str) -> bool:

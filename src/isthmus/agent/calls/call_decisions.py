@@ -33,7 +33,7 @@ from isthmus.agent.approval.policy import (
     is_guarded,
 )
 from isthmus.agent.approval.policy_rules import Ruling, may_allow
-from isthmus.agent.approval.private_reads import agreed_reads, decide_private, private_reads
+from isthmus.agent.approval.private_reads import AskedReads, agreed_reads, asked_reads, decide_reads
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
@@ -48,6 +48,7 @@ from isthmus.sandbox.guarded_paths import starts_program
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
 from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.workspace import Workspace
 
 
 class CallDecisions:
@@ -97,9 +98,9 @@ class CallDecisions:
             asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
         if asked is not None:
             return decide_each_time(policy, tool.name, asked, tool.kind)
-        private = self._private_reads(item, tool, policy)
-        if private and tool.kind is ToolKind.READ:
-            return self._with_kept_answers(decide_private(policy, tool.name, private))
+        reads = self._asked_reads(item, tool, policy)
+        if reads and tool.kind is ToolKind.READ:
+            return self._with_kept_answers(decide_reads(policy, tool.name, reads))
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
         guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
@@ -119,7 +120,7 @@ class CallDecisions:
                 now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
         if ruling is not None and server not in self.tools.foreign_servers:
             now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
-        if private:
+        if reads:
             now = replace(now, grants=frozenset(grant for grant in now.grants if isinstance(grant, CommandGrant)))
         elif isinstance(proposal, ExecuteDetails) and self._changes_guarded(proposal, context_files):
             # A permission for the first words of a command says nothing about these files.
@@ -137,8 +138,8 @@ class CallDecisions:
             may_keep=may_keep,
             folder=folder_of(proposal),
         )
-        if private and isinstance(decision, Deny):
-            return decide_private(policy, tool.name, private)
+        if reads and isinstance(decision, Deny):
+            return decide_reads(policy, tool.name, reads)
         return self._with_kept_answers(decision)
 
     def _with_kept_answers(self, decision: Decision) -> Decision:
@@ -148,30 +149,37 @@ class CallDecisions:
         return decision
 
     def access(self, item: OpenCall) -> PathAccess:
-        """Return the rules on paths for a call. Files with secrets are searched if the user agreed to each."""
+        """Return the rules on paths for a call. Files with secrets, and ignored ones, need the user's agreement."""
         rules = access_of(self.tools.permissions)
         if self.policy.mode is ApprovalMode.YOLO:
             return rules
-        workspace = Path(self._session.workspace)
-        agreed = agreed_reads(self._session.answered, workspace)
+        agreed = agreed_reads(self._session.answered)
         # What the call itself names was decided on.
-        named = private_reads(item.request.name, ToolKind.READ, item.request.arguments, workspace)
-        return replace(rules, asked=(PRIVATE_FILES,), agreed=agreed.union(named))
+        named = asked_reads(item.request.name, ToolKind.READ, item.request.arguments, self._workspace)
+        return replace(
+            rules,
+            asked=(PRIVATE_FILES,),
+            agreed=frozenset((*agreed.files, *named.files)),
+            asks_ignored=True,
+            agreed_folders=frozenset((*agreed.folders, *named.folders)),
+        )
+
+    @property
+    def _workspace(self) -> Workspace:
+        """The workspace of the session, without rules on its paths."""
+        session = self._session
+        return self._options.workspace_of(Path(session.workspace), session.user, session.folders)
 
     def _changes_guarded(self, proposal: ExecuteDetails, context_files: tuple[str, ...]) -> bool:
         folder = Path(self._session.workspace) / (proposal.working_directory or "")
         return changes_guarded_file(proposal.command, folder, context_files)
 
-    def _private_reads(self, item: OpenCall, tool: Tool, policy: Policy) -> tuple[str, ...]:
-        """Return the files with secrets that a call would read and the user has not agreed to."""
+    def _asked_reads(self, item: OpenCall, tool: Tool, policy: Policy) -> AskedReads:
+        """Return the reads of a call about which the user is asked, and to which they have not agreed."""
         if policy.mode is ApprovalMode.YOLO or server_of(self.tools, tool.name) is not None:
-            return ()
-        workspace = Path(self._session.workspace)
-        found = private_reads(tool.name, tool.kind, item.request.arguments, workspace)
-        if not found:
-            return ()
-        agreed = agreed_reads(self._session.answered, workspace)
-        return tuple(path for path in found if path not in agreed)
+            return AskedReads()
+        found = asked_reads(tool.name, tool.kind, item.request.arguments, self._workspace)
+        return found.besides(agreed_reads(self._session.answered)) if found else found
 
     def _present_grants(self) -> frozenset[Grant]:
         """Return the grants besides those of the policy: of the user's answers, of trusted servers, of all sessions."""

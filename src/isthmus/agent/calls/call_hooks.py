@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from isthmus.agent.approval.call_effect import effect_of
 from isthmus.agent.approval.policy import ApprovalRequired, AskedEachTime, Decision, Deny, Policy, decide_each_time
 from isthmus.agent.approval.restricted_tools import named_tool
-from isthmus.agent.calls.call_effect import effect_of
 from isthmus.agent.calls.call_rules import server_of
 from isthmus.agent.hooks.dialects import GEMINI_NAMES, HookedCall, HookedPrompt, HookedResult, HookedSubagent
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks

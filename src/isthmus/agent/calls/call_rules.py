@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from isthmus.agent.approval.call_effect import effect_of
 from isthmus.agent.approval.permission_rules import PermittedCall, permission_on
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
-from isthmus.agent.calls.call_effect import effect_of
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolSet

@@ -3,7 +3,6 @@
 Ignore files apply, paths out of the workspace are refused, and only text is read. Blocking; call it in a thread.
 """
 
-import os
 from itertools import islice
 from pathlib import Path
 
@@ -26,7 +25,8 @@ def inject(workspace: Workspace, shown: str) -> str:
         ToolFailure: the file does not exist, is out of reach or ignored, or is not text.
     """
     path = workspace.open_path(shown)
-    if path != workspace.root and _is_ignored(workspace, path):
+    is_ignored = workspace.ignored_entry(path, workspace.visibility(workspace.root)) is not None
+    if is_ignored or ".git" in path.relative_to(workspace.root).parts:
         raise ToolFailure(f"@{{{shown}}}: it is not read, since an ignore file of the project names it", "ignored_file")
     if not workspace.shows(path):
         reason = "it may hold secrets, which a command never sends; with @ in a prompt you are asked"
@@ -55,17 +55,3 @@ def _listing(workspace: Workspace, folder: Path, shown: str) -> str:
     if len(found) > MAXIMUM_ENTRIES:
         lines.append(f"[more than {MAXIMUM_ENTRIES} files; the rest of {shown} is not listed]")
     return "\n".join(lines) or f"[{shown} has no files]"
-
-
-def _is_ignored(workspace: Workspace, path: Path) -> bool:
-    visible = workspace.visibility(workspace.root)
-    current, relative = workspace.root, ""
-    for part in path.relative_to(workspace.root).parts:
-        names = frozenset(name for name in (".git", ".gitignore", ".geminiignore") if os.path.lexists(current / name))
-        visible = visible.inside(current, relative, names)
-        current /= part
-        slash = "/" if current.is_dir() else ""
-        if visible.hides(f"{relative}{part}{slash}", part + slash):
-            return True
-        relative += f"{part}/"
-    return False
