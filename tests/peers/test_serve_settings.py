@@ -12,7 +12,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.a2a.protocol.extension import URI
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
-from isthmus.events import StateChange, TaskState, ToolCallUpdate
+from isthmus.events import RetryNotice, StateChange, TaskState, ToolCallUpdate
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.a2a_serving import EXTENSION, prompt, rpc
 from support.loaded_program import LoadedProgram
@@ -136,6 +136,38 @@ async def test_a_question_survives_settings_that_break_before_it_is_answered(
         confirmation = ToolCallConfirmation(asked.tool_call_id, "proceed_once")
         answered = await agent.answer(turn.task_id, [confirmation], answered_by="user")
         states = [item.event.state async for item in answered.deliveries if isinstance(item.event, StateChange)]
+        assert states[-1] is TaskState.COMPLETED
+    assert (workspace / "greeting.txt").exists()
+
+
+async def test_an_answer_after_a_restart_waits_for_settings_that_are_broken(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    file = workspace / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    good = json.dumps({"tools": {"exclude": ["glob"]}})
+    file.write_text(good, encoding="utf-8")
+    settings = {"workspace_path": str(workspace)}
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server, server.client() as agent:
+        turn = await agent.prompt(PromptMessage("greet", settings=settings))
+        events = [delivery.event async for delivery in turn.deliveries]
+        asked = [event.tool_call for event in events if isinstance(event, ToolCallUpdate)][-1]
+    async with serve_program(tmp_path, workspace, loaded=loaded_isthmus) as server, server.client() as agent:
+        file.write_text('{"tools": {\n"exclude": [', encoding="utf-8")
+        confirmation = ToolCallConfirmation(asked.tool_call_id, "proceed_once")
+        answered = await agent.answer(turn.task_id, [confirmation], answered_by="user")
+        notices: list[RetryNotice] = []
+        states: list[TaskState] = []
+        async for delivery in answered.deliveries:
+            match delivery.event:
+                case RetryNotice() as notice:
+                    notices.append(notice)
+                    file.write_text(good, encoding="utf-8")
+                case StateChange(state):
+                    states.append(state)
+                case _:
+                    pass
+        assert f"{file}, line 2" in notices[0].reason
         assert states[-1] is TaskState.COMPLETED
     assert (workspace / "greeting.txt").exists()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.policy_rules import rules_for
+from isthmus.agent.approval.restricted_tools import UNREADABLE_SETTINGS
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
@@ -40,7 +41,7 @@ from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
-from isthmus.events import StateChange, TaskState
+from isthmus.events import RetryNotice, StateChange, TaskState
 from isthmus.internal_events import EditorContext, EnvironmentContext, ToolsLoaded
 from isthmus.models.base import (
     ChatModel,
@@ -61,6 +62,10 @@ if TYPE_CHECKING:
 
 TURN_LIMIT = "turn_limit"
 """Reason of a task that failed because the model needed too many turns."""
+SETTINGS_ATTEMPTS = 25
+"""Maximum number of times that work which goes on tries to read settings that cannot be read: for about 10 minutes."""
+SETTINGS_WAIT_SECONDS = 30.0
+"""Maximum time in seconds between two of these attempts."""
 MAXIMUM_CONTINUATIONS = 10
 """Maximum number of times that hooks make the agent go on after its answer to one prompt."""
 LAST_TURN = "This is your last message: make no more calls, and answer with what you have found and done so far."
@@ -137,7 +142,7 @@ class CodingAgent:
             return end or StateChange(TaskState.FAILED, "The model needs a folder; the session has none.", "no_folder")
         try:
             try:
-                tools = await self._resources.tools.tools(scope)
+                tools = await self._tools(turn, scope)
             except ToolFailure as failure:
                 if session.state is TaskState.SUBMITTED:
                     await turn.emit(StateChange(TaskState.WORKING))
@@ -157,6 +162,24 @@ class CodingAgent:
         finally:
             # A call that waits for the user in the middle of its work delays the release.
             await self.suspended.end_segment(scope.task_id, partial(self._resources.tools.release, scope))
+
+    async def _tools(self, turn: AgentTurn, scope: ToolScope) -> ToolSet:
+        """Return the tools of a segment. Work that goes on waits for rules that cannot be read: an answer is kept.
+
+        Raises:
+            ToolFailure: there are none.
+        """
+        for attempt in range(1, SETTINGS_ATTEMPTS):
+            try:
+                return await self._resources.tools.tools(scope)
+            except ToolFailure as failure:
+                if failure.category != UNREADABLE_SETTINGS or not scope.goes_on:
+                    raise
+                delay = min(2.0 ** (attempt - 1), SETTINGS_WAIT_SECONDS)
+                notice = RetryNotice(attempt, SETTINGS_ATTEMPTS, delay, failure.message_for(turn.session.user))
+                await turn.emit(notice)
+                await asyncio.sleep(delay)
+        return await self._resources.tools.tools(scope)
 
     async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
         session, resources, options = turn.session, self._resources, self._options

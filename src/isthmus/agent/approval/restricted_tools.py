@@ -43,6 +43,8 @@ _EFFECTS_OF: Mapping[str, tuple[str, ...]] = dict.fromkeys(
 )
 """Names of tools whose effect another tool has too, so that a list which forbids or confirms them means it as well."""
 PERMISSION_DENIED = "permission_denied"
+UNREADABLE_SETTINGS = "settings"
+"""Category of the failure if the rules of a folder cannot be read."""
 MAXIMUM_KEPT = 256
 """Maximum number of folders whose last good rules are kept."""
 
@@ -99,7 +101,7 @@ class RestrictedTools(ToolSource):
         except SettingsError as error:
             if goes_on and (last := self._last.get(folder)) is not None:
                 return last
-            raise ToolFailure(str(error), "settings") from error
+            raise ToolFailure(str(error), UNREADABLE_SETTINGS) from error
         if folder not in self._last and len(self._last) >= MAXIMUM_KEPT:
             del self._last[next(iter(self._last))]
         self._last[folder] = rules
