@@ -11,6 +11,7 @@ import { tags } from "@lezer/highlight";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
 import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
 import type { LineComment, Place } from "./line-comments.ts";
+import { MARKED } from "./safe.ts";
 
 export const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--c-key)" },
@@ -148,7 +149,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
   ];
   const common: Extension = [
-    drawSelection(), highlightSpecialChars(), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
+    drawSelection(), highlightSpecialChars({ addSpecialChars: MARKED }), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
     EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, { onComment: options.onComment, onLeave }), keymap.of(defaultKeymap),
     EditorView.updateListener.of((update) => {
       if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));

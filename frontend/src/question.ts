@@ -2,7 +2,7 @@
 
 import { diffOf } from "./diffs.ts";
 import type { ToolCall } from "./protocol.ts";
-import { visible, visibleLine } from "./safe.ts";
+import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
 import { t } from "./words.ts";
 
@@ -18,7 +18,7 @@ export { diffOf };
 
 export function shownPath(path: string, workspace: string): string {
   const below = workspace.replace(/\/$/, "") + "/";
-  return visible(path.startsWith(below) ? path.slice(below.length) : path);
+  return exact(path.startsWith(below) ? path.slice(below.length) : path);
 }
 
 const FOUND = new WeakMap<ToolCall, { workspace: string; facts: Facts }>();
@@ -51,16 +51,16 @@ function found(call: ToolCall, workspace: string): Facts {
   if (typeof command === "string") {
     const place = request?.execute_details?.working_directory;
     return {
-      verb: t("run"), object: visibleLine(command, 120), wants, touches: place ? t("runsIn", visible(place)) : "",
+      verb: t("run"), object: exactLine(command, 120), wants, touches: place ? t("runsIn", exact(place)) : "",
       covers: request ? t("thisCommandOnce") : "",
     };
   }
   if (request?.mcp_details) {
     return {
-      verb: t("call"), object: visibleLine(request.mcp_details.tool_name), wants,
-      touches: t("goesTo", visibleLine(request.mcp_details.server_name)), covers: t("thisCallOnce"),
+      verb: t("call"), object: exactLine(request.mcp_details.tool_name), wants,
+      touches: t("goesTo", exactLine(request.mcp_details.server_name)), covers: t("thisCallOnce"),
     };
   }
-  const description = visibleLine(call.description ?? "", 160);
-  return { verb: "", object: description || visibleLine(call.tool_name), wants, touches: "", covers: "" };
+  const description = exactLine(call.description ?? "", 160);
+  return { verb: "", object: description || exactLine(call.tool_name), wants, touches: "", covers: "" };
 }

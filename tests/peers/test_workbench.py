@@ -25,6 +25,12 @@ BOTH = [
     {"call": {"name": "write_file", "arguments": {"file_path": name, "instruction": "Write it", "content": "new\n"}}}
     for name in ("one.txt", "two.txt")
 ]
+ALIKE = {
+    "call": {
+        "name": "write_file",
+        "arguments": {"file_path": "p\u0430y.txt", "instruction": "Write it", "content": "is\u0410dmin\u00a0= 1\n"},
+    }
+}
 SCRIPT = json.dumps(
     {
         "name": "practice",
@@ -51,6 +57,7 @@ SCRIPT = json.dumps(
                     {"text": "Over."},
                 ],
             },
+            {"prompt": "alike", "replies": [{"steps": [ALIKE]}, {"text": "Over."}]},
             {"prompt": "both", "replies": [{"steps": BOTH}, {"text": "Over."}]},
             {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
         ],
@@ -250,6 +257,12 @@ def test_hostile_content_is_text(page: Page, shared: Workbench) -> None:
     assert HOSTILE in command
     assert "\u202e" not in page.inner_text("body")
     assert "\\u{202e}" in command
+
+
+def test_letters_and_blanks_that_look_like_others_are_marked_in_a_question(page: Page, shared: Workbench) -> None:
+    shared.prompt(page, "alike")
+    expect(page.locator("isthmus-question h2")).to_contain_text("p\\u{430}y.txt")
+    expect(page.locator("isthmus-question .cm-content .cm-specialChar")).to_have_count(2)
 
 
 def test_requests_without_a_right_are_refused(served: Workbench) -> None:

@@ -6,7 +6,7 @@ import type { LineCounts } from "../diffs.ts";
 import type { LineComment, Place } from "../line-comments.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
-import { visible } from "../safe.ts";
+import { exact } from "../safe.ts";
 import { t } from "../words.ts";
 
 const SIDES_FROM = 960;
@@ -130,10 +130,10 @@ export class DiffElement extends LitElement {
 
   override render() {
     if (this.#isLarge) {
-      return html`<p>${t("tooLarge", this.newText.length.toLocaleString())}</p><pre tabindex="0">${visible(this.newText.slice(0, 50_000))}</pre>`;
+      return html`<p>${t("tooLarge", this.newText.length.toLocaleString())}</p><pre tabindex="0">${exact(this.newText.slice(0, 50_000))}</pre>`;
     }
     if (this.newText.includes("\0") || this.oldText?.includes("\0")) return html`<p>${t("binary")}</p>`;
-    return html`<div></div>${this.failed ? html`<p>${this.failed}</p><pre>${visible(this.newText.slice(0, 50_000))}</pre>` : nothing}`;
+    return html`<div></div>${this.failed ? html`<p>${this.failed}</p><pre>${exact(this.newText.slice(0, 50_000))}</pre>` : nothing}`;
   }
 
   get #isLarge(): boolean {
@@ -168,7 +168,7 @@ export class DiffElement extends LitElement {
         ...(this.numbers ? { numbers: this.numbers } : {}),
         before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable,
         label: {
-          before: t("asItIs", visible(path)), after: t("asItWillBe", visible(path)),
+          before: t("asItIs", exact(path)), after: t("asItWillBe", exact(path)),
           hunk: { place: (number, all) => t("hunkOf", number, all), take: t("acceptHunk"), keep: t("keepHunk"), kept: t("keptHunk") },
           comment: { title: ({ side, line }) => t(side === "old" ? "commentOld" : "commentNew", line), remove: t("remove") },
         },

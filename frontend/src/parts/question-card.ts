@@ -4,7 +4,7 @@ import { answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { factsOf } from "../question.ts";
-import { visible, visibleLine } from "../safe.ts";
+import { exact, exactLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { countsOf } from "./diff-view.ts";
@@ -76,8 +76,8 @@ export class QuestionCard extends AnswerCard {
 
   /** Return a text whole, or its beginning until the user has asked for the rest. */
   #cut(text: string): string {
-    if (this.isWhole) return visible(text);
-    return visible(text.slice(0, COMMAND_CHARACTERS)).split("\n").slice(0, COMMAND_LINES).join("\n");
+    if (this.isWhole) return exact(text);
+    return exact(text.slice(0, COMMAND_CHARACTERS)).split("\n").slice(0, COMMAND_LINES).join("\n");
   }
 
   #rest(text: string) {
@@ -96,8 +96,8 @@ export class QuestionCard extends AnswerCard {
 
   #parameters(description: string | undefined) {
     const parameters = parametersOf(this.call), isCut = this.#isCut;
-    return html`${description ? html`<p class="prose" dir="auto">${visible(description)}</p>` : nothing}
-      ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${isCut ? visible(parameters.slice(0, COMMAND_CHARACTERS)) : visible(parameters)}</pre>${this.#rest(parameters)}`}`;
+    return html`${description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
+      ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${isCut ? exact(parameters.slice(0, COMMAND_CHARACTERS)) : exact(parameters)}</pre>${this.#rest(parameters)}`}`;
   }
 
   #actions(options: ConfirmationOption[]) {
@@ -105,9 +105,9 @@ export class QuestionCard extends AnswerCard {
     const wider = options.filter((option) => !main.includes(option));
     const button = (option: ConfirmationOption, more: string) => {
       const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
-      const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : visibleLine(option.name);
+      const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : exactLine(option.name);
       return this.button(words, key, more, this.sending === option.id, this.#isPossible(option),
-        () => void this.#send(option), visibleLine(option.description ?? ""));
+        () => void this.#send(option), exactLine(option.description ?? ""));
     };
     return html`
       ${main.filter(isOnce).map((option) => button(option, "primary"))}

@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { shownPath } from "../question.ts";
 import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, folderOf, loadReview, rejectReview } from "../reviews.ts";
-import { visible, visibleLine } from "../safe.ts";
+import { exact, exactLine, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { countLines } from "../task-fold.ts";
@@ -88,7 +88,7 @@ export class ReviewCard extends AnswerCard {
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
         <dl class="facts">
-          <dt>${t("touches")}</dt><dd><code dir="auto">${visible(item.about)}</code></dd>
+          <dt>${t("touches")}</dt><dd><code dir="auto">${exact(item.about)}</code></dd>
           <dt>${t("covers")}</dt><dd dir="auto">${t("reviewCovers", agent)}</dd>
         </dl>
       </div>
@@ -109,12 +109,12 @@ export class ReviewCard extends AnswerCard {
   }
 
   #question() {
-    const title = visibleLine(this.item.about, 300);
+    const title = exactLine(this.item.about, 300);
     return html`<article class="question" aria-label=${title}>
       <div class="card-top"><h2 tabindex="-1" dir="auto">${title}</h2>
         <dl class="facts"><dt>${t("covers")}</dt><dd>${t("questionCovers")}</dd></dl></div>
       ${this.#notice()}
-      <div class="card-body" tabindex="-1"><pre class="command" tabindex="0">${visible(this.item.text)}</pre></div>
+      <div class="card-body" tabindex="-1"><pre class="command" tabindex="0">${exact(this.item.text)}</pre></div>
       ${this.problems()}
       ${this.hasEnded ? nothing : html`<div class="actions">
         ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}

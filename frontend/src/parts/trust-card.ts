@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { visible } from "../safe.ts";
+import { exact } from "../safe.ts";
 import { api } from "../session.ts";
 import { type Word, t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
@@ -71,16 +71,16 @@ export class TrustCard extends AnswerCard {
     if (!question) return nothing;
     const programs = question.items.filter((item) => item.startsProgram), others = question.items.filter((item) => !item.startsProgram);
     const list = (items: TrustItem[], heading: string) => items.length
-      ? html`<p class="t2 sm">${heading}</p><ul class="trust-items">${items.map((item) => html`<li><code dir="auto">${visible(item.text)}</code></li>`)}</ul>` : nothing;
+      ? html`<p class="t2 sm">${heading}</p><ul class="trust-items">${items.map((item) => html`<li><code dir="auto">${exact(item.text)}</code></li>`)}</ul>` : nothing;
     const title = t(question.isUpdate ? "trustUpdateTitle" : "trustTitle");
     return html`<article class="question trust" aria-label=${title}>
-      <div class="card-top"><h2 tabindex="-1">${title} <code dir="auto">${visible(this.workspace)}</code></h2></div>
+      <div class="card-top"><h2 tabindex="-1">${title} <code dir="auto">${exact(this.workspace)}</code></h2></div>
       <div class="card-body">
         ${list(programs, t("trustStarts"))}${list(others, t(programs.length ? "trustAlsoBrings" : "trustBrings"))}
         ${question.omitted ? html`<p class="sm">${t("trustOmitted", question.omitted)}</p>` : nothing}
       </div>
       ${this.problems()}
-      <div class="actions">${question.choices.map((choice, index) => this.button(WORDS[choice] ? t(WORDS[choice]) : visible(choice), String(index + 1),
+      <div class="actions">${question.choices.map((choice, index) => this.button(WORDS[choice] ? t(WORDS[choice]) : exact(choice), String(index + 1),
         index === 0 ? "primary" : "", this.sending === choice, true, () => void this.#send(choice)))}</div>
     </article>`;
   }

@@ -2,7 +2,8 @@
 
 Model text, tool output, file contents, file names and names that servers choose all pass through here.
 
-- ``visible`` is for text that a user approves: everything hidden gets a printable stand-in.
+- ``visible`` is for text that a user approves: everything hidden gets a printable stand-in, and so does a letter of
+  another alphabet that looks like a Latin one beside Latin letters.
 - ``visible_prose`` keeps what emoji and some scripts need, ``visible_line`` makes one line.
 - ``without_escapes`` removes terminal sequences and everything hidden: for the output of programs, and for text that
   other programs read.
@@ -30,6 +31,18 @@ Unicode's Default_Ignorable_Code_Point, but for what is above, and the marks aro
 """
 _BLANKS = (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x2800)
 """Characters that look like a space and are none to a shell. Not the wide space of Chinese and Japanese."""
+_LOOKALIKES = (
+    *(0x0251, 0x0261, 0x039F, 0x03A1, 0x03A7, 0x03BD, 0x03BF, 0x03C1, 0x0408, 0x0410, 0x0412, 0x0415),
+    *(0x041A, 0x0425, 0x0430, 0x0435, 0x043A, 0x043E, 0x0443, 0x0445, 0x0458, 0x04BB, 0x04C0, 0x04CF),
+    *(0x0501, 0x050C, 0x0555, 0x0578, 0x057D, 0x0585),
+    *(*range(0x0391, 0x0393), *range(0x0395, 0x0398), *range(0x0399, 0x039B), *range(0x039C, 0x039E)),
+    *(*range(0x03A4, 0x03A6), *range(0x0405, 0x0407), *range(0x041C, 0x041F), *range(0x0420, 0x0424)),
+    *(*range(0x0440, 0x0442), *range(0x0455, 0x0457), *range(0x0474, 0x0476), *range(0x04AE, 0x04B0)),
+    *(*range(0x051A, 0x051E), *range(0x13A0, 0x13F6), *range(0xAB70, 0xABC0), *range(0x2C80, 0x2CE4)),
+    *(*range(0xA4D0, 0xA500), *range(0x2160, 0x2180), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B)),
+    *range(0x1D400, 0x1D800),
+)
+"""Letters of Cyrillic, Greek, Armenian, Cherokee, Coptic and Lisu, and variants, that look like Latin letters."""
 
 _VISIBLE: dict[int, str] = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
@@ -37,7 +50,9 @@ _VISIBLE: dict[int, str] = {
     **{code: f"\\x{code:02x}" for code in range(0x80, 0xA0)},
     **{code: f"\\u{code:04x}" for code in (*_BIDI, *_SEPARATORS)},
     **{code: f"\\U{code:08x}" for code in _TAG_CHARACTERS},
-    **{code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in (*_INVISIBLE, *_BLANKS)},
+    **{
+        code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in (*_INVISIBLE, *_BLANKS, *_LOOKALIKES)
+    },
 }
 
 
@@ -57,6 +72,9 @@ SUSPICIOUS = re.compile(
 )
 """Controls a terminal, or changes how other text is shown; tabs and newlines are none of it."""
 _HIDDEN = re.compile(f"{SUSPICIOUS.pattern[:-1]}{_class(_INVISIBLE)}{_class(_BLANKS)}]")
+_LOOKALIKE = re.compile(f"[{_class(_LOOKALIKES)}]")
+_LETTERS = re.compile(f"[A-Za-z{_class(_LOOKALIKES)}]+")
+_LATIN = re.compile("[A-Za-z]")
 _HIDDEN_IN_PROSE = re.compile(
     f"{SUSPICIOUS.pattern[:-1]}{_class(code for code in _INVISIBLE if code not in (0x200C, 0x200D, 0xFE0E, 0xFE0F))}"
     "]|(?<=[\x00-\x7f])[\u200c\u200d\ufe0e\ufe0f](?=[\x00-\x7f])"
@@ -80,10 +98,12 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def visible(text: str) -> str:
-    """Return text with printable stand-ins for everything that is invisible or reorders text; for approvals.
+    """Return text with printable stand-ins for everything that hides or reorders text, or looks Latin; for approvals.
 
     Newlines and tabs stay, CRLF counts as a newline, and a lone surrogate becomes U+FFFD.
     """
+    if not text.isascii() and _LOOKALIKE.search(text):
+        text = _LETTERS.sub(_without_lookalikes, text)
     return _shown(text, _HIDDEN)
 
 
@@ -104,6 +124,12 @@ def _shown(text: str, hidden: re.Pattern[str]) -> str:
 def _stand_in(found: re.Match[str]) -> str:
     character = found[0]
     return "\ufffd" if is_surrogate(character) else _VISIBLE[ord(character)]
+
+
+def _without_lookalikes(found: re.Match[str]) -> str:
+    """Return letters with stand-ins for those that look Latin, if there is a Latin one among them."""
+    letters = found[0]
+    return _LOOKALIKE.sub(lambda one: _VISIBLE[ord(one[0])], letters) if _LATIN.search(letters) else letters
 
 
 def is_surrogate(character: str) -> bool:

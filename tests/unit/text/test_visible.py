@@ -32,7 +32,7 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert without_escapes(text) == text
     seen = INVISIBLE.sub("", text)
     assert visible_prose(seen) == seen
-    seen = BLANKS.sub("", seen)
+    seen = re.sub("[A-Za-z]", "", BLANKS.sub("", seen))
     assert visible(seen) == seen
 
 
@@ -67,10 +67,33 @@ def test_text_to_approve_has_no_invisible_characters(text: str) -> None:
         ("a\u2800b", "a\\u2800b"),
         ("a\ufff9b\ufffac\ufffb", "a\\ufff9b\\ufffac\\ufffb"),
         ("a\u2003b", "a\\u2003b"),
+        ("p\u0430ypal.py", "p\\u0430ypal.py"),
+        ("\uff52m -rf x", "\\uff52m -rf x"),
+        ("c\u03bfnfig \U0001d41am", "c\\u03bfnfig \\U0001d41am"),
+        ("\u0441\u200bat", "\u0441\\u200bat"),
     ],
 )
 def test_invisible_characters_are_shown_in_text_to_approve(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\u043e\u0442\u0447\u0451\u0442_final.txt",  # a Russian word beside a Latin one
+        "JSON-\u0444\u0430\u0439\u043b",
+        "\u0394x = \u03c3 + \u03bbmax",
+        "na\u00efve caf\u00e9 \u0131\u015f\u0131k",
+        "\u4f60\u597d.py",
+        "\u00b5m",
+    ],
+)
+def test_words_of_other_alphabets_stay_as_they_are(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_a_word_of_a_megabyte_takes_no_longer_than_its_length() -> None:
+    assert len(visible("a" * 1_000_000 + "\u0430")) == 1_000_006
 
 
 def test_emoji_and_joined_scripts_stay_legible_in_prose() -> None:
