@@ -360,7 +360,7 @@ class FrontServer:
 
 def _not_found(session_id: str) -> RpcError:
     problem = f"there is no session {session_id[:100]!r}: begin one by session/new, or load one first"
-    return RpcError(RESOURCE_NOT_FOUND, problem, {"sessionId": session_id})
+    return RpcError(RESOURCE_NOT_FOUND, problem, {"sessionId": session_id[:100]})
 
 
 def _info(session: Conversation) -> sessions.SessionInfo:

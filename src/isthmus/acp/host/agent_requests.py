@@ -4,7 +4,7 @@ The user's text is written where the user changed a proposal. Files are served i
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from isthmus.acp.host.agent_question import AgentQuestion, AnswerT
@@ -32,6 +32,7 @@ from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.forms.form import FormError
 from isthmus.rpc import messages as rpc
 from isthmus.text.diff import unified_diff
+from isthmus.text.visible import with_ellipsis
 
 RESOURCE_NOT_FOUND = -32002
 """Error code of a file that does not exist."""
@@ -47,8 +48,8 @@ _READ_OPTIONS = (
 class AgentRequests:
     """Carries out the requests of an agent.
 
-    ``turn_of`` returns the turn that works in a session, if one does; ``is_alive`` says whether the agent still runs.
-    ``title`` is the agent's name for users.
+    ``turn_of`` returns the turn that works in a session, if one does; ``is_alive`` says whether the agent still runs,
+    and ``has_session`` whether a session is the agent's. ``title`` is the agent's name for users.
     """
 
     def __init__(
@@ -59,10 +60,12 @@ class AgentRequests:
         limits: HostLimits,
         turn_of: Callable[[str], PromptTurn | None],
         is_alive: Callable[[], bool],
+        has_session: Callable[[str], bool],
     ) -> None:
         self._title = title
         self._folder = folder
         self._is_alive = is_alive
+        self._has_session = has_session
         self._files = files
         self._limits = limits
         self._turn_of = turn_of
@@ -78,6 +81,9 @@ class AgentRequests:
         Raises:
             IsthmusError: it is refused, or does not fit the protocol.
         """
+        session = params.get("sessionId")
+        if isinstance(session, str) and not self._has_session(session):
+            raise rpc.RpcError(rpc.INVALID_PARAMS, f"there is no session {with_ellipsis(session, 100)!r}")
         match method:
             case "session/request_permission":
                 return await self._permission(from_json(PermissionRequest, params))
@@ -95,9 +101,20 @@ class AgentRequests:
                 raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"there is no method {method[: self._limits.title]}")
 
     async def _permission(self, request: PermissionRequest) -> JsonObject:
-        if not request.options:
-            raise rpc.RpcError(rpc.INVALID_PARAMS, "expected at least one option")
+        if problem := self._problem_of(request.options):
+            raise rpc.RpcError(rpc.INVALID_PARAMS, problem)
         return to_camel_json(PermissionResponse(await self._outcome(request)))
+
+    def _problem_of(self, options: Sequence[PermissionOption]) -> str:
+        """Return why a user cannot choose among options; empty if they can."""
+        ids = [option.option_id for option in options]
+        if not 1 <= len(ids) <= self._limits.options:
+            return f"expected 1 to {self._limits.options} options, received {len(ids)}"
+        if (longest := max(map(len, ids))) > self._limits.title:
+            return f"expected an optionId of at most {self._limits.title} characters, received {longest}"
+        if (twice := next((one for one in ids if ids.count(one) > 1), None)) is not None:
+            return f"two options have the optionId {with_ellipsis(twice, 100)!r}, so that an answer would mean both"
+        return ""
 
     async def _outcome(self, request: PermissionRequest) -> Selected | CancelledOutcome:
         """Return the user's answer to a question; cancelled if no turn works that could show it."""

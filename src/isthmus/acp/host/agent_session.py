@@ -95,7 +95,12 @@ class AgentSession:
         self.limits = limits
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
         title = launch.agent.title
-        self._requests = AgentRequests(title, str(folder), files, limits, self._turn_of, lambda: self.is_alive)
+        self._requests = AgentRequests(
+            *(title, str(folder), files, limits, self._turn_of),
+            is_alive=lambda: self.is_alive,
+            # Before its answer to session/new an agent may know its session already.
+            has_session=lambda session_id: self.session_id in ("", session_id),
+        )
         self._is_muted = True
         self._past = asyncio.Event()
         """Event that is set by each update of the past of a loaded session."""
@@ -138,6 +143,10 @@ class AgentSession:
         """
         request = NewSessionRequest(str(self.folder), servers_for(self.servers, self.capabilities))
         answer = await self._ask(request, NewSessionResponse, self.limits.session_seconds)
+        if not 1 <= (length := len(answer.session_id)) <= self.limits.title:
+            raise IsthmusError(
+                f"the agent's sessionId has {length} characters; expected 1 to {self.limits.title} of them"
+            )
         self.session_id, self._is_muted = answer.session_id, False
 
     async def continue_session(self, session_id: str) -> None:

@@ -3,6 +3,7 @@
 A call may begin in its question, and an id may come again for another call: then it is shown under another id.
 """
 
+import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -73,7 +74,7 @@ class CallTable:
 
     def take(self, update: ToolCallState) -> ToolCall | None:
         """Return the call after an update; None if there is nothing new to show."""
-        own = update.tool_call_id[: self._limits.title]
+        own = self._own_id(update)
         entry = self._entry(own)
         if entry is None or (entry.shown.status.is_final and isinstance(update, ToolCallStarted)):
             entry = self._begin(own, update)
@@ -93,9 +94,16 @@ class CallTable:
         entry.shown = call
         return call
 
+    def _own_id(self, update: ToolCallState) -> str:
+        """Return the agent's id of a call; for one that is too long its beginning and a digest."""
+        given = update.tool_call_id
+        if len(given) <= self._limits.title:
+            return given
+        return f"{given[:200]}-{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
     def ask(self, update: ToolCallState, options: Sequence[PermissionOption]) -> tuple[ToolCall, ...]:
         """Return the calls to show for a question: the last one has it, and its id is that of the question."""
-        own = update.tool_call_id[: self._limits.title]
+        own = self._own_id(update)
         entry, closed = self._entry(own), tuple[ToolCall, ...]()
         if entry is not None and entry.was_asked and not entry.shown.status.is_final:
             closed = (self._close(entry, ToolCallStatus.CANCELLED, "The agent asked again"),)
@@ -278,8 +286,7 @@ class CallTable:
     def _options(self, options: Sequence[PermissionOption]) -> tuple[ConfirmationOption, ...]:
         most = self._limits.title
         return tuple(
-            ConfirmationOption(item.option_id[:most], with_ellipsis(item.name, most), kind=_kind_of(item))
-            for item in options[: self._limits.options]
+            ConfirmationOption(item.option_id, with_ellipsis(item.name, most), kind=_kind_of(item)) for item in options
         )
 
     def _name(self, state: ToolCallState) -> str:
