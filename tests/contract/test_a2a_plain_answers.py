@@ -25,6 +25,9 @@ from support.waiting import eventually_async
 pytestmark = pytest.mark.anyio
 
 CITY = "Which city?"
+RED = "\x1b[31mred\x1b[0m\tor \x1b]0;title\x07not\x9b2J\a\nStraße"
+"""Text that would control a terminal."""
+PLAIN_RED = "red\tor not\ufffd\nStraße"
 
 
 class Traveller:
@@ -40,6 +43,11 @@ class Traveller:
                 yield TextContent("", "Which ")
                 yield TextContent("", "city?")
                 yield StateChange(TaskState.INPUT_REQUIRED)
+            case "red":
+                yield AgentMessage("", RED)
+                yield TextContent("", RED)
+            case "crash":
+                yield StateChange(TaskState.FAILED, RED)
             case _:
                 yield AgentMessage("", "I look it up.")
                 yield TextContent("", "It is sunny in ")
@@ -130,6 +138,16 @@ async def test_the_answer_comes_once_and_whole_in_stream_and_task(client: Plain)
     assert found["artifacts"] == [update["artifact"]]
     assert "message" not in found["status"]
     assert texts(await client.send("Oslo")) == [["It is sunny in Oslo."]]
+
+
+async def test_no_text_for_a_client_without_the_extension_controls_its_terminal(client: Plain) -> None:
+    task, events = await client.stream("red")
+    assert texts({"artifacts": [item["artifact"] for name, item in events if name == "artifact"]}) == [[PLAIN_RED]]
+    found = await client.get(task["id"])
+    assert texts(found) == [[PLAIN_RED]]
+    assert said_by(found) == [("user", "red"), ("agent", PLAIN_RED), ("agent", PLAIN_RED)]
+    failed = await client.send("crash")
+    assert failed["status"]["message"]["parts"][0]["text"] == PLAIN_RED
 
 
 async def test_a_question_in_plain_text_is_in_the_status_and_its_answer_goes_on(client: Plain) -> None:

@@ -42,6 +42,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Checkpoint, InternalEvent, ModelReply
+from isthmus.text.visible import without_control_characters
 
 USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
 """The counts of a model's reply, as :class:`ModelReply` and the metadata name them."""
@@ -112,7 +113,7 @@ def encode_task(
     count = len(history)
     messages = history[count - min(count if history_length is None else history_length, count) :]
     if messages:
-        task["history"] = [_history(shape, snapshot, message) for message in messages]
+        task["history"] = [_history(shape, snapshot, message, uri) for message in messages]
     if uri is not None:
         task["metadata"] = {uri: _task_metadata(snapshot)}
     return shape.task(task)
@@ -204,7 +205,7 @@ class StatusEncoder(StreamEncoder):
             case TextContent(message_id, text, replaces=torn) | AgentMessage(message_id, text, False, replaces=torn):
                 if not self._has_texts:
                     return None
-                content = self._message(message_id, [self._shape.text(text)])
+                content = self._message(message_id, [_text(self._shape, text, self._uri)])
                 return self._event(delivery, kinds.TEXT_CONTENT, content, replaces_message_id=torn)
             case Thought(thought):
                 return self._extended(delivery, kinds.THOUGHT, self._data(delivery, to_json(thought)))
@@ -245,9 +246,9 @@ class StatusEncoder(StreamEncoder):
         if change.state.is_waiting and pending:
             parts = pending_parts(self._shape, pending, self._uri)
         elif change.state.is_waiting and self._uri is None and said is not None:
-            parts = [self._shape.text(said.text)]
+            parts = [_text(self._shape, said.text, self._uri)]
         elif change.error is not None:
-            parts = [self._shape.text(change.error)]
+            parts = [_text(self._shape, change.error, self._uri)]
         content = self._message(self._message_id(delivery), parts) if parts or self._uri is not None else None
         kind = DevelopmentToolEventKind.STATE_CHANGE
         more = {"error": change.error, "reason": change.reason}
@@ -335,7 +336,7 @@ def answer_of(snapshot: TaskSnapshot) -> HistoryMessage | None:
 
 def _answer(shape: Shape, answer: HistoryMessage) -> JsonDict:
     """Return the artifact that is the answer. It has the id of the message, so it is the same wherever it is sent."""
-    return {"artifactId": answer.message_id, "name": "answer", "parts": [shape.text(answer.text)]}
+    return {"artifactId": answer.message_id, "name": "answer", "parts": [_text(shape, answer.text, None)]}
 
 
 def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) -> list[JsonDict]:
@@ -351,16 +352,16 @@ def pending_parts(shape: Shape, pending: Sequence[ToolCall], uri: str | None) ->
 def _task_message(shape: Shape, snapshot: TaskSnapshot, uri: str | None) -> JsonDict | None:
     if snapshot.state is TaskState.COMPLETED:
         answer = answer_of(snapshot) if uri is not None else None
-        return _history(shape, snapshot, answer) if answer is not None else None
+        return _history(shape, snapshot, answer, uri) if answer is not None else None
     parts: list[JsonDict] = []
     if snapshot.pending:
         # Also while another call runs: these can already be answered.
         parts = pending_parts(shape, snapshot.pending, uri)
     elif snapshot.error is not None:
-        parts = [shape.text(snapshot.error)]
+        parts = [_text(shape, snapshot.error, uri)]
     if not parts:
         question = last_message_of(snapshot) if uri is None and snapshot.state.is_waiting else None
-        return _history(shape, snapshot, question) if question is not None else None
+        return _history(shape, snapshot, question, uri) if question is not None else None
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
     message_id = f"{snapshot.task_id}-{snapshot.seq}"
     return shape.message("agent", message_id, parts, ids)
@@ -380,9 +381,15 @@ def _task_metadata(snapshot: TaskSnapshot) -> JsonDict:
     return metadata
 
 
-def _history(shape: Shape, snapshot: TaskSnapshot, message: HistoryMessage) -> JsonDict:
+def _history(shape: Shape, snapshot: TaskSnapshot, message: HistoryMessage, uri: str | None) -> JsonDict:
     ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
-    return shape.message(message.role, message.message_id, [shape.text(message.text)], ids)
+    part = shape.text(message.text) if message.role == "user" else _text(shape, message.text, uri)
+    return shape.message(message.role, message.message_id, [part], ids)
+
+
+def _text(shape: Shape, text: str, uri: str | None) -> JsonDict:
+    """Return a text of the agent. Clients without the extension print it, so that it does nothing to a terminal."""
+    return shape.text(text if uri is not None else without_control_characters(text))
 
 
 def _status(shape: Shape, state: TaskState, at: float, message: JsonDict | None) -> JsonDict:

@@ -14,10 +14,11 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
 )
 from isthmus.forms.asked_question import ASK_USER
+from isthmus.text.visible import visible
 
 
 def question_text(call: ToolCall) -> str:
-    """Return the question that a pending call asks the user, with the possible answers."""
+    """Return the question that a pending call asks the user, with the possible answers; nothing in it is hidden."""
     request = call.confirmation_request
     lines = [_action(call, request)]
     if request is not None and request.options:
@@ -26,7 +27,7 @@ def question_text(call: ToolCall) -> str:
             f"Answer with one of: {choices}; or with a data part "
             f'{{"tool_call_id": "{call.tool_call_id}", "selected_option_id": "..."}}.'
         )
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def answer_in_text(text: str, pending: Sequence[ToolCall]) -> ToolCallConfirmation | None:

@@ -50,6 +50,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 from isthmus.record import record
 from isthmus.rpc.messages import RpcError
+from isthmus.text.visible import without_control_characters
 
 _LOG = logging.getLogger(__name__)
 
@@ -130,7 +131,12 @@ class Answering:
         if message.blocking:
             answer = await self._drain(turn)
             if answer is not None:
-                return self.wire.message_item(answer, turn.context_id)
+                shown = (
+                    answer
+                    if self.activation.uri is not None
+                    else replace(answer, text=without_control_characters(answer.text))
+                )
+                return self.wire.message_item(shown, turn.context_id)
         else:
             await close(turn.deliveries)
         return self.wire.task_item(await self._task(turn.task_id, message.history_length))
