@@ -1,6 +1,7 @@
 """The embedded journal in its file: who may read it, what is refused, upgrades, and the cost of its queries."""
 
 import contextlib
+import errno
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from isthmus.events import (
 )
 from isthmus.journal import rows, sql_reads, sqlite, statements
 from isthmus.journal.base import INBOX_MESSAGES, Journal, JournalError, StaleLease
+from isthmus.journal.schema import explain
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_rows import NewTask
 from support.journal_tasks import new_task, row_of, texts
@@ -132,6 +134,20 @@ async def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocker.write_text("not a folder", encoding="utf-8")
     with pytest.raises(JournalError, match="cannot be opened"):
         await SqliteJournal.open(blocker / "journal.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (sqlite3.OperationalError("database or disk is full"), "its disk, or your quota, is full. Free some space"),
+        (OSError(errno.ENOSPC, "No space left on device"), "its disk, or your quota, is full. Free some space"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "its disk, or your quota, is full. Free some space"),
+        (sqlite3.OperationalError("disk I/O error"), "the size of files is limited too much"),
+        (PermissionError(errno.EACCES, "Permission denied"), "Check that the folder exists and is yours"),
+    ],
+)
+def test_why_a_file_cannot_be_opened_is_said_by_its_cause(tmp_path: Path, error: Exception, reason: str) -> None:
+    assert reason in explain(tmp_path / "journal.sqlite", error)
 
 
 async def test_two_processes_may_share_the_file(journal: Journal, path: Path) -> None:

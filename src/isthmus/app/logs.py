@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 
 from typing_extensions import override
 
+from isthmus.errors import IsthmusError
 from isthmus.models.endpoint import SHORTEST_SECRET
 from isthmus.terminal.announcements import Announcements, Notice
 from isthmus.text.visible import visible, visible_line
@@ -143,21 +144,59 @@ class _NoticeHandler(logging.Handler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if record.exc_info and record.exc_info[1] is not None:
-            text += f": {record.exc_info[1]!r} (--debug shows where)"
-        self._announcements.say(Notice(visible_line(self._redaction(text))))
+        self._announcements.say(Notice(visible_line(self._redaction(_explained(record)))))
+
+
+class _LineFormatter(logging.Formatter):
+    """One line without time and level: for a user who runs one command."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        super().__init__()
+        self._redaction = redaction
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        return f"isthmus: {visible_line(self._redaction(_explained(record)))}"
+
+
+def _explained(record: logging.LogRecord) -> str:
+    """Return the text of a record and, in place of a traceback, the error."""
+    text, error = record.getMessage(), record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return text
+    return f"{text}: {error}" if isinstance(error, IsthmusError) else f"{text}: {error!r} (--debug shows where)"
+
+
+@contextmanager
+def warnings_as_lines(environment: Mapping[str, str]) -> Generator[None]:
+    """Write warnings and errors that are logged inside to stderr, a line each; with ``--debug`` the log has them."""
+    root = logging.getLogger()
+    if root.handlers:
+        yield
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_LineFormatter(Redaction(secrets_of(environment))))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 @contextmanager
 def warnings_announced(announcements: Announcements, environment: Mapping[str, str]) -> Generator[None]:
     """Show warnings and errors that are logged inside as notices; at the end write the remaining ones to stderr.
 
-    Otherwise Python writes them to stderr, into the line of the prompt. That is right if stderr is not a terminal; with
+    Otherwise they would be written into the line of the prompt. Without a terminal they are lines on stderr; with
     ``--debug`` the log has them.
     """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        with warnings_as_lines(environment):
+            yield
+        return
     root = logging.getLogger()
-    if root.handlers or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if root.handlers:
         yield
         return
     handler = _NoticeHandler(announcements, Redaction(secrets_of(environment)))

@@ -33,6 +33,7 @@ from isthmus.checkpoints.file_state import FileState, UnkeptError, put_back, rea
 from isthmus.checkpoints.planning import KnownFile, plan_restore
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.files.atomic import FileChangedError
+from isthmus.files.databases import roll_back
 from isthmus.files.locations import make_private_directory
 
 T = TypeVar("T")
@@ -288,7 +289,7 @@ def _transaction(connection: sqlite3.Connection) -> Generator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        roll_back(connection)
         raise
     connection.execute("COMMIT")
 

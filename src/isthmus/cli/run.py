@@ -4,6 +4,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
 from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
-from isthmus.app.logs import begin_debugging, warnings_announced
+from isthmus.app.logs import begin_debugging, warnings_announced, warnings_as_lines
 from isthmus.app.run_request import RunRequest
 from isthmus.app.sandbox_choice import say_warnings
 from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices
@@ -154,7 +155,9 @@ async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | N
         is_for_one_turn=not request.takes_messages,
         on_host=hosts.append,
     )
-    async with local_agent(setup, rule_for(setup), mcp_use=use) as engine:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(warnings_as_lines(setup.environment))
+        engine = await stack.enter_async_context(local_agent(setup, rule_for(setup), mcp_use=use))
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         is_command = prompt.lstrip().startswith("/")

@@ -1,6 +1,7 @@
 """Opening the journal's SQLite file: its identity, its version, and clear errors that leave the file alone."""
 
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from isthmus.encoding.json_shapes import as_object
+from isthmus.files.databases import roll_back
 from isthmus.journal.base import JournalError
 
 log = logging.getLogger(__name__)
@@ -191,7 +193,7 @@ def _hold_for(connection: sqlite3.Connection, path: Path, names: Sequence[str]) 
         connection.execute("INSERT INTO agent VALUES (?)", (names[0],))
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        roll_back(connection)
         raise
 
 
@@ -320,7 +322,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version={VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        roll_back(connection)
         raise
 
 
@@ -343,6 +345,10 @@ def explain(path: Path, error: Exception, busy_seconds: float = BUSY_SECONDS) ->
     text = str(error)
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a readable journal ({text}). It was left as it is; move it away to start a new one."
+    if "is full" in text or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        return f"{path} cannot be opened: its disk, or your quota, is full. Free some space, or use another --data-dir."
+    if "disk I/O error" in text:
+        return f"{path} cannot be opened: the disk has an error, or the size of files is limited too much (ulimit -f)."
     if "locked" in text or "busy" in text:
         return f"{path} is locked by another program ({busy_seconds:g} s waited). Close it, or use another --data-dir."
     return f"{path} cannot be opened ({text}). Check that the folder exists and is yours, or use another --data-dir."

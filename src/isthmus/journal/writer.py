@@ -9,7 +9,6 @@ lock, and after a slow commit all writes go to the thread for a while.
 """
 
 import asyncio
-import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Hashable
@@ -19,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from typing_extensions import override
 
 from isthmus.errors import IsthmusError
+from isthmus.files.databases import roll_back
 from isthmus.journal.base import JournalError
 from isthmus.record import record
 
@@ -168,7 +168,7 @@ class GroupWriter:
         except sqlite3.OperationalError as error:
             return self._failed(writes, error)
         except Exception:  # a single write is at fault, which the thread finds
-            self._roll_back()
+            roll_back(self._connection)
             return None
 
     async def aclose(self) -> None:
@@ -209,12 +209,12 @@ class GroupWriter:
         except Exception as error:
             if len(group) > 1 and not isinstance(error, sqlite3.OperationalError):
                 # A single write is at fault, not the disk: the others must not fail with it.
-                self._roll_back()
+                roll_back(self._connection)
                 return [self._commit([write])[0] for write in group]
             return self._failed(group, error)
 
     def _failed(self, group: "list[_Write[Any]]", error: Exception) -> list[Any]:
-        self._roll_back()
+        roll_back(self._connection)
         self._broken.update(write.series for write in group if write.series is not None)
         failure = JournalError(_explain(error))
         failure.__cause__ = error
@@ -245,11 +245,6 @@ class GroupWriter:
                 outcomes.append(error)
         connection.execute("COMMIT")
         return outcomes
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
 
 
 def _explain(error: Exception) -> str:
