@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from isthmus.a2a.server.quota import DAY, UsedToday
+from isthmus.a2a.server.quota import UsedToday
 from isthmus.app.token_use import FIRST_TASKS, LOOK_SECONDS, PAGE, JournalTokens, TokenBudget
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.journal.base import Journal
+from isthmus.journal.removed_tokens import DAY
 from isthmus.journal.task_rows import ClaimedTask, NewTask
 from support.journals import JournalPlace
 
@@ -92,6 +93,35 @@ async def test_the_day_ends_at_midnight_by_utc(journal: Journal, clock: Clock) -
         assert await each.today("alice") == UsedToday(4, MIDNIGHT + DAY)
     clock.now += DAY
     assert await tokens.today("alice") == UsedToday(0, MIDNIGHT + 2 * DAY)
+
+
+async def test_removed_tasks_give_no_tokens_back(journal: Journal, clock: Clock) -> None:
+    known = JournalTokens(journal)
+    for number, name in enumerate(("t1", "t2", "t3"), 1):
+        task = await new_task(journal, name, used(10 * number))
+        await journal.finish(task.lease, [used(1), StateChange(TaskState.COMPLETED)], [])
+        if name == "t2":
+            assert (await known.today("alice")).tokens == 11 + 21
+    child = NewTask("t4", "t4", "/work", "A part", "alice", parent="t1")
+    part = await journal.create(child, [Prompt("m", "x"), used(5)], "owner", LEASE)
+    await journal.finish(part.lease, [StateChange(TaskState.COMPLETED)], [])
+    assert list(await journal.removal.mark(["t1", "t3"])) == ["t1", "t3"]
+    for name in ("t1", "t3", "t4"):
+        assert await journal.removal.remove(name, 1000)
+    for tokens in (known, JournalTokens(journal)):
+        assert (await tokens.today("alice")).tokens == 11 + 21 + 31 + 5
+        assert (await tokens.today("bob")).tokens == 0
+    again = await new_task(journal, "t1", used(2))  # the same id
+    await journal.finish(again.lease, [StateChange(TaskState.COMPLETED)], [])
+    await journal.removal.mark(["t1"])
+    assert (await JournalTokens(journal).today("alice")).tokens == 11 + 21 + 31 + 5 + 2
+    clock.now += DAY
+    late = await new_task(journal, "t5", used(7))
+    await journal.finish(late.lease, [StateChange(TaskState.COMPLETED)], [])
+    await journal.removal.mark(["t5", "t2"])
+    for tokens in (known, JournalTokens(journal)):
+        assert (await tokens.today("alice")).tokens == 7
+    assert await journal.removal.used("alice", MIDNIGHT) == {}
 
 
 async def test_many_tasks_and_long_ones_are_counted_to_their_end(journal: Journal) -> None:

@@ -6,7 +6,6 @@ Python's own start and end, and the import of modules, are not part of it; tests
 """
 
 import atexit
-import contextlib
 import fcntl
 import json
 import os
@@ -51,7 +50,7 @@ class LoadedProcess:
     def send_signal(self, sig: int) -> None:
         """Send a signal, unless it has ended."""
         if self.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended, and the pipe does not say so yet
+            with suppress(ProcessLookupError):  # it has ended, and the pipe does not say so yet
                 os.kill(self.pid, sig)
 
     def wait(self, timeout: float | None = None) -> int:

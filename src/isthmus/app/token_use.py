@@ -4,7 +4,7 @@ While tasks work, what this process has seen of them since is added, and the jou
 be the maximum, or after a while, since the user's tasks may run in other servers, too.
 
 Nothing is stored for it: after a restart, and in another server of the same journal, the events are counted again. What
-was counted once is not read again, only the events since. A removed task counts until the server is restarted.
+was counted once is not read again, only the events since. Of removed tasks the journal keeps what they have used today.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from isthmus.a2a.server.quota import DAY, TokenUse, UsedToday, again, spent
+from isthmus.a2a.server.quota import TokenUse, UsedToday, again, spent
 from isthmus.agent.spending import Budget
 from isthmus.events import AgentEvent
-from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.journal.base import Journal
+from isthmus.journal.removed_tokens import day_of, tokens_of
 from isthmus.journal.task_rows import TaskRow
 
 FIRST_TASKS = 50
@@ -34,13 +34,19 @@ OVERLAP = 60.0
 @dataclass(slots=True)
 class _UserDay:
     begun: int = 0
-    tokens: int = 0
     looked: float = 0.0
     since: int = 0
     """Tokens that tasks of this process have used since the journal was asked, or a moment before."""
     read: dict[str, int] = field(default_factory=dict[str, int])
     """Numbers of the last events that were read, by task."""
+    used: dict[str, int] = field(default_factory=dict[str, int])
+    """Tokens by task."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens that were counted."""
+        return sum(self.used.values())
 
 
 class JournalTokens(TokenUse):
@@ -55,12 +61,15 @@ class JournalTokens(TokenUse):
         day = self._days.setdefault(user, _UserDay())
         async with day.lock:
             now = self._journal.now()
-            begun, day.since = int(now) // DAY * DAY, 0
+            begun, day.since = day_of(now), 0
             if day.begun != begun:
-                day.begun, day.tokens, day.looked = begun, 0, float(begun)
+                day.begun, day.looked = begun, float(begun)
                 day.read.clear()
+                day.used.clear()
             for row in await self._changed(user, max(float(begun), day.looked - OVERLAP)):
                 await self._count(day, row)
+            # After the tasks: one that is removed meanwhile is counted by its row or by this, whichever is read.
+            day.used |= await self._journal.removal.used(user, begun)
             day.looked = now
             return UsedToday(day.tokens, begun)
 
@@ -72,7 +81,7 @@ class JournalTokens(TokenUse):
     async def reached(self, user: str, maximum: int) -> UsedToday | None:
         """Return the tokens of a user if they are the maximum or more, otherwise None. Raises JournalError."""
         day, now = self._days.get(user), self._journal.now()
-        is_known = day is not None and day.begun == int(now) // DAY * DAY and now - day.looked < LOOK_SECONDS
+        is_known = day is not None and day.begun == day_of(now) and now - day.looked < LOOK_SECONDS
         if day is not None and is_known and day.tokens + day.since < maximum:
             return None
         used = await self.today(user)
@@ -98,7 +107,7 @@ class JournalTokens(TokenUse):
             for delivery in events:
                 after = delivery.seq or after
                 if delivery.at >= day.begun:
-                    day.tokens += tokens_of(delivery.event)
+                    day.used[row.task_id] = day.used.get(row.task_id, 0) + tokens_of(delivery.event)
             day.read[row.task_id] = after
 
     async def _last_before(self, row: TaskRow, begun: float) -> int:
@@ -134,12 +143,3 @@ class TokenBudget(Budget):
             f"{spent(user, used, maximum)}; the work ended here, and what was done is kept: send a message in"
             f" this session from {again(used)} on to continue"
         )
-
-
-def tokens_of(event: AgentEvent) -> int:
-    """Return the input and output tokens that an event reports, as /stats counts them."""
-    match event:
-        case ModelReply() | ModelUsed() | Compacted():
-            return event.input_tokens + event.output_tokens
-        case _:
-            return 0

@@ -117,6 +117,10 @@ class Removal(Protocol):
         """Remove up to ``rows`` events of a marked task, and with the last one the task; return whether it is gone."""
         ...
 
+    async def used(self, user: str, begun: int) -> Mapping[str, int]:
+        """Return the model tokens of a user's removed tasks on the day that began at ``begun``, by task."""
+        ...
+
     async def ended(
         self, limit: int, *, newest: int = 0, until: float | None = None, user: str | None = None
     ) -> Sequence[TaskRow]:

@@ -8,14 +8,15 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing_extensions import override
 
 from isthmus.journal.postgres_driver import Connection
-from isthmus.journal.postgres_reads import POSTGRES
+from isthmus.journal.postgres_reads import POSTGRES, numbered
 from isthmus.journal.postgres_writer import PostgresWriter
+from isthmus.journal.removed_tokens import BODIES, FORGET, NOTE, TYPES, day_of, tokens_in
 from isthmus.journal.rows import DELETED
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.sql_removal import ENDED, MARK, WAITING, SqlRemoval
 
 _LOCKED = (
-    "SELECT key, id FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])"
+    'SELECT key, id, "user" FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])'
     " ORDER BY id FOR UPDATE"
 )
 _FILES = 8
@@ -38,11 +39,13 @@ class PostgresRemoval(SqlRemoval):
         states = [*ENDED, *WAITING] if also_waiting else [*ENDED]
 
         async def work(connection: Connection, now: float) -> Sequence[str]:
-            marked = await _mark(connection, task_ids, states)
+            begun = day_of(now)
+            await connection.execute(numbered(FORGET), begun)
+            marked = await _mark(connection, task_ids, states, begun)
             children = await connection.fetch(
                 "SELECT id FROM tasks WHERE parent = ANY($1::text[]) AND parent <> '' AND state <> $2", marked, DELETED
             )
-            await _mark(connection, [child[0] for child in children], [*ENDED, *WAITING])
+            await _mark(connection, [child[0] for child in children], [*ENDED, *WAITING], begun)
             return marked
 
         return self._writer.run(work)
@@ -101,9 +104,16 @@ class PostgresRemoval(SqlRemoval):
         return True
 
 
-async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequence[str]) -> list[str]:
-    """Mark those of these tasks that are at rest in one of the states; return their ids in the given order."""
+async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequence[str], begun: int) -> list[str]:
+    """Mark those of these tasks that are at rest in one of the states; return their ids in the given order.
+
+    ``begun`` is when the day began.
+    """
     rows = await connection.fetch(_LOCKED, task_ids, states)
+    for key, task_id, user in rows:
+        bodies = await connection.fetch(numbered(BODIES), key, float(begun), *TYPES)
+        if tokens := tokens_in(body for (body,) in bodies):
+            await connection.execute(numbered(NOTE), user, task_id, begun, tokens)
     keys = [row[0] for row in rows]
     await connection.execute(_MARK, keys)
     for table in ("inbox", "pushes", "messages"):

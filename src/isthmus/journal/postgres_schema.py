@@ -8,7 +8,7 @@ from isthmus.journal.base import JournalError
 if TYPE_CHECKING:
     from isthmus.journal.postgres_driver import Connection
 
-VERSION = 3
+VERSION = 4
 UPGRADE_LOCK = 0x49535448
 """Number of the advisory lock that a process holds while it upgrades: "ISTH"."""
 
@@ -131,7 +131,17 @@ CREATE TABLE files (
 );
 """
 """Files of tasks by the id of the task, which may be recorded after them."""
-_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES}
+_REMOVED_TOKENS = """
+CREATE TABLE removed_tokens (
+    "user" text COLLATE "C" NOT NULL,
+    task text COLLATE "C" NOT NULL,
+    begun bigint NOT NULL,
+    tokens bigint NOT NULL,
+    PRIMARY KEY ("user", task, begun)
+);
+"""
+"""Model tokens of removed tasks, see `isthmus.journal.removed_tokens`."""
+_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES, 3: _REMOVED_TOKENS}
 """Statements that upgrade the tables of each older version to the next; 0 is an empty database."""
 
 

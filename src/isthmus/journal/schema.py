@@ -17,7 +17,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 8
+VERSION = 9
 INCOMPLETE = 2**31 - 1
 """Version of a file while another journal is copied into it: every program takes it for a newer one's."""
 BUSY_SECONDS = 5.0
@@ -127,6 +127,16 @@ CREATE TABLE queue (started INTEGER NOT NULL);
 INSERT INTO queue VALUES (0);
 """
 """Start tags of waiting tasks (0: it does not wait), owners for which they wait, and the tag that started last."""
+_REMOVED_TOKENS = """
+CREATE TABLE removed_tokens (
+    user TEXT NOT NULL,
+    task TEXT NOT NULL,
+    begun INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (user, task, begun)
+) WITHOUT ROWID;
+"""
+"""Table of the model tokens of removed tasks, see `isthmus.journal.removed_tokens`."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -147,6 +157,7 @@ CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
 """,
     6: _CHATS,
     7: _QUEUE,
+    8: _REMOVED_TOKENS,
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
 
@@ -312,7 +323,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have upgraded it before the lock was taken.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS + _QUEUE)
+            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS + _QUEUE + _REMOVED_TOKENS)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):

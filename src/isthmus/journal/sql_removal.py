@@ -4,12 +4,13 @@ A marked task keeps its row, under an id and a state that no query finds, so tha
 events are removed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.base import Removal
+from isthmus.journal.removed_tokens import USED
 from isthmus.journal.rows import COLUMNS, DELETED, SqlDialect, row_from
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.task_rows import TaskRow
@@ -32,6 +33,10 @@ class SqlRemoval(Removal):
     async def marked(self) -> Sequence[str]:
         query = "SELECT substr(id, ?) FROM tasks WHERE state = ? ORDER BY key"
         return await self._read(query, (len(MARK) + 1, DELETED), lambda values: str(values[0]))
+
+    @override
+    async def used(self, user: str, begun: int) -> Mapping[str, int]:
+        return dict(await self._read(USED, (user, begun), lambda values: (str(values[0]), int(values[1]))))
 
     @override
     async def ended(

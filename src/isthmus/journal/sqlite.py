@@ -64,7 +64,7 @@ class SqliteJournal(SqliteReads):
         connection = open_writer(path, agent, busy_seconds)
         self._writer = GroupWriter(connection, asyncio.get_running_loop(), same_file(path))
         super().__init__(path)
-        self.removal = SqliteRemoval(path, self._writer, self.read)
+        self.removal = SqliteRemoval(path, self._writer, self.read, clock)
         self._pushes = SqlPushes(self.read, self.write_rows, clock, SQLITE)
         self.pushes = self._pushes
         self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)

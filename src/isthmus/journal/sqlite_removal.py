@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.base import JournalError
+from isthmus.journal.removed_tokens import BODIES, FORGET, NOTE, TYPES, day_of, tokens_in
 from isthmus.journal.rows import DELETED, SQLITE
 from isthmus.journal.schema import empty_log, open_reader
 from isthmus.journal.sql_reads import RowReader
@@ -20,8 +21,9 @@ from isthmus.journal.writer import GroupWriter
 T = TypeVar("T")
 
 
-def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskState]) -> bool:
-    """Mark a task at rest in one of these states; return whether there was one."""
+def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskState], begun: int) -> bool:
+    """Mark a task at rest in one of these states; return whether there was one. ``begun`` is when the day began."""
+    user = connection.execute("SELECT user FROM tasks WHERE id = ?", (task_id,)).fetchone()
     found = connection.execute(
         "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
         " \"user\" = '', pending = '[]', error = NULL, reason = NULL"
@@ -30,6 +32,9 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
     ).fetchone()
     if found is None:
         return False
+    bodies = connection.execute(BODIES, (*found, begun, *TYPES)).fetchall()
+    if tokens := tokens_in(body for (body,) in bodies):
+        connection.execute(NOTE, (*user, task_id, begun, tokens))
     connection.execute("DELETE FROM inbox WHERE task = ?", found)
     connection.execute("DELETE FROM pushes WHERE task = ?", found)
     connection.execute("DELETE FROM messages WHERE task = ?", found)
@@ -39,8 +44,9 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
 class SqliteRemoval(SqlRemoval):
     """A :class:`~isthmus.journal.base.Removal` on the threads of an SqliteJournal."""
 
-    def __init__(self, path: Path, writer: GroupWriter, read: RowReader) -> None:
+    def __init__(self, path: Path, writer: GroupWriter, read: RowReader, clock: Callable[[], float]) -> None:
         super().__init__(read, SQLITE)
+        self._clock = clock
         self._path = path
         self._writer = writer
 
@@ -49,11 +55,13 @@ class SqliteRemoval(SqlRemoval):
         states = (*ENDED, *WAITING) if also_waiting else ENDED
 
         def work(connection: sqlite3.Connection) -> Sequence[str]:
-            marked = [task_id for task_id in task_ids if _mark(connection, task_id, states)]
+            begun = day_of(self._clock())
+            connection.execute(FORGET, (begun,))
+            marked = [task_id for task_id in task_ids if _mark(connection, task_id, states, begun)]
             for task_id in marked:
                 children = "SELECT id FROM tasks WHERE parent = ? AND parent <> '' AND state <> ?"
                 for (child,) in connection.execute(children, (task_id, DELETED)).fetchall():
-                    _mark(connection, child, (*ENDED, *WAITING))
+                    _mark(connection, child, (*ENDED, *WAITING), begun)
             return marked
 
         return self._writer.submit(work)

@@ -12,10 +12,10 @@ from typing_extensions import override
 
 from isthmus.a2a.wire import Quota
 from isthmus.client import LimitReached
+from isthmus.journal.removed_tokens import DAY
 from isthmus.record import record
 
 MINUTE = 60.0
-DAY = 86_400
 
 
 class TokenUse(Protocol):
