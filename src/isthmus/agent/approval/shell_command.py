@@ -8,6 +8,7 @@ Nothing is executed or looked up. Any part that is not understood for certain ma
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.command_folders import ANYWHERE, CHANGERS, HERE, Folders, folders_of
@@ -28,6 +29,9 @@ from isthmus.record import record
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+KEPT_ANALYSES = 16
+"""Maximum number of analyses that are kept: several guards look at each command of a call."""
 
 
 @record
@@ -179,6 +183,11 @@ def analyse(command: str, rules: Sequence[Rule] = RULES) -> ShellAnalysis | None
 
     Only tests pass other `rules`.
     """
+    return _analysed(command, tuple(rules))
+
+
+@lru_cache(maxsize=KEPT_ANALYSES)
+def _analysed(command: str, rules: tuple[Rule, ...]) -> ShellAnalysis | None:
     if not command.strip() or "\r" in command:
         return None
     try:
