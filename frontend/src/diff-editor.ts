@@ -157,7 +157,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   ];
   const own: Extension = [
     common, numbered(options.numbers?.after), hunkBars(hunks, options.label.hunk),
-    history(), keymap.of(historyKeymap), editing.of(editable(options.editable)),
+    history(), keymap.of([...historyKeymap, { key: "Escape", run: () => { onLeave(); return true; } }]), editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.onChange(update.state.doc.toString());
@@ -261,7 +261,10 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   return {
     get text() { return right.state.doc.toString(); },
     get hunks() { return right.state.field(hunkField); },
-    setEditable: (isEditable) => right.dispatch({ effects: editing.reconfigure(editable(isEditable)) }),
+    setEditable(isEditable) {
+      right.dispatch({ effects: editing.reconfigure(editable(isEditable)) });
+      if (isEditable) right.focus();
+    },
     setComments(comments) {
       const old = comments.filter((one) => one.side === "old"), now = comments.filter((one) => one.side === "new");
       const lineOfNew = ({ line }: LineComment) => ({ line: sameLine(proposed, right.state.doc, line), isAbove: false });

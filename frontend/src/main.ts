@@ -8,7 +8,7 @@ import { beginInstallation, isOlderThan, reloadFor } from "./installation.ts";
 import { ApiError, type Session, api, forget, pair, takeCode, token } from "./session.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
-import { PageElement, followLink, go, isForPage } from "./parts/base.ts";
+import { PageElement, followLink, go } from "./parts/base.ts";
 import "./pages/devices-page.ts";
 import "./pages/diff-page.ts";
 import "./pages/files-page.ts";
@@ -20,6 +20,7 @@ import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
+import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
 
 /** Title of the tasks by which the page of changes compares; they are in the history alone. */
 const COMPARISON = "/diff";
@@ -52,6 +53,7 @@ export class Workbench extends PageElement {
     super.connectedCallback();
     document.documentElement.lang = LANGUAGE;
     addEventListener("popstate", () => { this.path = location.pathname; });
+    watchKeys();
     addEventListener("keydown", this.#press);
     addEventListener("click", followLink);
     setInterval(() => this.#tick(), TICK_MS);
@@ -214,6 +216,11 @@ export class Workbench extends PageElement {
     ${this.hasKeys ? this.#keys() : nothing}`;
   }
 
+  override updated(): void {
+    const keys = this.querySelector<HTMLDialogElement>("dialog.sheet");
+    if (keys && !keys.open) keys.showModal();
+  }
+
   #keys() {
     const all: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
@@ -222,13 +229,13 @@ export class Workbench extends PageElement {
     ];
     if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
     const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key));
-    return html`<div class="sheet" role="dialog" aria-modal="true" aria-label=${t("keysList")}>
+    return html`<dialog class="sheet" aria-label=${t("keysList")} @close=${() => { this.hasKeys = false; }}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-      <button class="b" @click=${() => { this.hasKeys = false; }}>${t("close")}</button></div>`;
+      <label class="row sm"><input type="checkbox" .checked=${hasLetters()} @change=${(event: Event) => setLetters((event.target as HTMLInputElement).checked)} /> ${t("keyLetters")}</label>
+      <form method="dialog"><button class="b">${t("close")}</button></form></dialog>`;
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && this.hasKeys) { this.hasKeys = false; event.preventDefault(); return; }
     if (!this.session || !isForPage(event)) return;
     const first = this.#second;
     this.#second = "";

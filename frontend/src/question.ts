@@ -21,6 +21,23 @@ export function shownPath(path: string, workspace: string): string {
   return exact(path.startsWith(below) ? path.slice(below.length) : path);
 }
 
+/** Return whether a call asks the user to fill in a document: keys never send it as it came, and no answer to many does. */
+export function isForm(call: ToolCall): boolean {
+  return (call.tool_name === "ask_user" || call.tool_name === "elicitation") && diffOf(call) !== undefined;
+}
+
+/** Return why a document with comments is not JSON; empty if it is. */
+export function jsonProblem(text: string): string {
+  // Strings stay; comments and commas before a closing bracket are allowed.
+  const plain = text.replace(/("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1").replace(/("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])/g, "$1");
+  try {
+    JSON.parse(plain);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 const FOUND = new WeakMap<ToolCall, { workspace: string; facts: Facts }>();
 
 /** Return the facts of a call; they are found once. */

@@ -120,6 +120,8 @@ const TABLE = {
   keyReject: ["reject", "拒绝"],
   keyEdit: ["edit first", "先编辑"],
   keyNew: ["new task", "新任务"],
+  notJson: ["This is not JSON: {0}. Nothing was sent.", "这不是 JSON:{0}。未发送任何内容。"],
+  keyLetters: ["Single letters are keys of the page", "单个字母用作页面按键"],
   keyStop: ["stop the task", "停止任务"],
   keyPrompt: ["write a message", "写消息"],
   suggestions: ["Suggestions", "建议"],

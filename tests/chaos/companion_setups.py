@@ -36,6 +36,12 @@ for _, window in ipairs(vim.api.nvim_list_wins()) do
 end
 return false
 """
+_OPEN_SPARE_TAB = """
+local window = vim.api.nvim_get_current_win()
+if #vim.api.nvim_list_tabpages() < 3 then vim.cmd("tabnew") end
+vim.api.nvim_set_current_win(window)
+"""
+"""A review that ends at the same moment leaves :quit another window: in the last one it would end Neovim."""
 _BUFFERS = """
 local found = {}
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
@@ -192,7 +198,7 @@ class NeovimSetup(HeadlessSetup):
 
     async def decide(self, file: Path, marker: str, *, accept: bool) -> None:
         with suppress(RpcError, RpcClosedError):
-            if self.neovim is not None and await self.neovim.lua(_GO_TO_PROPOSAL, marker):
+            if self.neovim is not None and await self.neovim.lua(f"{_OPEN_SPARE_TAB}{_GO_TO_PROPOSAL}", marker):
                 await self.neovim.enter("write" if accept else "quit")
 
     async def type_into(self, marker: str, text: str) -> bool:

@@ -13,7 +13,7 @@ from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
 from support.waiting import eventually
 from support.wire_server import Answer, WireServer
-from support.workbench import Workbench, desktop, phone, until_answers_count, workbench
+from support.workbench import Workbench, answer_by, desktop, phone, until_answers_count, workbench
 
 HOSTILE = "<img src=x onerror=alert(1)><script>document.title='owned'</script>"
 HOSTILE_COMMAND = f"echo '{HOSTILE}' # \u202e\x1b[2J"
@@ -135,7 +135,7 @@ def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_titl
     until_answers_count(page)
     expect(page.locator(".item")).to_have_count(1)
     expect(page.locator(".item.done")).to_have_count(0)
-    page.keyboard.press("n")
+    answer_by(page, "n")
     expect(page.locator(".item.done")).to_have_count(1)
     expect(page).to_have_title("Isthmus")
     assert "hello" not in (shared.workspace / "code.py").read_text("utf-8")

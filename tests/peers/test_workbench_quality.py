@@ -11,11 +11,9 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from isthmus.a2a.token_file import TOKEN_FILE
-from isthmus.development_tool import EXTENSION_URI
 from support.long_tasks import huge_events, long_task, seed
 from support.page_measures import Work, heap_bytes, received_bytes
-from support.workbench import DESKTOP, PHONE, Workbench, until_answers_count, workbench
+from support.workbench import DESKTOP, PHONE, Workbench, answer_by, until_answers_count, workbench
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FIRST_PAINT_BYTES = 200 * 1024
@@ -76,20 +74,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
 def page(browser: Browser, served: Workbench) -> Generator[Page]:
     with served.let_in(browser) as context:
         yield served.watch(context.new_page())
-
-
-def send(served: Workbench, page: Page, text: str) -> str:
-    """Begin a task from elsewhere; return its id."""
-    secret = (served.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
-    message = {
-        "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}],
-        "metadata": {EXTENSION_URI: {"workspace_path": str(served.workspace)}},
-    }  # fmt: skip
-    headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0", "A2A-Extensions": EXTENSION_URI}
-    body = {"configuration": {"returnImmediately": True}, "message": message}
-    sent = page.request.post(f"{served.url}message:send", data=body, headers=headers)
-    assert sent.status == 200, sent.text()
-    return str(sent.json()["task"]["id"])
 
 
 @contextmanager
@@ -210,19 +194,19 @@ def test_an_idle_page_asks_nothing_and_shows_changes_at_once(page: Page, served:
     page.on("request", lambda request: requests.append(request.url))
     page.wait_for_timeout(1500)
     assert requests == []
-    send(served, page, "write changes")
+    served.begin(page, "write changes")
     expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=10_000)
     expect(page.locator("#said")).to_contain_text("1 wait")
     until_answers_count(page)
-    page.keyboard.press("n")
+    answer_by(page, "n")
     expect(page.locator(".item.done")).to_be_visible()
 
 
 def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> None:
     page.goto(f"{served.url}ui/")
-    send(served, page, "write one")
+    served.begin(page, "write one")
     expect(page.locator(".item")).to_have_count(1)
-    send(served, page, "write two")
+    served.begin(page, "write two")
     expect(page.locator(".item")).to_have_count(2)
     page.locator("isthmus-question .primary").focus()
     until_answers_count(page)
@@ -231,12 +215,12 @@ def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> N
     expect(page.locator("isthmus-question h2")).to_be_focused()
     expect(page.locator(".item.done")).to_have_count(1)
     until_answers_count(page)
-    page.keyboard.press("n")
+    answer_by(page, "n")
     expect(page.locator(".item.done")).to_have_count(2)
 
 
 def test_a_call_is_rejected_with_words(page: Page, served: Workbench) -> None:
-    task = send(served, page, "write refused")
+    task = served.begin(page, "write refused")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("isthmus-question .actions")
     until_answers_count(page)
@@ -250,7 +234,7 @@ def test_a_call_is_rejected_with_words(page: Page, served: Workbench) -> None:
 
 
 def test_a_message_waits_until_the_task_has_ended(page: Page, served: Workbench) -> None:
-    task = send(served, page, "slow")
+    task = served.begin(page, "slow")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("text=word2 ")
     for text in ("this one is removed", "this one is sent"):
@@ -266,7 +250,7 @@ def test_a_message_waits_until_the_task_has_ended(page: Page, served: Workbench)
 
 
 def test_subagents_and_the_model_are_beside_the_task(page: Page, served: Workbench) -> None:
-    task = send(served, page, "delegate")
+    task = served.begin(page, "delegate")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("text=The generalist is done.")
     aside = page.locator("isthmus-aside")
@@ -277,7 +261,7 @@ def test_subagents_and_the_model_are_beside_the_task(page: Page, served: Workben
 
 
 def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
-    task = send(served, page, "long sleep")
+    task = served.begin(page, "long sleep")
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("text=word2 ")
     with stopped_renderers():
@@ -290,7 +274,7 @@ def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
 
 
 def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workbench) -> None:
-    task = send(served, page, "write accessible")
+    task = served.begin(page, "write accessible")
     found: list[str] = []
     source = AXE.read_text("utf-8")
     ready = "isthmus-question .actions"
@@ -338,7 +322,7 @@ def axe_problems(page: Page, source: str, name: str) -> list[str]:
 
 
 def test_all_fits_at_four_times_the_size(page: Page, served: Workbench) -> None:
-    task = send(served, page, "write zoomed")
+    task = served.begin(page, "write zoomed")
     page.set_viewport_size({"width": 320, "height": 256})  # 1280x1024 at 400 %
     for path in ("", "task/long", "history", "new", "devices"):
         page.goto(f"{served.url}ui/{path}")

@@ -14,7 +14,7 @@ from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
 from support.images import png
 from support.isthmus_program import companion_program
-from support.workbench import DESKTOP, SECONDS
+from support.workbench import DESKTOP, SECONDS, answer_beside
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 
@@ -146,7 +146,7 @@ async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionRe
     await page.keyboard.press("Enter")
     await expect(card.locator(".hint")).to_have_text("3 comments go back only if you reject")
     await expect(reviews.button("Reject with comments (3)")).to_be_enabled()
-    await page.keyboard.press("n")
+    await answer_beside(page, "n")
     await page.locator("isthmus-reason textarea").wait_for()
     await page.keyboard.type("Again, please.")
     await page.keyboard.press("Enter")
@@ -207,7 +207,7 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
         ["Keep as it was", "Take", "Keep as it was"]
     )
-    await page.keyboard.press("y")
+    await answer_beside(page, "y")
     said = await asyncio.wait_for(asked, 30)
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
 
@@ -224,7 +224,7 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()
     await sheet.locator("summary", has_text="two.py").tap()
     await expect(sheet.get_by_role("button", name="Accept files (2)")).to_be_enabled()
-    await page.keyboard.press("y")
+    await answer_beside(page, "y")
     for accepted in asked[:2]:
         assert (await asyncio.wait_for(accepted, 30)).startswith("Accepted")
     await expect(page.locator(".item:not(.done)")).to_have_count(2)
@@ -232,7 +232,7 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("A")
     await expect(sheet.get_by_role("button", name="Reject all (2)")).to_be_enabled()
-    await page.keyboard.press("n")
+    await answer_beside(page, "n")
     for rejected in (asked[2], late):
         assert (await asyncio.wait_for(rejected, 30)).startswith("Rejected")
 
@@ -241,7 +241,7 @@ async def test_what_is_no_text_is_shown_as_an_image_or_said(reviews: CompanionRe
     page, card, workspace = reviews.page, reviews.card, reviews.workspace
     asked = await reviews.propose("logo.png", "words\n")
     (workspace / "logo.png").write_bytes(png(60, 40))
-    await page.keyboard.press("y")  # it was a new file when it was seen
+    await answer_beside(page, "y")  # it was a new file when it was seen
     await expect(card.locator(".problem")).to_contain_text("changed while you looked")
     await expect(card).to_contain_text("Change logo.png")
     image = card.locator("isthmus-before img")
@@ -252,7 +252,7 @@ async def test_what_is_no_text_is_shown_as_an_image_or_said(reviews: CompanionRe
     await expect(card.locator("isthmus-before")).to_contain_text("A text of 6 characters replaces it.")
     (workspace / "logo.png").write_bytes(b"\0binary")
     await expect(reviews.button("Accept")).to_be_enabled()
-    await page.keyboard.press("y")
+    await answer_beside(page, "y")
     await expect(card.locator("isthmus-before")).to_contain_text("Not a text, 7 B. It is not shown.")
     await expect(image).to_have_count(0)
     assert not asked.done()
@@ -306,5 +306,5 @@ async def test_a_notebook_is_shown_by_cell_and_accepted_as_text(reviews: Compani
     await expect(reviews.card.locator("isthmus-diff.main")).to_contain_text('"cell_type"')
     await reviews.card.get_by_role("button", name="By cell").click()
     await expect(reviews.button("Accept")).to_be_enabled()
-    await page.keyboard.press("y")
+    await answer_beside(page, "y")
     assert (await asyncio.wait_for(asked, 30)).startswith("Accepted")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply, Say, WireUsage
 from support.wire_server import Answer, WireRequest
-from support.workbench import Workbench, desktop, workbench
+from support.workbench import Workbench, answer_by, desktop, workbench
 
 
 def _edit(file: str, old: str, new: str) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         expect(page.locator("isthmus-rewind li")).to_have_text(["other.md"])
         page.keyboard.press("y")  # too early to be meant
         page.wait_for_timeout(500)
-        page.keyboard.press("y")
+        answer_by(page, "y")
         expect(page.locator("isthmus-task .prose").last).to_contain_text("The conversation is back")
         assert (served.workspace / "other.md").read_text("utf-8") == LINES + HEADINGS[0]
         # A branch has the conversation up to the end of the chosen message's task, and no more.

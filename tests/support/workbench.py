@@ -14,11 +14,13 @@ from typing import Any
 
 import httpx
 from playwright.async_api import Browser as AsyncBrowser
+from playwright.async_api import Page as AsyncPage
 from playwright.async_api import async_playwright, expect
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from playwright.sync_api import expect as expect_now
 
 from isthmus.a2a.token_file import TOKEN_FILE
+from isthmus.development_tool import EXTENSION_URI
 
 ROOT = Path(__file__).parents[2]
 UNPACKED = ROOT / ".cache" / "chromium"
@@ -131,6 +133,19 @@ class Workbench:
                     answer = client.post(f"tasks/{task['id']}:cancel")
                     assert answer.is_success or "TASK_NOT_CANCELABLE" in answer.text, answer.text  # it may have ended
 
+    def begin(self, page: Page, text: str) -> str:
+        """Begin a task from elsewhere; return its id."""
+        secret = (self.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
+        message = {
+            "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}],
+            "metadata": {EXTENSION_URI: {"workspace_path": str(self.workspace)}},
+        }  # fmt: skip
+        headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0", "A2A-Extensions": EXTENSION_URI}
+        body = {"configuration": {"returnImmediately": True}, "message": message}
+        sent = page.request.post(f"{self.url}message:send", data=body, headers=headers)
+        assert sent.status == 200, sent.text()
+        return str(sent.json()["task"]["id"])
+
     def prompt(self, page: Page, text: str) -> None:
         """Begin a task."""
         page.goto(f"{self.url}ui/new")
@@ -147,7 +162,7 @@ def workbench(folder: Path, workspace: Path, script: str, *arguments: str) -> Ge
     served.start()
     try:
         yield served
-        assert served.problems == []
+        assert served.problems == [], served.problems
     finally:
         served.end(signal.SIGKILL)
 
@@ -206,6 +221,22 @@ def _program(*, is_whole: bool = False) -> tuple[str, dict[str, str]]:
         return str(unpacked), environment
     assert found is not None, "expected the Chromium that `make peers` unpacks, or one on the PATH"
     return found, environment
+
+
+PAUSE_MS = 500
+"""Pause in milliseconds without other letters after which a letter is an answer."""
+
+
+def answer_by(page: Page, key: str) -> None:
+    """Press the key of an answer after a pause: letters that follow others closely are none."""
+    page.wait_for_timeout(PAUSE_MS)
+    page.keyboard.press(key)
+
+
+async def answer_beside(page: AsyncPage, key: str) -> None:
+    """Press the key of an answer as :func:`answer_by` does."""
+    await page.wait_for_timeout(PAUSE_MS)
+    await page.keyboard.press(key)
 
 
 def until_answers_count(page: Page) -> None:

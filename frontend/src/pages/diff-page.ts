@@ -8,9 +8,10 @@ import { visible, visibleLine } from "../safe.ts";
 import { problemOf } from "../sending.ts";
 import { type FilePart, type SessionDiff, filesOf } from "../unified-diff.ts";
 import { LANGUAGE, t } from "../words.ts";
-import { PageElement, go, isForPage } from "../parts/base.ts";
+import { PageElement, go } from "../parts/base.ts";
 import { type DiffElement, shownCounts } from "../parts/diff-view.ts";
 import "../parts/diff-view.ts";
+import { isForPage } from "../keys.ts";
 
 /** Files that are open at first; each open one is an editor. */
 const OPEN = 20;

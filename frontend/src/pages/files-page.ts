@@ -6,9 +6,10 @@ import type { Companion, OpenFile, ReviewStore } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, isForPage } from "../parts/base.ts";
+import { PageElement } from "../parts/base.ts";
 import type { FileElement } from "../parts/file-viewer.ts";
 import "../parts/file-viewer.ts";
+import { isForPage } from "../keys.ts";
 
 /** Typing is not searched for before this pause, and a moving selection is not sent. */
 const PAUSE_MS = 120;

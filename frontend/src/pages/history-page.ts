@@ -7,7 +7,8 @@ import { visible, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import type { TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
-import { PageElement, isForPage } from "../parts/base.ts";
+import { PageElement } from "../parts/base.ts";
+import { isForPage } from "../keys.ts";
 
 /** Typing is not searched for before this pause. */
 const PAUSE_MS = 200;

@@ -2,16 +2,17 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { answererOf } from "../client.ts";
 import { icon } from "../icons.ts";
-import { factsOf, shownPath } from "../question.ts";
+import { factsOf, isForm, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
 import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
-import { PageElement, isForPage } from "../parts/base.ts";
+import { PageElement } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
 import { outcomeText } from "../parts/review-card.ts";
 import "../parts/all-files.ts";
 import "../parts/question-card.ts";
+import { isForPage } from "../keys.ts";
 
 /** Something that waits or waited: a question of a task, or a review or question of a companion. */
 interface Item {
@@ -28,7 +29,8 @@ const keyOf = (question: Question): string => `${question.task.id}/${question.ca
 /** Return the agent or task that wants to edit a file; empty if it wants something else. */
 function sourceOf(item: Item | undefined): string {
   if (item?.review) return item.review.kind === "review" ? item.review.source : "";
-  return item?.question?.call.confirmation_request?.file_edit_details ? `task ${item.question.task.id}` : "";
+  const question = item?.question;
+  return question?.call.confirmation_request?.file_edit_details && !isForm(question.call) ? `task ${question.task.id}` : "";
 }
 
 /** All that waits for the user. What is answered stays in its place, grey, until the page is left. */

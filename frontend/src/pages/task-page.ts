@@ -13,7 +13,7 @@ import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
 import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
-import { PageElement, go, isForPage } from "../parts/base.ts";
+import { PageElement, go } from "../parts/base.ts";
 import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
@@ -24,6 +24,7 @@ import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
 import "../parts/task-aside.ts";
 import "../parts/trust-card.ts";
+import { isForPage } from "../keys.ts";
 
 /** Drawing that takes longer than this is done more seldom. */
 const SLOW_MS = 12;

@@ -188,6 +188,10 @@ export class AllFiles extends AnswerCard {
     return Promise.resolve();
   }
 
+  protected override isAnswer(key: string): boolean {
+    return key === "y" || key === "n";
+  }
+
   protected override pressed(key: string): boolean {
     if (key === "y") void this.#accept();
     else if (key === "n") void this.#reject();

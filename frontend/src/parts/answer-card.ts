@@ -6,13 +6,14 @@ import { type LineComment, type Place, commentText, newComment, saidComments } f
 import { visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { PageElement, READ_MS, isForPage } from "./base.ts";
+import { PageElement, READ_MS } from "./base.ts";
 import type { DiffDraft, DiffElement } from "./diff-view.ts";
 import type { NotebookView } from "./notebook-view.ts";
 import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
 import "./diff-view.ts";
 import "./notebook-view.ts";
 import "./reject-reason.ts";
+import { isForPage, isMeant } from "../keys.ts";
 
 /** What the user has chosen and typed in a card that is not in view. */
 interface Draft {
@@ -88,6 +89,9 @@ export abstract class AnswerCard extends PageElement {
   /** Reject with words for the agent, which may be empty. */
   protected abstract told(words: string): Promise<void>;
 
+  /** Return whether a key stands for an answer. */
+  protected abstract isAnswer(key: string): boolean;
+
   /** Take a key that stands for an answer; return whether it does. */
   protected abstract pressed(key: string): boolean;
 
@@ -110,7 +114,8 @@ export abstract class AnswerCard extends PageElement {
     if (this.subject === before) return;
     this.#subject = this.subject;
     // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
-    this.#takesFocus = before !== "" && (this.sending !== "" || this.isTelling);
+    // If the focus is in what is answered elsewhere, it goes there, too.
+    this.#takesFocus = before !== "" && (this.sending !== "" || this.isTelling || this.contains(document.activeElement));
     if (before) this.#keep(before);
     this.unread();
     this.sending = this.problem = "";
@@ -293,7 +298,10 @@ export abstract class AnswerCard extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (!this.takesKeys || this.isOver || this.isTelling || !isForPage(event) || !this.checkVisibility()) return;
-    if (this.pressed(event.key) || this.#tool(event.key)) event.preventDefault();
+    // An answer that was not meant is none, and nothing else either.
+    if (isMeant(event) ? this.pressed(event.key) : this.isAnswer(event.key)) event.preventDefault();
+    else if (event.key === "e" && !isMeant(event)) event.preventDefault();
+    else if (this.#tool(event.key)) event.preventDefault();
   };
 
   #tool(key: string): boolean {

@@ -8,13 +8,24 @@ export class PageElement extends LitElement {
   protected override createRenderRoot(): HTMLElement {
     return this;
   }
+
+  /** Draw; if what had the focus is gone or cannot have it any more, the nearest heading gets it, not the page as a whole. */
+  protected override update(changed: Map<string, unknown>): void {
+    const hadFocus = document.activeElement !== document.body && this.contains(document.activeElement);
+    super.update(changed);
+    if (hadFocus && isLost(document.activeElement)) this.focusHeading();
+  }
+
+  protected focusHeading(): void {
+    const heading = this.querySelector<HTMLElement>("h2[tabindex]") ?? document.querySelector<HTMLElement>("main h1, main h2");
+    if (!heading) return;
+    heading.tabIndex = -1;
+    heading.focus();
+  }
 }
 
-/** Return whether a key is pressed for the page, and not in a field. */
-export function isForPage(event: KeyboardEvent): boolean {
-  const target = event.composedPath()[0] as HTMLElement | undefined;
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
-  return !(target?.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target?.tagName ?? ""));
+function isLost(element: Element | null): boolean {
+  return element === null || element === document.body || (element as HTMLButtonElement).disabled === true;
 }
 
 export function go(path: string): void {

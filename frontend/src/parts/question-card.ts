@@ -3,7 +3,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
-import { factsOf } from "../question.ts";
+import { factsOf, isForm, jsonProblem } from "../question.ts";
 import { exact, exactLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
@@ -121,10 +121,17 @@ export class QuestionCard extends AnswerCard {
     return isRefusal(option) || !this.#isCut;
   }
 
+  /** Whether an answer sends the document that the user was to fill in. */
+  #sendsForm(option: ConfirmationOption): boolean {
+    return isForm(this.call) && (isOnce(option) || option.id === "accept");
+  }
+
   async #send(option: ConfirmationOption): Promise<void> {
     if (!this.isReady || !this.#isPossible(option)) return;
     if (isRefusal(option) && this.commentCount) { this.tell(); return; }
     const edited = this.isEdited && !isRefusal(option) ? this.diff?.text : undefined;
+    const wrong = edited !== undefined && isForm(this.call) ? jsonProblem(edited) : "";
+    if (wrong) { this.problem = t("notJson", exactLine(wrong)); return; }
     await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
   }
 
@@ -147,11 +154,16 @@ export class QuestionCard extends AnswerCard {
     }
   }
 
+  protected override isAnswer(key: string): boolean {
+    return /^[tyn1-9]$/.test(key);
+  }
+
   protected override pressed(key: string): boolean {
     const options = this.call.confirmation_request?.options ?? [];
     const chosen = key === "y" ? options.find(isOnce) : key === "n" ? options.find(isRefusal)
       : /^[1-9]$/.test(key) ? options[Number(key) - 1] : undefined;
     if (key === "t") this.tell();
+    else if (chosen && this.#sendsForm(chosen) && !this.isEdited) this.edit();
     else if (chosen) void this.#send(chosen);
     else return false;
     return true;

@@ -173,6 +173,10 @@ export class ReviewCard extends AnswerCard {
     void this.#load();
   }
 
+  protected override isAnswer(key: string): boolean {
+    return /^[tyn1]$/.test(key);
+  }
+
   protected override pressed(key: string): boolean {
     const isReview = this.item.kind === "review";
     if (key === "y") void this.#send(isReview ? "accept" : "yes");

@@ -2,7 +2,8 @@ import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
-import { PageElement, READ_MS, isForPage } from "./base.ts";
+import { PageElement, READ_MS } from "./base.ts";
+import { isForPage, isMeant } from "../keys.ts";
 
 /** Asks before a rewind where the server does not, because everything is allowed in the session. */
 @customElement("isthmus-rewind")
@@ -42,7 +43,7 @@ export class RewindAsk extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
-    if (event.key === "y" && performance.now() - this.#shownAt >= READ_MS) this.#tell("agreed");
+    if (event.key === "y" && isMeant(event) && performance.now() - this.#shownAt >= READ_MS) this.#tell("agreed");
     else if (event.key === "n" || event.key === "Escape") this.#tell("closed");
     else return;
     event.preventDefault();

@@ -103,6 +103,10 @@ export class TrustCard extends AnswerCard {
     return Promise.resolve();
   }
 
+  protected override isAnswer(key: string): boolean {
+    return /^[1-9]$/.test(key);
+  }
+
   protected override pressed(key: string): boolean {
     const choice = /^[1-9]$/.test(key) ? this.question?.choices[Number(key) - 1] : undefined;
     if (choice === undefined) return false;

@@ -33,7 +33,7 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
-from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
+from isthmus.agent.session import HOOK_CONTEXT, PROMPT_REFUSED, ReadSession, Session
 from isthmus.agent.spending import TOKEN_QUOTA
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
@@ -225,7 +225,7 @@ class CodingAgent:
             if shown is not None:
                 await turn.emit(EditorContext(shown))
         for text in context:
-            await turn.emit(EditorContext(f"<hook_context>\n{text}\n</hook_context>"))
+            await turn.emit(EditorContext(f"{HOOK_CONTEXT}\n{text}\n</hook_context>"))
         continued = 0
         while True:
             if (end := await guard.settle()) is not None:
@@ -273,7 +273,7 @@ class CodingAgent:
             if reason is None:
                 return end
             continued += 1
-            await turn.emit(EditorContext(f"<hook_context>\nYou are not done: {reason}\n</hook_context>"))
+            await turn.emit(EditorContext(f"{HOOK_CONTEXT}\nYou are not done: {reason}\n</hook_context>"))
 
     def _before_edit(self, scope: ToolScope) -> BeforeEdit | None:
         diagnostics = self._resources.edit_diagnostics

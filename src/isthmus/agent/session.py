@@ -68,6 +68,10 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 PROMPT_REFUSED = "prompt_refused_by_hook"
 """Reason of a task that failed because a hook refused the prompt, which the model then never reads."""
+HOOK_CONTEXT = "<hook_context>"
+"""Beginning of a text that a hook added to the user's request."""
+CANCELLED_UNHEARD = "[The user cancelled this request before you answered it. Do not act on it unless asked to.]"
+"""Text after a prompt that was cancelled before the model spoke: the model reads it with the next one."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
 SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
@@ -132,6 +136,12 @@ class Session:
     """The id of the text that the previous process was streaming when it ended."""
     _before_prompt: tuple[Message, ...] = ()
     """The messages before the prompts that the model has not answered."""
+    requests: list[str] = field(default_factory=list[str])
+    """What the user asked in this turn, word for word: the prompt that began it, and all that was added since."""
+    _is_unheard: bool = False
+    """Whether the model has not answered the last prompt."""
+    _is_over: bool = False
+    """Whether the turn has ended, so that the next prompt begins another one."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
@@ -184,6 +194,8 @@ class Session:
             case CommandPrompt(text, media, requested_file):
                 self.has_command_prompt = True
                 self._before_prompt = tuple(self.messages)
+                self._is_unheard = True
+                self._add_request(text)
                 self.requested_file = requested_file
                 self._add_user_parts(Text(text), *media)
             case SubagentBegun(answered=answered):
@@ -194,6 +206,8 @@ class Session:
                 self._add_user_parts(Text(text))
             case EditorContext(text):
                 self.has_editor_context = True
+                if text.startswith(HOOK_CONTEXT):
+                    self.requests.append(text)
                 self._add_user_parts(Text(text))
             case EnvironmentContext(text):
                 self._add_user_parts(Text(text))
@@ -202,8 +216,12 @@ class Session:
                 self._add_user_parts(Text(text), *media)
             case StateChange(state, reason=reason):
                 self.state = state
+                self._is_over |= state.is_terminal
                 if reason == PROMPT_REFUSED:
-                    self.messages, self.new_prompts = list(self._before_prompt), []
+                    self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
+                elif state is TaskState.CANCELED and self._is_unheard:
+                    self._is_unheard, self.new_prompts = False, []
+                    self._add_user_parts(Text(CANCELLED_UNHEARD))
             case ModelReply():
                 self._take_reply(event)
             case ToolCallUpdate(call, version):
@@ -278,7 +296,7 @@ class Session:
         self.ends[self.task_id] = (self.messages, len(self.messages))
         if self.messages and self.messages[-1].role == "user":
             self.messages = list(self.messages)  # The next prompt is added to this message, in a list of its own.
-        self.calls, self.new_prompts = {}, []
+        self.calls, self.new_prompts, self.requests = {}, [], []
         self.task_id = task_id
         self.state = TaskState.SUBMITTED
 
@@ -287,13 +305,23 @@ class Session:
             was_running = item.call is not None and item.call.status is ToolCallStatus.EXECUTING
             self._take_result(ToolResultRecorded(item.request.id, STOPPED if was_running else NOT_RUN, is_error=True))
 
+    def _add_request(self, text: str) -> None:
+        """Add words of the user to the request of the turn; after its end, or an answer, they begin another one."""
+        last = self.messages[-1] if self.messages else None
+        if self._is_over or (last is not None and last.role == "assistant" and not requests_of(last)):
+            self.requests = []
+        self.requests.append(text)
+        self._is_over = False
+
     def _take_prompt(self, prompt: Prompt) -> None:
+        self._add_request(prompt.text)
         self._begin_work(prompt.settings)
         self.command = None
         self.prompt, self.message = prompt.text, prompt
         if not self.new_prompts:
             self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
+        self._is_unheard = True
         self._add_user_parts(Text(prompt.text), *prompt.media)
 
     def _take_command(self, command: Command) -> None:
@@ -356,7 +384,7 @@ class Session:
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
         self.messages.append(message)
-        self.new_prompts = []
+        self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
         self.calls = {request.id: OpenCall(request) for request in requests_of(message)}

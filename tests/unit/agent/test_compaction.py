@@ -1,3 +1,4 @@
+import contextlib
 import itertools
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -11,8 +12,16 @@ from isthmus.agent.context.compaction import NotCompactedError, compact, planned
 from isthmus.agent.context.keeper import request_tokens
 from isthmus.agent.context.size import estimate_tokens, messages_tokens
 from isthmus.agent.session import SUMMARY_HEADING, Session
-from isthmus.events import AgentEvent, Prompt, Thought, event_from_json, event_to_json
-from isthmus.internal_events import Checkpoint, Compacted, ModelReply, Restored, ToolResultRecorded
+from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, Thought, event_from_json, event_to_json
+from isthmus.internal_events import (
+    Checkpoint,
+    Compacted,
+    EditorContext,
+    LoopNotice,
+    ModelReply,
+    Restored,
+    ToolResultRecorded,
+)
 from isthmus.models.base import (
     Capabilities,
     Done,
@@ -268,3 +277,60 @@ def test_messages_take_turns_whatever_is_kept() -> None:
         session.apply(Prompt("p", "next"))
         roles: Sequence[str] = [message.role for message in session.messages]
         assert all(pair != ("user", "user") for pair in itertools.pairwise(roles))
+
+
+REQUEST = "Rename the function everywhere:\n\n  old -> new  (all of it)"
+STEERING, QUEUED = "But leave the tests alone, please.", "And say what you changed."
+HOOK = "<hook_context>\nThe house style is tabs.\n</hook_context>"
+ADDITIONS: dict[str, tuple[AgentEvent, str]] = {
+    "steering": (Prompt("s", STEERING, is_steering=True), STEERING),
+    "a queued message": (Prompt("q", QUEUED), QUEUED),
+    "a hook": (EditorContext(HOOK), HOOK),
+    "a loop note": (LoopNotice("You repeat yourself."), ""),
+    "the editor": (EditorContext("The editor shows a.py"), ""),
+}
+"""What may come into a turn, and the words of it that are the user's request."""
+
+
+def long_turn(additions: Sequence[tuple[int, str]]) -> list[tuple[AgentEvent, str]]:
+    """Return a turn with twelve calls, each event with the request in it; additions come after so many results."""
+    events: list[tuple[AgentEvent, str]] = [(Prompt("p", REQUEST), REQUEST)]
+    for number in range(12):
+        events.append((reply(ToolRequest(f"c{number}", "read", {})), ""))
+        events.append((ToolResultRecorded(f"c{number}", "text " * 100), ""))
+        events += [ADDITIONS[name] for at, name in additions if at == number]
+    return events
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 11), st.sampled_from(sorted(ADDITIONS))), max_size=5),
+    st.lists(st.integers(0, 29), min_size=1, max_size=4),
+)
+async def test_a_compaction_anywhere_keeps_the_request_and_what_was_added_word_for_word(
+    additions: list[tuple[int, str]], points: list[int]
+) -> None:
+    session = session_of(*turn(1), StateChange(TaskState.COMPLETED))
+    asked: list[str] = []
+    for number, (event, words) in enumerate(long_turn(additions)):
+        session.apply(event, "t")
+        asked += [words] if words else []
+        if number not in points:
+            continue
+        with contextlib.suppress(NotCompactedError):
+            await compact(collecting_turn(session, []), Author("what was done"), 10_000)
+        sent = [part.text for message in session.messages for part in message.parts if isinstance(part, Text)]
+        for text in asked:
+            assert any(text in one for one in sent), (text, sent)
+
+
+async def test_a_request_longer_than_a_share_of_the_window_loses_its_middle() -> None:
+    events: list[AgentEvent] = [Prompt("p", f"Begin{'x' * 50_000}end")]
+    for number in range(40):
+        events += [reply(ToolRequest(f"c{number}", "read", {})), ToolResultRecorded(f"c{number}", "text " * 1000)]
+    session = session_of(*events)
+    await compacted(session, Author("forty files were read"))
+    summary = session.messages[0].parts[0]
+    assert isinstance(summary, Text)
+    assert "Begin" in summary.text
+    assert summary.text.endswith("end")
+    assert 8_000 < len(summary.text) < 12_000

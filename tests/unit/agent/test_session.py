@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.session import Session
+from isthmus.agent.session import CANCELLED_UNHEARD, Session
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -109,3 +109,29 @@ def test_two_messages_of_the_user_never_follow_each_other(events: list[AgentEven
 def test_model_turns_count_from_the_last_prompt() -> None:
     session = folded([Prompt("p", "one"), reply([]), reply([]), Prompt("p", "two"), reply([])])
     assert session.model_turns == 1
+
+
+def texts_of(session: Session) -> list[list[str]]:
+    return [[part.text for part in message.parts if isinstance(part, Text)] for message in session.messages]
+
+
+def test_a_prompt_that_was_cancelled_before_the_model_spoke_is_marked_so_for_it() -> None:
+    session = Session("c")
+    for task, events in {
+        "first": [Prompt("a", "Delete it all"), StateChange(TaskState.WORKING), StateChange(TaskState.CANCELED)],
+        "second": [Prompt("b", "Say hello"), StateChange(TaskState.WORKING), reply([])],
+        "third": [Prompt("c", "And now"), reply(["one"]), StateChange(TaskState.CANCELED)],
+        "fourth": [Prompt("d", "Go on")],
+    }.items():
+        for event in events:
+            session.apply(event, task)
+    assert texts_of(session)[0] == ["Delete it all", CANCELLED_UNHEARD, "Say hello"]
+    assert CANCELLED_UNHEARD not in [text for texts in texts_of(session)[1:] for text in texts]
+    assert [prompt.text for prompt in session.new_prompts] == ["Go on"]
+
+
+def test_steering_that_was_cancelled_unheard_is_marked_too() -> None:
+    session = Session("c")
+    for event in (Prompt("a", "Do it"), reply([]), Prompt("b", "Also this"), StateChange(TaskState.CANCELED)):
+        session.apply(event, "t")
+    assert texts_of(session)[-1] == ["Also this", CANCELLED_UNHEARD]

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import Any, assert_never
 
 from isthmus.agent.context.size import estimate_tokens, message_tokens
-from isthmus.agent.session import SUMMARY_HEADING, is_summary
+from isthmus.agent.session import SUMMARY_HEADING, Session, is_summary
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
@@ -51,6 +51,10 @@ LONGEST_TEXTS = (8_000, 2_000, 500)
 
 CUT_SUMMARY = "[The summary was cut here at its limit; what came after is not known any more.]"
 REQUEST_HEADING = "## The user's request, word for word"
+ADDED_HEADING = "### Added to it later, word for word"
+REQUEST_SHARE = 0.25
+"""Maximum share of the context window for the request in a summary; a longer one loses the middle of its texts."""
+CHARACTERS_OF_A_TOKEN = 4
 _EARLIER_REQUEST_HEADING = "## The person's request, word for word"
 """The heading in summaries of earlier versions, whose sessions continue after an upgrade."""
 
@@ -163,7 +167,7 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
         raise NotCompactedError(f"The conversation stays as it is: {model.name} wrote no summary.")
     if done.finish is Finish.LENGTH:
         text = f"{text}\n{CUT_SUMMARY}"
-    summary = _with_request(text, session.messages, plan.cut)
+    summary = _with_request(text, session, plan.cut, window)
     size = estimate_tokens(summary)
     if size >= plan.replaced_tokens:
         raise NotCompactedError(
@@ -189,18 +193,31 @@ def _begins_a_turn(message: Message) -> bool:
     return message.role == "user" and not any(isinstance(part, ModelToolResult) for part in message.parts)
 
 
-def _with_request(text: str, messages: Sequence[Message], cut: int) -> str:
-    """Return the summary with its heading, and with the user's request if its turn is cut in the middle."""
-    if messages[cut].role == "user":
+def _with_request(text: str, session: Session, cut: int, window: int) -> str:
+    """Return the summary with its heading, and with what the user asked in the turn and is not in the kept messages."""
+    messages = session.messages
+    kept = {part.text for message in messages[cut:] for part in message.parts if isinstance(part, Text)}
+    asked = [request for request in session.requests if request not in kept]
+    if not session.requests and messages[cut].role != "user":
+        asked = _earlier_request(messages[:cut])
+    if not asked:
         return f"{SUMMARY_HEADING}\n\n{text}"
-    prompts = [message for message in messages[:cut] if message.role == "user" and text_of(message)]
-    asked = text_of(prompts[-1]) if prompts else ""
-    if prompts and is_summary(prompts[-1]):
-        # The turn was already cut once; its summary ends with the request.
-        _, _, asked = asked.replace(_EARLIER_REQUEST_HEADING, REQUEST_HEADING).partition(REQUEST_HEADING)
-    if not asked.strip():
-        return f"{SUMMARY_HEADING}\n\n{text}"
-    return f"{SUMMARY_HEADING}\n\n{text}\n\n{REQUEST_HEADING}\n{_shorten(asked.strip(), LONGEST_TEXTS[0])}"
+    limit = max(LONGEST_TEXTS[0], int(window * REQUEST_SHARE * CHARACTERS_OF_A_TOKEN))
+    if sum(map(len, asked)) > limit:
+        asked = [_shorten(request, limit // len(asked)) for request in asked]
+    first, *more = (request.strip() for request in asked)
+    added = "".join(f"\n\n{ADDED_HEADING}\n{request}" for request in more)
+    return f"{SUMMARY_HEADING}\n\n{text}\n\n{REQUEST_HEADING}\n{first}{added}"
+
+
+def _earlier_request(messages: Sequence[Message]) -> list[str]:
+    """Return the request at the end of a summary, for sessions whose turn an earlier version has cut."""
+    prompts = [message for message in messages if message.role == "user" and text_of(message)]
+    if not prompts or not is_summary(prompts[-1]):
+        return []
+    whole = text_of(prompts[-1]).replace(_EARLIER_REQUEST_HEADING, REQUEST_HEADING)
+    asked = whole.partition(REQUEST_HEADING)[2].strip()
+    return [asked] if asked else []
 
 
 def transcript(messages: Sequence[Message], limit: int) -> str:

@@ -17,12 +17,14 @@ local uv = vim.uv or vim.loop
 local DEFAULTS = { pause = 1.0, reading = 2.0 }
 local NEXT_MS = 1000 -- for a view that follows the one that was closed: its keys have nowhere else to go
 local LOOK_MS = 100 -- between two looks whether a user who is not in Normal mode has come back to it
+local MAX_KEYS = 50
 local DISCARDING = { "quit", "qall", "quitall", "close", "tabclose", "bdelete", "bwipeout", "bunload", "edit", "enew" }
 
 local waiting = {} -- views that have not come to the front yet, in their order
 local front -- the view that has the keyboard, or gets it soon
 local last_key = -math.huge -- when a key came last, in ms
 local began -- when the command began that runs now; nil: Neovim waits for keys
+local keys = "" -- the keys of that command
 local ours = false -- the keys that come now are from this script
 local returned_at -- when keys were given back; their command line may throw nothing away
 local closing = false -- a window is being closed, which moves the focus
@@ -179,6 +181,11 @@ function focus.began()
   return began
 end
 
+-- Return the keys of the running command, as they were typed.
+function focus.keys()
+  return fn.keytrans and fn.keytrans(keys) or keys
+end
+
 focus.now = now
 
 local function is_mouse(key)
@@ -225,9 +232,10 @@ vim.on_key(function(key, typed)
   local at, current = now(), mode()
   local is_middle = current:sub(1, 1) == "c" or current:sub(1, 2) == "no"
   if not began or (not is_middle and at - last_key > setting("pause")) then
-    began = at
+    began, keys = at, ""
   end
   last_key = at
+  keys = #keys < MAX_KEYS and keys .. typed or keys
   if not has_safe_state then
     vim.schedule(wait_for_keys)
   end

@@ -249,12 +249,17 @@ local function write(review, event)
     let_go(review)
     tell("the review of " .. review.options.label .. " is not decided: :w in its own window accepts")
   else
-    local reason = focus.why_not(review)
+    local by_itself = session.why_no_write()
+    local reason = focus.why_not(review) or by_itself
     if reason then
       vim.bo[review.proposed].modified = true -- so that :wq does not close it either
-      vim.schedule(function() -- later, because `silent!` would hide it now
-        tell(("the edit of %s is not accepted: %s; :w once more accepts"):format(review.options.label, reason))
-      end)
+      local is_repeated = (by_itself or not focus.began()) and reason == review.said -- what saves by itself does so often
+      review.said = reason
+      if not is_repeated then
+        vim.schedule(function() -- later, because `silent!` would hide it now
+          tell(("the edit of %s is not accepted: %s; :w once more accepts"):format(review.options.label, reason))
+        end)
+      end
     else
       accept(review)
     end

@@ -12,16 +12,18 @@ from isthmus.rpc.pending import RpcTimeoutError
 LOOK_SECONDS: Final = 0.05
 """Time between two looks whether Neovim has started."""
 _START: Final = """
-local channel, session_script, focus, documents, reviews, user, tools = ...
-local session = assert(loadstring(session_script, "=isthmus/session.lua"))(channel)
-assert(loadstring(focus, "=isthmus/focus.lua"))(session)
-assert(loadstring(documents, "=isthmus/documents.lua"))(session)
-assert(loadstring(reviews, "=isthmus/review.lua"))(session)
-assert(loadstring(user, "=isthmus/user.lua"))(session)
-assert(loadstring(tools, "=isthmus/tools.lua"))(session)
+local channel, names, scripts = ...
+local session
+for number, script in ipairs(scripts) do
+  local made = assert(loadstring(script, "=isthmus/" .. names[number]))(session or channel)
+  session = session or made
+end
 return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.tools() }
 """
-_SCRIPTS: Final = ("session.lua", "focus.lua", "documents.lua", "review.lua", "user.lua", "tools.lua")
+_SCRIPTS: Final = (
+    *("session.lua", "focus.lua", "write_command.lua", "documents.lua", "review.lua", "user.lua", "tools.lua"),
+)
+"""The scripts in the order in which they are run; the first one makes the session for the others."""
 
 
 @record
@@ -48,7 +50,8 @@ async def start_in(connection: RpcConnection, oldest: tuple[int, int, int], seco
     require_version(api, oldest)
     await _wait_for_start(connection, seconds)
     scripts = [(resources.files("isthmus.editors.neovim") / name).read_text("utf-8") for name in _SCRIPTS]
-    started: dict[str, Any] = await connection.request("nvim_exec_lua", _START, [channel, *scripts], timeout=seconds)
+    arguments = [channel, list(_SCRIPTS), scripts]
+    started: dict[str, Any] = await connection.request("nvim_exec_lua", _START, arguments, timeout=seconds)
     return StartedLua(channel, int(started["pid"]), tuple(started["folders"]), started["tools"])
 
 

@@ -1,0 +1,189 @@
+"""Keys of the workbench in a real browser: one press is one answer, and what was typed for something else is none."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.workbench import Workbench, until_answers_count, workbench
+
+WRITE = {"content": "A line.\n", "instruction": "Write it"}
+ASK = {"question": "Which name?", "type": "text", "header": "Name", "placeholder": "a name"}
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": r"\Awrite (?P<name>\w+)",
+                "replies": [
+                    {"call": {"name": "write_file", "arguments": {"file_path": "{{name}}.txt", **WRITE}}},
+                    {"text": "It is over."},
+                ],
+            },
+            {
+                "prompt": r"\Aask",
+                "replies": [
+                    {"call": {"name": "ask_user", "arguments": ASK}},
+                    {"text": "It is over: {{result}}"},
+                ],
+            },
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
+)  # a YAML document, too
+HOLD_SECONDS = 3
+LETTERS_APART_MS = 120
+
+
+@pytest.fixture
+def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
+    with workbench(tmp_path, workspace, SCRIPT) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, served: Workbench) -> Generator[Page]:
+    with served.let_in(browser) as context:
+        yield served.watch(context.new_page())
+
+
+def begin(page: Page, served: Workbench, *prompts: str) -> None:
+    """Let these prompts wait for an answer in the inbox, which is shown."""
+    page.goto(f"{served.url}ui/")
+    for number, prompt in enumerate(prompts, 1):
+        served.begin(page, prompt)
+        expect(page.locator(".item")).to_have_count(number)
+    until_answers_count(page)
+
+
+def hold(page: Page, key: str) -> None:
+    """Hold a key as a keyboard does: after half a second it repeats."""
+    page.keyboard.down(key)
+    page.wait_for_timeout(500)
+    for _ in range(HOLD_SECONDS * 30):
+        page.keyboard.down(key)
+        page.wait_for_timeout(1000 / 30)
+    page.keyboard.up(key)
+
+
+@pytest.mark.parametrize("key", ["y", "n", "2", "Enter", "Space"])
+def test_a_held_key_answers_one_question_at_most(page: Page, served: Workbench, key: str) -> None:
+    begin(page, served, "write one", "write two", "write three")
+    page.locator("isthmus-question .primary").focus()
+    hold(page, key)
+    expect(page.locator(".item.done")).to_have_count(1)
+    until_answers_count(page)
+    page.wait_for_timeout(500)  # after a pause without letters
+    page.keyboard.press("y")
+    expect(page.locator(".item.done")).to_have_count(2)
+
+
+def test_presses_that_follow_each_other_like_those_of_a_held_key_answer_once(page: Page, served: Workbench) -> None:
+    begin(page, served, "write one", "write two", "write three")
+    for _ in range(HOLD_SECONDS * 20):
+        page.keyboard.press("y")
+        page.wait_for_timeout(50)
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+@pytest.mark.parametrize("words", ["any days", "yes", "hey 1 2 n"])
+def test_letters_that_were_typed_past_a_field_answer_nothing(page: Page, served: Workbench, words: str) -> None:
+    begin(page, served, "write one", "write two")
+    # The first letter is a key; it chooses a question and answers nothing.
+    page.keyboard.type(f"k{words}", delay=LETTERS_APART_MS)
+    page.wait_for_timeout(500)
+    expect(page.locator(".item.done")).to_have_count(0)
+    page.wait_for_timeout(500)
+    page.keyboard.press("y")
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+def test_behind_the_list_of_keys_nothing_is_answered_and_the_focus_comes_back(page: Page, served: Workbench) -> None:
+    begin(page, served, "write one")
+    page.locator("isthmus-question .primary").focus()
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog")
+    expect(keys).to_be_visible()
+    for key in ("y", "n", "j"):
+        page.wait_for_timeout(450)
+        page.keyboard.press(key)
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        assert page.evaluate("!document.activeElement.closest('isthmus-question')")
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    expect(page.locator("isthmus-question .primary")).to_be_focused()
+    expect(page.locator(".item.done")).to_have_count(0)
+
+
+def test_single_letters_can_be_switched_off(page: Page, served: Workbench) -> None:
+    begin(page, served, "write one")
+    page.keyboard.press("?")
+    page.get_by_label("Single letters are keys of the page").uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.reload()
+    until_answers_count(page)
+    for key in ("y", "n", "?"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(450)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".item.done")).to_have_count(0)
+    page.locator("isthmus-question .primary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.tagName"))
+
+
+def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser) -> None:
+    begin(page, served, "write one", "write two")
+    page.locator("isthmus-question .primary").focus()
+    page.keyboard.press("e")
+    expect(page.locator(".cm-content[contenteditable=true]")).to_be_visible()
+    expect(page.locator(".cm-content[contenteditable=true]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("isthmus-question h2")).to_be_focused()
+    page.wait_for_timeout(500)
+    page.keyboard.press("t")
+    expect(page.locator("isthmus-reason textarea")).to_be_focused()
+    page.keyboard.press("Escape")
+    assert focused(page) != "BODY"
+    page.locator("isthmus-question .primary").focus()
+    with served.let_in(browser) as context:
+        other = served.watch(context.new_page())
+        other.goto(f"{served.url}ui/")
+        for number in (1, 2):
+            until_answers_count(other)
+            other.wait_for_timeout(500)
+            other.keyboard.press("n")
+            expect(page.locator(".item.done")).to_have_count(number)
+            assert focused(page) != "BODY"
+
+
+def test_a_key_never_sends_a_form_as_it_came(page: Page, served: Workbench) -> None:
+    begin(page, served, "ask")
+    page.keyboard.press("y")
+    field = page.locator("isthmus-question .cm-content[contenteditable=true]")
+    expect(field).to_be_visible()
+    expect(page.locator(".item.done")).to_have_count(0)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Backspace")
+    page.keyboard.insert_text('{"answer": "Ada"')
+    page.locator("isthmus-question .primary").click()
+    expect(page.locator("isthmus-question .problem")).to_contain_text("This is not JSON")
+    expect(page.locator(".item.done")).to_have_count(0)
+    field.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Backspace")
+    page.keyboard.insert_text('{"answer": "Ada",} // a comment')
+    page.locator("isthmus-question .primary").click()
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+def test_an_answer_to_all_files_leaves_forms_alone(page: Page, served: Workbench) -> None:
+    begin(page, served, "ask", "write one", "write two")
+    expect(page.locator("text=/^All \\d+ files/")).to_have_count(0)
