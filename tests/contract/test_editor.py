@@ -56,7 +56,7 @@ class Listener:
         return decision
 
     async def end(self) -> None:
-        await asyncio.wait_for(self.task, 30)
+        await asyncio.wait_for(self.task, 120)
 
 
 @pytest.fixture
