@@ -58,7 +58,7 @@ class RemoteEditorDriver:
         self._behind.reject_diff(await self._id(review))
 
     async def has_message(self, text: str) -> bool:
-        return any(text in line for line in self._printed)
+        return any(text in line for line in (*self._printed, *self._behind.messages))
 
     async def quit(self) -> None:
         self._behind.quit()

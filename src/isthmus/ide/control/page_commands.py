@@ -128,7 +128,7 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
         shown = companion.queue.typed_texts.get(review_id, found.proposed)
         if _text(request, "state") != seen_state(before.digest, shown):
             return {"changed": True}
-        decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by)
+        decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by, has_seen_file=True)
     return _late(outcomes.get(review_id)) if decided is None else {"outcome": _outcome(outcomes.get(review_id))}
 
 

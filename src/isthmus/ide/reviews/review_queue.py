@@ -166,19 +166,27 @@ class ReviewQueue:
 
     # Answers of the user.
 
-    async def accept(self, review_id: str, content: str | None = None, *, by: str = "") -> DiffReview | None:
+    async def accept(
+        self, review_id: str, content: str | None = None, *, by: str = "", has_seen_file: bool = False
+    ) -> DiffReview | None:
         """Accept on behalf of the user, with the text in the view or ``content``; return None if already decided.
 
-        ``by`` is the place where the user decided, for those who look elsewhere.
+        ``by`` is the place where the user decided, for those who look elsewhere. ``has_seen_file``: the user has seen
+        the file there as it is now, whatever the editor shows.
 
         Raises:
-            EditorError: the editor does not answer; the review stays open.
+            EditorError: the editor does not answer, or the file has changed since it was shown; the review stays open.
         """
         was_shown = self.reviews.is_shown(review_id)
         text = await self._take_for_answer(review_id)
         if text is None:
             return None
-        decided = await self._decide(self.reviews.accept(review_id, text if content is None else content), by)
+        review = self.reviews.get(review_id)
+        chosen = text if content is None else content
+        if review is not None and was_shown and not has_seen_file and await self._views.is_outdated(review, chosen):
+            await self._show_changed(review, text)
+            raise EditorError(_changed_text(review))
+        decided = await self._decide(self.reviews.accept(review_id, chosen), by)
         if decided is not None and isinstance(decided.state, Accepted) and was_shown and by:
             self._tell_end(decided, f"accepted by {by}")
         return decided
@@ -204,12 +212,27 @@ class ReviewQueue:
 
     async def accepted_in_editor(self, review_id: str, content: str) -> None:
         """Handle the editor's event that the user accepted a review."""
+        review = self.reviews.get(review_id)
+        if review is not None and await self._views.is_outdated(review, content):
+            await self._show_changed(review, content)
+            return
         if await self._decide(self.reviews.accept(review_id, content), self._editor_name) is None:
             ended = self._ended.get(review_id)
             # Its client left or asked again at the same moment. If it was accepted elsewhere, the client has the text.
             if ended is not None and ended.state != Closed(content) and not isinstance(ended.state, Accepted):
                 self._typed.pop(review_id, None)
                 await self._keep(ended, content)
+
+    async def _show_changed(self, review: DiffReview, text: str) -> None:
+        """Show a review anew whose file has changed while it was open; nothing is decided, and the user is told."""
+        if text != review.proposed:
+            self._typed[review.id] = text
+        self.notify_user(_changed_text(review))
+        try:
+            await self._views.show_again(review, text)
+        except EditorError as error:
+            _log.warning("the review of %s could not be shown again: %s", review.file_path, error)
+            await self.close(review.id)
 
     async def rejected_in_editor(self, review_id: str, content: str | None) -> None:
         """Handle the editor's event that the user rejected; ``content`` is the text in the view, if reported."""
@@ -482,3 +505,8 @@ class ReviewQueue:
     async def _announce(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def _changed_text(review: DiffReview) -> str:
+    name = PurePath(review.file_path).name
+    return f"{name} has changed on disk while its review was open: nothing is decided; look at it once more"

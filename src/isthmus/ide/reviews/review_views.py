@@ -1,9 +1,14 @@
-"""Views of reviews in the editor: opens each in its turn, and closes it, even while it is still being opened."""
+"""Views of reviews in the editor: opens each in its turn, and closes it, even while it is still being opened.
+
+It knows the state of the file that each view shows, so that an answer to an older one is recognised.
+"""
 
 import asyncio
+from dataclasses import replace
 
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.reviews.review import DiffReview, ReviewTable
+from isthmus.ide.reviews.reviewed_file import digest_on_disk, text_on_disk
 
 
 class ReviewViews:
@@ -14,6 +19,8 @@ class ReviewViews:
         self._reviews = reviews
         self._showing: dict[str, asyncio.Event] = {}
         self._visible: set[str] = set()
+        self._bases: dict[str, str | None] = {}
+        """Digests of the files as they were when the views were opened, by review."""
 
     async def show(self, review: DiffReview) -> None:
         """Show a review, which may already have ended on return.
@@ -22,14 +29,41 @@ class ReviewViews:
             EditorError: the editor cannot show it.
         """
         self._reviews.show(review.id)
+        await self._open(review)
+
+    async def _open(self, review: DiffReview) -> None:
         shown = self._showing[review.id] = asyncio.Event()
         try:
+            # Before the editor reads the file: if it changes meanwhile, the view is drawn once too often.
+            self._bases[review.id] = await asyncio.to_thread(digest_on_disk, review.target)
             await self._editor.open_diff(review)
         finally:
             del self._showing[review.id]
             shown.set()
         self._visible = {visible for visible in self._visible if self._reviews.get(visible) is not None} | {review.id}
+        self._bases = {each: base for each, base in self._bases.items() if self._reviews.get(each) is not None}
         self._reviews.changed()
+
+    async def is_outdated(self, review: DiffReview, content: str) -> bool:
+        """Return whether the file has changed since the view was opened, to something other than ``content``.
+
+        A file that was deleted has nothing that an acceptance would overwrite.
+        """
+        if review.id not in self._bases:
+            return False  # it was not shown in the editor
+        now = await asyncio.to_thread(digest_on_disk, review.target)
+        if now is None or now == self._bases[review.id]:
+            return False
+        return await asyncio.to_thread(text_on_disk, review.target) != content
+
+    async def show_again(self, review: DiffReview, text: str) -> None:
+        """Show a review against the file as it is now, with ``text`` as the proposal, in place of its view.
+
+        Raises:
+            EditorError: the editor cannot show it.
+        """
+        await self.put_away(review.id)
+        await self._open(replace(review, proposed=text))
 
     def has(self, review: DiffReview) -> bool:
         """Return whether the user can see a review: it is open and due, and the editor has shown it."""

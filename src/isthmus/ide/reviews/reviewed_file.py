@@ -25,6 +25,14 @@ def text_on_disk(path: str) -> str | None:
     return ("\ufeff" if file.form.mark else "") + file.text
 
 
+def digest_on_disk(path: str) -> str | None:
+    """Return a digest of a file's content; None if it does not exist, cannot be read or is too large. Blocks."""
+    try:
+        return hashlib.sha256(read_regular(Path(path), MAXIMUM_FILE_BYTES)).hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
 def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> str:
     """Return the notebook at ``path`` with only these changes (1-based) of ``proposed``, otherwise unchanged. Blocks.
 
