@@ -66,7 +66,7 @@ async def reviewing(request: pytest.FixtureRequest, workspace: Path, tmp_path: P
         await asyncio.wait({running}, timeout=60)
 
 
-async def test_an_answer_in_the_editor_to_an_older_file_decides_nothing_and_the_next_one_does(
+async def test_an_answer_in_the_editor_to_an_older_file_decides_nothing_the_next_does(
     reviewing: Reviewing,
 ) -> None:
     reviewing.path.write_text(CHANGED, "utf-8")

@@ -198,7 +198,9 @@ class Surfaces:
         assert (f"answered in {winner}" in terminal.screen) == (winner != "terminal"), terminal.screen
         await expect(self.page.locator(".item.done")).to_contain_text(f"Answered by {winner}")
         await self._neovim_says("accepted a.txt" if winner == "Neovim" else f"Isthmus was answered in {winner}")
-        # The prompt is there, so that it gets the key that clears the screen.
+        # The prompt is there, so that it gets the key that clears the screen. A late answer was typed into it.
+        await asyncio.to_thread(terminal.wait_for, PROMPT.replace("\\n", "1?\\n", 1), 30)
+        terminal.press("\x15")
         await asyncio.to_thread(terminal.wait_for, PROMPT, 30)
         terminal.press("\x0c")
         await asyncio.to_thread(terminal.wait_until_gone, "It is over", 30)

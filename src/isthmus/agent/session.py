@@ -137,7 +137,7 @@ class Session:
     _before_prompt: tuple[Message, ...] = ()
     """The messages before the prompts that the model has not answered."""
     requests: list[str] = field(default_factory=list[str])
-    """What the user asked in this turn, word for word: the prompt that began it, and all that was added since."""
+    """The user's words in this turn: the prompt that began it, and all that was added since."""
     _is_unheard: bool = False
     """Whether the model has not answered the last prompt."""
     _is_over: bool = False
