@@ -287,6 +287,29 @@ def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     return fragments
 
 
+def brief_choice_lines(question: CallQuestion, width: int, rows: int) -> list[tuple[str, str]] | None:
+    """Return fragments of the choices without their descriptions, in at most ``rows`` rows; None if these are too few.
+
+    Each choice has a row of its own, or, if there are not enough, they follow each other.
+    """
+    names = [(choice.key, visible_line(choice.name)) for choice in question.choices]
+    own = [(f"  {key}", f"  {name}\n") for key, name in names]
+    if len(own) <= rows and all(cell_len(key) + cell_len(name) < width for key, name in own):
+        return [fragment for key, name in own for fragment in (("prompt", key), ("", name))]
+    fragments: list[tuple[str, str]] = []
+    used, column = 1, 0
+    for key, name in names:
+        size = cell_len(key) + cell_len(name) + 5
+        if column and column + size >= width:
+            fragments.append(("", "\n"))
+            used, column = used + 1, 0
+        fragments += [("prompt", f"  {key}"), ("", f"  {name} ")]
+        column += size
+        if size >= width:
+            return None
+    return [*fragments, ("", "\n")] if used <= rows else None
+
+
 def _argument_lines(arguments: JsonObject, glyphs: Glyphs) -> list[Text]:
     if not arguments:
         return []

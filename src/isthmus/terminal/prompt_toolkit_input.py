@@ -16,7 +16,7 @@ from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import is_done
-from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText, StyleAndTextTuples
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
@@ -25,11 +25,11 @@ from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Windo
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.shortcuts import CompleteStyle, PromptSession
+from prompt_toolkit.shortcuts import CompleteStyle, PromptSession, print_formatted_text
 from prompt_toolkit.styles import DynamicStyle, Style
 from typing_extensions import override
 
-from isthmus.terminal.blocks import choice_lines
+from isthmus.terminal.blocks import brief_choice_lines, choice_lines
 from isthmus.terminal.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.key_bindings import choice_keys, prompt_keys
 from isthmus.terminal.pasting import Pasting
@@ -43,6 +43,8 @@ from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.themes import ColourTheme, prompt_styles
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
 
+OTHER_ROWS = 2
+"""Number of rows that the line of the answer, and the empty one above the choices, take."""
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
 
@@ -198,20 +200,48 @@ class PromptToolkitPrompter(Prompter):
             erase_when_done=True,
             interrupt_exception=Interrupted,
         )
-        message: StyleAndTextTuples = [
-            ("", "\n"),
-            *(
-                (f"class:{style}" if style else "", text)
-                for style, text in choice_lines(question, self._output.get_size().columns)
-            ),
-        ]
         noted: StyleAndTextTuples = [("class:quiet", f"  {note}\n")] if note else []
         hint: StyleAndTextTuples = [*noted, ("class:prompt", f"  {self._glyph} ")]
+
+        def message() -> StyleAndTextTuples:
+            # The size is looked at for each drawing: choices that the window cuts could not be chosen.
+            return [*self._fitting(question, len(noted)), *hint]
+
+        if self._whole(question, len(noted)) is None:
+            print_formatted_text(FormattedText(self._all_of(question)), style=self._style, output=self._output)
         while True:
-            typed = await self._read(session, [*message, *hint])
+            typed = await self._read(session, message)
+            if self._is_too_small(question, len(noted)):
+                continue
             if (choice := question.choice(typed)) is not None:
                 return choice
             hint = [("class:quiet", f"  one of {', '.join(keys)} "), ("class:prompt", f"{self._glyph} ")]
+
+    def _all_of(self, question: CallQuestion) -> StyleAndTextTuples:
+        """Return the choices with their descriptions."""
+        return _classed(choice_lines(question, self._output.get_size().columns))
+
+    def _whole(self, question: CallQuestion, noted: int) -> StyleAndTextTuples | None:
+        """Return the choices with their descriptions, below an empty line; None if the window has too few rows."""
+        shown = self._all_of(question)
+        rows = sum(fragment[1].count("\n") for fragment in shown)
+        return [("", "\n"), *shown] if rows + noted + OTHER_ROWS <= self._output.get_size().rows else None
+
+    def _brief(self, question: CallQuestion, noted: int) -> StyleAndTextTuples | None:
+        size = self._output.get_size()
+        found = brief_choice_lines(question, size.columns, size.rows - noted - OTHER_ROWS)
+        return None if found is None else _classed(found)
+
+    def _is_too_small(self, question: CallQuestion, noted: int) -> bool:
+        """Return whether the window has no room for the choices, not even for their names."""
+        return self._whole(question, noted) is None and self._brief(question, noted) is None
+
+    def _fitting(self, question: CallQuestion, noted: int) -> StyleAndTextTuples:
+        if (whole := self._whole(question, noted)) is not None:
+            return whole
+        if (brief := self._brief(question, noted)) is not None:
+            return brief
+        return [("class:quiet", "  the window is too small to answer\n")]
 
     @override
     async def read_line(self, lines: Sequence[str], prompt: str) -> str:
@@ -308,6 +338,11 @@ class PromptToolkitPrompter(Prompter):
             )
         finally:
             self._reading = None
+
+
+def _classed(fragments: Sequence[tuple[str, str]]) -> StyleAndTextTuples:
+    """Return fragments with the names of our styles as Toolkit's classes."""
+    return [(f"class:{style}" if style else "", text) for style, text in fragments]
 
 
 def _output() -> Vt100_Output:
