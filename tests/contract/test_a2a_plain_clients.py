@@ -119,10 +119,18 @@ async def test_a_question_may_be_answered_in_words(server: RawClient, said: str)
     assert [artifact["parts"][0]["text"] for artifact in done["artifacts"]] == ["I changed the file."]
 
 
-async def test_other_words_are_a_message_and_no_answer(server: RawClient, agent: MemoryAgent) -> None:
+async def test_other_words_leave_the_question_open_and_it_is_asked_again(server: RawClient, agent: MemoryAgent) -> None:
     task = await server.result("message/send", prompt("edit"), PLAIN)
-    await server.result("message/send", prompt("what would it do?", taskId=task["id"]), PLAIN)
-    assert [item.text for item in agent.prompts] == ["edit", "what would it do?"]
+    again = await server.result("message/send", prompt("what would it do?", taskId=task["id"]), PLAIN)
+    assert (again["id"], again["status"]["state"]) == (task["id"], "input-required")
+    assert again["status"]["message"]["parts"] == task["status"]["message"]["parts"]
+    assert [item.text for item in agent.prompts] == ["edit"]
+
+
+async def test_a_reason_after_a_no_is_a_message(server: RawClient, agent: MemoryAgent) -> None:
+    task = await server.result("message/send", prompt("edit"), PLAIN)
+    await server.result("message/send", prompt("no, use another file", taskId=task["id"]), PLAIN)
+    assert [item.text for item in agent.prompts] == ["edit", "no, use another file"]
 
 
 async def test_words_are_no_answer_where_the_extension_is_active(
@@ -171,8 +179,9 @@ async def test_two_questions_are_not_answered_by_one_word(workspace: Path) -> No
     agent = MemoryAgent(lambda _: (Ask(calls),), default_workspace=str(workspace))
     async with serving(agent) as server:
         task = await server.result("message/send", prompt("edit"), PLAIN)
-        await server.result("message/send", prompt("proceed_once", taskId=task["id"]), PLAIN)
-    assert len(agent.prompts) == 2
+        again = await server.result("message/send", prompt("proceed_once", taskId=task["id"]), PLAIN)
+    assert again["status"]["state"] == "input-required"
+    assert len(agent.prompts) == 1
 
 
 async def test_data_and_files_become_part_of_the_prompt(server: RawClient, agent: MemoryAgent) -> None:

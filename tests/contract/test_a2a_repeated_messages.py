@@ -131,11 +131,11 @@ async def test_a_message_that_goes_on_with_a_task_is_taken_once(client: Hosted, 
     task_id = (await client.call("message/send", prompt("question")))["id"]
     more = prompt("question", taskId=task_id, messageId="more")
     for _ in range(3):
-        again = await client.call("message/send", more)
+        again = await client.call("message/send", more, **EXTENSION)
         assert again["id"] == task_id
     assert agent.done == ["question", "question"]
     at_once = prompt("question", taskId=task_id, messageId="at once")
-    await asyncio.gather(*(client.call("message/send", at_once) for _ in range(4)))
+    await asyncio.gather(*(client.call("message/send", at_once, **EXTENSION) for _ in range(4)))
     assert agent.done == ["question"] * 3
 
 
@@ -159,7 +159,7 @@ async def test_who_went_on_with_a_task_or_cancelled_it_may_send_its_first_messag
     await client.call("tasks/cancel", {"id": first["id"]})
     second = await client.call("message/send", prompt("question"))
     assert second["id"] != first["id"]
-    await client.call("message/send", prompt("work", taskId=second["id"], messageId="more"))
+    await client.call("message/send", prompt("work", taskId=second["id"], messageId="more"), **EXTENSION)
     third = await client.call("message/send", prompt("question"))
     assert third["id"] not in (first["id"], second["id"])
     assert agent.done == ["question", "question", "work", "question"]

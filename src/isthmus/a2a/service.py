@@ -10,7 +10,7 @@ from typing import cast
 
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
 from isthmus.a2a.protocol.operations import FollowTask, ListTasks, SendMessage
-from isthmus.a2a.protocol.text_questions import answer_in_text
+from isthmus.a2a.protocol.text_questions import answer_in_text, is_no_answer
 from isthmus.a2a.wire import TaskPage
 from isthmus.client import (
     AgentClient,
@@ -53,9 +53,12 @@ async def send(agent: AgentClient, message: SendMessage) -> SendResult:
     if message.confirmations and message.task_id is not None:
         return await _answer(agent, message, message.task_id, message.confirmations)
     if message.task_id is not None and message.answers_in_text:
-        answer = await _plain_answer(agent, message.task_id, message.text)
+        pending = await _open_questions(agent, message.task_id)
+        answer = answer_in_text(message.text, pending)
         if answer is not None:
             return await _answer(agent, message, message.task_id, (answer,))
+        if not message.extension and not message.parts and is_no_answer(message.text, pending):
+            return SendResult(await agent.follow(message.task_id))
     return SendResult(await agent.prompt(_prompt(message)))
 
 
@@ -79,9 +82,9 @@ async def _answer(
     return SendResult(turn, tuple(confirmations))
 
 
-async def _plain_answer(agent: AgentClient, task_id: str, text: str) -> ToolCallConfirmation | None:
+async def _open_questions(agent: AgentClient, task_id: str) -> Sequence[ToolCall]:
     snapshot = await agent.get(task_id, 0)
-    return answer_in_text(text, snapshot.pending) if snapshot.state.is_waiting else None
+    return snapshot.pending if snapshot.state.is_waiting else ()
 
 
 def _prompt(message: SendMessage) -> PromptMessage:
