@@ -17,9 +17,11 @@ from isthmus.text.visible import printable
 from isthmus.tools.base import ToolContext, ToolSucceeded
 from isthmus.tools.content import LINK_CAME, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
+from isthmus.tools.omitted_code import omitted_line
 from isthmus.tools.workspace import Workspace
 
 FILE_CHANGED = "file_changed"
+OMITTED_CODE = "omitted_code"
 
 
 @record
@@ -61,13 +63,28 @@ def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) ->
     """Return the proposal to replace the content of `target` with `new_content`.
 
     Raises:
-        ToolFailure: nothing would change, or the file's encoding cannot hold the text.
+        ToolFailure: nothing would change, the text leaves code out, or the file's encoding cannot hold it.
     """
     if new_content == target.text:
         message = f"{target.shown} already has exactly this content; there is nothing to change"
         raise ToolFailure(message, "edit_no_change")
+    require_whole(target.shown, new_content, target.text or "")
     _encoded(target, new_content)
     return _diff(workspace, target.path, target.text, new_content)
+
+
+def require_whole(shown: str, new: str, old: str) -> None:
+    """Check that a text has no line in place of code of the former one.
+
+    Raises:
+        ToolFailure: it has one.
+    """
+    if (line := omitted_line(new, old)) is not None:
+        message = (
+            f"{shown} was not changed: the line {line!r} stands for code that is left out, and would be written as it"
+            " is, in place of that code. Give the whole text, or replace only the part that changes"
+        )
+        raise ToolFailure(message, OMITTED_CODE)
 
 
 def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modified: str | None) -> FileDiff:

@@ -16,7 +16,7 @@ from isthmus.notebooks.editing import (
 from isthmus.notebooks.notebook import NotebookError, parse
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult
-from isthmus.tools.edit import edit_result, edit_target, proposed_diff, write_approved
+from isthmus.tools.edit import edit_result, edit_target, proposed_diff, require_whole, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
 
@@ -113,6 +113,7 @@ def _edited(text: str, checked: CheckedArguments) -> str:
             if cell.source == source and kind in (None, cell.kind):
                 name = name_of(cell, index or 0)
                 raise ToolFailure(f"cell {name} already has this source; there is nothing to change", "edit_no_change")
+            require_whole(f"cell {name_of(cell, index or 0)}", source, cell.source)
             return with_new_source(notebook, index or 0, source, kind)
 
 
