@@ -309,14 +309,19 @@ export async function eventsAgain(taskId: string, seq: number): Promise<TaskEven
   }
 }
 
-/** Return who answered a question that waited at the event `seq`; an empty text if that is not known, e.g. of a task that was stopped. */
-export async function answererOf(taskId: string, seq: number, callId: string): Promise<string> {
+export interface Answered {
+  by: string;
+  optionId: string;
+}
+
+/** Return who answered a question that waited at the event `seq`, and how; undefined if that is not known, e.g. of a task that was stopped. */
+export async function answererOf(taskId: string, seq: number, callId: string): Promise<Answered | undefined> {
   const now = new AbortController(), deadline = setTimeout(() => now.abort(), ANSWER_MS);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq, now.signal), now)) {
       for (const event of frames.flatMap((frame) => eventsOf(JSON.parse(frame.data)))) {
-        if (event.kind === "answered" && event.callId === callId) return event.by;
-        if (event.kind === "state" && ENDED.has(event.state)) return "";
+        if (event.kind === "answered" && event.callId === callId) return { by: event.by, optionId: event.optionId };
+        if (event.kind === "state" && ENDED.has(event.state)) return undefined;
       }
     }
   } catch {
@@ -325,7 +330,7 @@ export async function answererOf(taskId: string, seq: number, callId: string): P
     clearTimeout(deadline);
     now.abort();
   }
-  return "";
+  return undefined;
 }
 
 async function reasonOf(response: Response): Promise<string> {

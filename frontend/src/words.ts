@@ -33,6 +33,8 @@ const TABLE = {
   editFirst: ["Edit first", "先编辑"],
   sending: ["Sending", "发送中"],
   answered: ["Answered by {0}", "已由 {0} 回答"],
+  answeredWith: ["Answered by {0}: {1}", "已由 {0} 回答:{1}"],
+  notSent: ["What you changed or typed here was not sent.", "您在此修改或输入的内容未发送。"],
   answeredElsewhere: ["Answered while you were here", "您在此期间已回答"],
   showWhole: ["Show the whole command", "显示完整命令"],
   asItIs: ["{0} as it is", "{0},现在的内容"],

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { answererOf } from "../client.ts";
+import { type Answered, answererOf } from "../client.ts";
 import { icon } from "../icons.ts";
 import { factsOf, isForm, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -21,7 +21,9 @@ interface Item {
   review?: Waiting;
   isAnswered: boolean;
   /** Who answered the question of a task, once that is known. */
-  by?: string;
+  answered?: Answered | undefined;
+  /** Whether it was answered on this page. */
+  isOwn?: boolean;
 }
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
@@ -45,7 +47,7 @@ export class InboxPage extends PageElement {
   /** The files that are answered together, as they were listed. */
   @state() private all: Item[] | undefined;
   #shown: Item[] = [];
-  /** The review that is kept in view after its end, so that it is seen how it ended. */
+  /** What is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
   /** The last request for who answered; one at a time, since many questions may end at once. */
   #asking: Promise<void> = Promise.resolve();
@@ -66,7 +68,7 @@ export class InboxPage extends PageElement {
     for (const review of this.reviews.waiting) waiting.set(review.key, { key: review.key, review, isAnswered: false });
     for (const item of this.#shown) {
       const found = waiting.get(item.key);
-      if (!found && !item.isAnswered && item.review && item.key === this.chosen) this.#kept = item.key;
+      if (!found && !item.isAnswered && (item.review || !item.isOwn) && item.key === this.chosen) this.#kept = item.key;
       if (!found && !item.isAnswered && item.question) this.#askWho(item, item.question);
       Object.assign(item, found ?? { isAnswered: true });
     }
@@ -96,23 +98,39 @@ export class InboxPage extends PageElement {
         </ul>
       </section>
       <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
-        ${this.all ? this.#allFiles(this.all) : chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && !chosen.isAnswered ? html`
+        ${this.all ? this.#allFiles(this.all) : chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept) ? html`
           <div class="head">
             <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
             <a class="cut" href="/ui/task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
+            ${chosen.isAnswered ? html`<span class="right">${open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing}</span>` : html`
             <span class="pill acc">${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span>
-            <span class="right row">${this.#allButton(chosen)}<span class="xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span></span>
+            <span class="right row">${this.#allButton(chosen)}<span class="xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span></span>`}
           </div>
           <isthmus-question .call=${chosen.question.call} .taskId=${chosen.question.task.id} .workspace=${chosen.question.task.workspace}
-            ?isOff=${!this.store.isReached} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>`
+            ?isOff=${!this.store.isReached} ?takesKeys=${true} ?hasEnded=${chosen.isAnswered} .answered=${chosen.answered}
+            @answering=${this.#answering} @failed=${this.#failed} @sent=${() => this.store.refresh()}></isthmus-question>`
         : html`<div class="empty big"><p>${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}</p>${this.#agents()}</div>`}
       </section></main>`;
   }
 
+  #answering = (event: CustomEvent<string>): void => {
+    const item = this.#shown.find((one) => one.key === event.detail);
+    if (item) item.isOwn = true;
+  };
+
+  /** An own answer came too late, or did not arrive: who was first is shown. */
+  #failed = (event: CustomEvent<string>): void => {
+    const item = this.#shown.find((one) => one.key === event.detail);
+    if (!item) return;
+    item.isOwn = false;
+    if (item.isAnswered) this.chosen = this.#kept = item.key;
+    this.requestUpdate();
+  };
+
   #askWho(item: Item, { task, call }: Question): void {
     this.#asking = this.#asking.then(async () => {
       if (!this.isConnected) return;
-      item.by = await answererOf(task.id, task.seq, call.tool_call_id);
+      item.answered = await answererOf(task.id, task.seq, call.tool_call_id);
       this.requestUpdate();
     });
   }
@@ -186,7 +204,7 @@ export class InboxPage extends PageElement {
 
   #anyRow(item: Item) {
     const { review, question, isAnswered } = item;
-    if (!review) return question ? this.#row(item.key, question, isAnswered, item.by ?? "") : nothing;
+    if (!review) return question ? this.#row(item.key, question, isAnswered, item.answered?.by ?? "") : nothing;
     const isChosen = item.key === this.chosen;
     const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>

@@ -1,10 +1,10 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { answer, tell } from "../client.ts";
+import { type Answered, answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { factsOf, isForm, jsonProblem } from "../question.ts";
-import { exact, exactLine } from "../safe.ts";
+import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { countsOf } from "./diff-view.ts";
@@ -18,14 +18,19 @@ export class QuestionCard extends AnswerCard {
   @property({ attribute: false }) call!: ToolCall;
   @property() taskId = "";
   @property() workspace = "";
+  /** Whether the question was answered elsewhere; then it stays, and says by whom. */
+  @property({ type: Boolean }) hasEnded = false;
+  @property({ attribute: false }) answered: Answered | undefined;
   @state() private isWhole = false;
+  /** Words of a rejection that were typed and not sent, since somebody answered before. */
+  @state() private unsent = "";
 
   protected override get subject(): string {
     return `${this.taskId}/${this.call.tool_call_id}`;
   }
 
   protected override get isOver(): boolean {
-    return !this.call.confirmation_request;
+    return this.hasEnded || !this.call.confirmation_request;
   }
 
   protected override get isEdit(): boolean {
@@ -41,6 +46,7 @@ export class QuestionCard extends AnswerCard {
 
   protected override begin(): void {
     this.isWhole = false;
+    this.unsent = "";
     if (!this.isEdit) this.read();
   }
 
@@ -66,8 +72,24 @@ export class QuestionCard extends AnswerCard {
           : this.#parameters(request.generic_details?.description)}
         </div>
         ${this.problems()}
-        ${this.isTelling ? this.reason(t("reasonAll")) : html`${this.hints()}<div class="actions">${this.#actions(request.options)}</div>`}
+        ${this.hasEnded ? this.#ended(request.options) : this.isTelling ? this.reason(t("reasonAll")) : html`${this.hints()}<div class="actions">${this.#actions(request.options)}</div>`}
       </article>`;
+  }
+
+  override willUpdate(changed: Map<string, unknown>): void {
+    super.willUpdate(changed);
+    if (!changed.has("hasEnded") || !this.hasEnded) return;
+    this.unsent = this.querySelector<HTMLTextAreaElement>("isthmus-reason textarea")?.value.trim() ?? "";
+    this.isTelling = false;
+  }
+
+  /** Return who answered instead, and what was typed here, which is not lost. */
+  #ended(options: ConfirmationOption[]) {
+    const { by, optionId } = this.answered ?? { by: "", optionId: "" }, who = visibleLine(by, 80) || t("someone");
+    const option = options.find((one) => one.id === optionId);
+    return html`<div class="ended" role="status"><p>${option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who)}</p>
+      ${this.unsent || this.isEdited ? html`<p>${t("notSent")}</p>` : nothing}
+      ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}</div>`;
   }
 
   #command(command: string) {
@@ -145,13 +167,19 @@ export class QuestionCard extends AnswerCard {
     const subject = this.subject;
     this.sending = name;
     this.problem = "";
+    this.#announce("answering", subject);
     try {
       const row = await post();
       if (subject === this.subject) this.wasSent = true;
       this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
     } catch (error) {
+      this.#announce("failed", subject);
       if (subject === this.subject) this.say(error);
     }
+  }
+
+  #announce(what: "answering" | "failed", subject: string): void {
+    this.dispatchEvent(new CustomEvent(what, { detail: subject }));
   }
 
   protected override isAnswer(key: string): boolean {

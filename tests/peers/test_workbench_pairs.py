@@ -1,0 +1,105 @@
+"""Two pages that answer one question: the first one wins, and the other is told by whom, with what was typed there."""
+
+import json
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.workbench import Workbench, answer_by, until_answers_count, workbench
+
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": r"\Awrite (?P<name>\w+)",
+                "replies": [
+                    {
+                        "call": {
+                            "name": "write_file",
+                            "arguments": {"file_path": "{{name}}.txt", "content": "A line.\n", "instruction": "Write"},
+                        }
+                    },
+                    {"text": "It is over."},
+                ],
+            },
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
+)  # a YAML document, too
+NAMES = {"y": "Allow once", "n": "Reject", "3": "Always allow write_file"}
+
+
+@pytest.fixture
+def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
+    with workbench(tmp_path, workspace, SCRIPT) as found:
+        yield found
+
+
+def opened(page: Page, served: Workbench) -> Page:
+    page.goto(f"{served.url}ui/")
+    until_answers_count(page)
+    return page
+
+
+@pytest.mark.parametrize("late", ["y", "n", "words", "edit"])
+@pytest.mark.parametrize("first", ["y", "n"])
+def test_who_is_late_sees_who_was_first_and_loses_no_text(
+    browser: Browser, served: Workbench, first: str, late: str
+) -> None:
+    with served.let_in(browser) as one, served.let_in(browser) as two:
+        winner, loser = served.watch(one.new_page()), served.watch(two.new_page())
+        winner.goto(f"{served.url}ui/")
+        served.begin(winner, "write one")
+        opened(winner, served)
+        opened(loser, served)
+        match late:
+            case "words":
+                answer_by(loser, "t")
+                loser.keyboard.type("use notes.md")
+            case "edit":
+                loser.keyboard.press("e")
+                loser.keyboard.type("Mine. ")
+            case _:
+                loser.route(re.compile("message"), lambda route: None)  # the answer does not arrive before the other
+                answer_by(loser, late)
+        answer_by(winner, first)
+        expect(winner.locator(".item.done")).to_have_count(1)
+        loser.unroute_all(behavior="ignoreErrors")
+        ended = loser.locator("isthmus-question .ended")
+        expect(ended).to_contain_text(f"Answered by Chrome on Linux: {NAMES[first]}")
+        if late == "words":
+            expect(ended).to_contain_text("What you changed or typed here was not sent.")
+            expect(ended.locator("pre")).to_have_text("use notes.md")
+        if late == "edit":
+            expect(ended).to_contain_text("What you changed or typed here was not sent.")
+            expect(loser.locator("isthmus-question .cm-content")).to_contain_text("Mine.")
+        expect(loser.locator("isthmus-question .actions")).to_have_count(0)
+        loser.wait_for_timeout(500)
+        loser.keyboard.press("y")
+        assert (served.workspace / "one.txt").exists() == (first == "y")
+
+
+def test_the_next_question_comes_by_a_key_after_one_that_was_answered_elsewhere(
+    browser: Browser, served: Workbench
+) -> None:
+    with served.let_in(browser) as one, served.let_in(browser) as two:
+        winner, loser = served.watch(one.new_page()), served.watch(two.new_page())
+        winner.goto(f"{served.url}ui/")
+        for number, name in enumerate(("one", "two"), 1):
+            served.begin(winner, f"write {name}")
+            expect(winner.locator(".item")).to_have_count(number)
+        opened(loser, served)
+        shown = loser.locator("isthmus-question h2").inner_text()
+        winner.locator(".item", has_text=shown.removeprefix("Create ")).click()
+        until_answers_count(winner)
+        answer_by(winner, "n")
+        expect(loser.locator("isthmus-question .ended")).to_contain_text("Reject")
+        loser.keyboard.press("j")
+        expect(loser.locator("isthmus-question h2")).not_to_have_text(shown)
+        until_answers_count(loser)
+        answer_by(loser, "y")
+        expect(loser.locator(".item.done")).to_have_count(2)
