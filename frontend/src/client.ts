@@ -2,7 +2,7 @@
 
 import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
 import { readFrames } from "./event-stream.ts";
-import { ApiError, api, deviceName, token } from "./session.ts";
+import { ApiError, api, answererName, token } from "./session.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 /** An answer that ended a question is stored already; without it nothing may come for long. */
@@ -101,7 +101,7 @@ export function answer(taskId: string, callId: string, optionId: string, newCont
   return send({
     taskId,
     parts: [{ data, mediaType: "application/json" }],
-    metadata: { [EXTENSION]: { answered_by: deviceName() } },
+    metadata: { [EXTENSION]: { answered_by: answererName() } },
   });
 }
 

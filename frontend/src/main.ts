@@ -5,7 +5,7 @@ import { MARK, icon, stateMark } from "./icons.ts";
 import { visibleLine } from "./safe.ts";
 import { ReviewStore } from "./reviews.ts";
 import { beginInstallation, isOlderThan, reloadFor } from "./installation.ts";
-import { ApiError, type Session, api, forget, pair, takeCode, token } from "./session.ts";
+import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "./session.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
@@ -92,6 +92,7 @@ export class Workbench extends PageElement {
     try {
       const session = await api<Session>("GET", "session");
       if (isOlderThan(session.entry) && reloadFor(session.entry)) return;
+      knowDevice(session);
       this.session = session;
       this.isRefused = false;
       if (this.session.tasks) this.#store.start();

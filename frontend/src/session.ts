@@ -65,6 +65,18 @@ export async function pair(code: string): Promise<void> {
   localStorage.setItem(KEY, paired.token);
 }
 
+let label = "";
+
+/** Take the name that the server has given this device, so that an answer names it and no other one of the same kind. */
+export function knowDevice(session: Session): void {
+  label = session.device?.label ?? "";
+}
+
+/** Return the name of this device in answers. */
+export function answererName(): string {
+  return label || deviceName();
+}
+
 export function deviceName(): string {
   const agent = navigator.userAgent;
   const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(agent)?.[0].replace("Edg", "Edge").replace("OPR", "Opera") ?? "Browser";

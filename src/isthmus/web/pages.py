@@ -5,9 +5,10 @@ The page speaks A2A. This API has what A2A has not: pairing a browser, and the d
 """
 
 import asyncio
+import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs
@@ -208,11 +209,12 @@ class WorkbenchPages:
             return Refusal(409, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first", {})
 
         def change(table: UserTable) -> tuple[UserTable, tuple[TokenEntry, str]]:
-            changed, entry, token = table.with_device(user, label, now, now + DEVICE_SECONDS, code.by)
+            own = _unlike(label, {entry.device for entry in table.entries.values() if entry.name == user})
+            changed, entry, token = table.with_device(user, own, now, now + DEVICE_SECONDS, code.by)
             return changed, (entry, token)
 
         entry, token = await asyncio.to_thread(self.users.change, change)
-        return {"token": token, "id": entry.id, "user": user, "device": label, "expires": entry.expires}
+        return {"token": token, "id": entry.id, "user": user, "device": entry.device, "expires": entry.expires}
 
     async def _session(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         entry = self.users.table().entries.get(principal.token_id)
@@ -397,6 +399,12 @@ async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Ref
     except JsonError as error:
         return Refusal(400, str(error), {})
     return cast("dict[str, Any]", value) if isinstance(value, dict) else Refusal(400, "expected a JSON object", {})
+
+
+def _unlike(label: str, taken: Collection[str]) -> str:
+    """Return a device's label, with a number if another device of the user has it: an answer names its device."""
+    numbered = (f"{label} {number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain([label], numbered) if name not in taken)
 
 
 def _shown(entry: TokenEntry) -> dict[str, Any]:

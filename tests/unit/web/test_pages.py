@@ -76,6 +76,18 @@ async def test_the_page_is_public_and_its_api_is_not(client: httpx2.AsyncClient)
     assert (await client.get("/ui/api/other", headers={"Authorization": "Bearer owner-token"})).status_code == 404
 
 
+async def test_devices_of_one_user_have_names_of_their_own(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
+    for user in ("", "", "", "ann"):
+        await pair(client, pages, user, "Chrome on Linux")
+    names = sorted((entry.name, entry.device) for entry in pages.users.table().entries.values())
+    assert names == [
+        ("", "Chrome on Linux"),
+        ("", "Chrome on Linux 2"),
+        ("", "Chrome on Linux 3"),
+        ("ann", "Chrome on Linux"),
+    ]
+
+
 async def test_a_paired_device_uses_the_api_and_a2a(client: httpx2.AsyncClient, pages: WorkbenchPages) -> None:
     token = await pair(client, pages, device=" Lap\u202etop\n" + "x" * 100)
     head = {"Authorization": f"Bearer {token}"}
