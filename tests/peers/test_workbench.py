@@ -131,7 +131,7 @@ def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_titl
     page.add_init_script(ANSWER_AT_ONCE)
     page.goto(f"{shared.url}ui/")
     expect(page).to_have_title("(1) Isthmus")
-    page.wait_for_function("window.answered")
+    eventually(lambda: page.evaluate("window.answered"), 60)
     until_answers_count(page)
     expect(page.locator(".item")).to_have_count(1)
     expect(page.locator(".item.done")).to_have_count(0)

@@ -1,8 +1,8 @@
 """Keys of the workbench in a real browser: one press is one answer, and what was typed for something else is none."""
 
+import itertools
 import json
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -37,24 +37,29 @@ HOLD_SECONDS = 3
 LETTERS_APART_MS = 120
 
 
-@pytest.fixture
-def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
-    with workbench(tmp_path, workspace, SCRIPT) as found:
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
+    with workbench(tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("workspace"), SCRIPT) as found:
         yield found
 
 
 @pytest.fixture
 def page(browser: Browser, served: Workbench) -> Generator[Page]:
+    """Return a page of the shared server, whose tasks before were cancelled."""
     with served.let_in(browser) as context:
         yield served.watch(context.new_page())
+    served.cancel_tasks()
 
 
 def begin(page: Page, served: Workbench, *prompts: str) -> None:
-    """Let these prompts wait for an answer in the inbox, which is shown."""
+    """Let these prompts wait for an answer in the inbox, which is shown. Each is one that the server has not had."""
     page.goto(f"{served.url}ui/")
     for number, prompt in enumerate(prompts, 1):
-        served.begin(page, prompt)
-        expect(page.locator(".item")).to_have_count(number)
+        served.begin(page, f"{prompt}{next(NUMBERS)}")
+        expect(page.locator(".item:not(.done)")).to_have_count(number)
     until_answers_count(page)
 
 

@@ -15,6 +15,7 @@ from isthmus.settings.trust.agreements import read_agreement
 from isthmus.settings.trust.reading import project_items
 from support.isolation import IsolatedFolders
 from support.project_files import write, write_all
+from support.waiting import eventually
 from support.workbench import SECONDS, Workbench, desktop, workbench
 
 HOOKS = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ../pwned"}]}]}}
@@ -101,7 +102,7 @@ def test_a_click_before_the_question_could_be_read_answers_nothing(browser: Brow
         page = served.enter(context)
         page.add_init_script(CLICK_AT_ONCE)
         new_task(page, served)
-        page.wait_for_function("window.clicked")
+        eventually(lambda: page.evaluate("window.clicked"), SECONDS)
         expect(page.locator("isthmus-trust").get_by_role("button", name="Trust this folder")).to_be_visible()
         assert stated_trust(Path.home(), served.workspace) is None
 

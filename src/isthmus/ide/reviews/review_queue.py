@@ -103,6 +103,8 @@ class ReviewQueue:
             following = self.reviews.next(target)
             if target not in self._settling and following is not None and following.id == review.id:
                 await self._show(review)
+            else:
+                await self._views.until_shown(review.id)  # it became due meanwhile, and is being shown
         except BaseException:
             # Also if the client cancelled its call: a view that appears afterwards is closed.
             self.reviews.close(review.id)

@@ -69,6 +69,11 @@ class ReviewViews:
         """Return whether the user can see a review: it is open and due, and the editor has shown it."""
         return review.id in self._visible and self._reviews.is_shown(review.id)
 
+    async def until_shown(self, review_id: str) -> None:
+        """Wait until the editor has shown a review that it is opening now; return at once for others."""
+        if (shown := self._showing.get(review_id)) is not None:
+            await shown.wait()
+
     async def close(self, review_id: str) -> str | None:
         """Close a view and return its text, or None if there is no view.
 
@@ -77,8 +82,7 @@ class ReviewViews:
         Raises:
             EditorError: the editor does not answer.
         """
-        if (shown := self._showing.get(review_id)) is not None:
-            await shown.wait()
+        await self.until_shown(review_id)
         return await self._editor.close_diff(review_id)
 
     async def put_away(self, review_id: str) -> str | None:
