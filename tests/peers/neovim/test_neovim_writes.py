@@ -55,9 +55,7 @@ async def test_what_saves_by_itself_accepts_nothing(
 
 
 @pytest.mark.parametrize("saving", SAVING, ids=IDS)
-@pytest.mark.parametrize(
-    "keys", [":w<CR>", ":up<CR>", ":wq<CR>", ":x<CR>", "ZZ", "<C-s>", "<Space>w", "<Space>u"]
-)
+@pytest.mark.parametrize("keys", [":w<CR>", ":up<CR>", ":wq<CR>", ":x<CR>", "ZZ", "<C-s>", "<Space>w", "<Space>u"])
 async def test_write_commands_that_are_typed_or_mapped_accept_whatever_saves_beside_them(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, saving: str, keys: str
 ) -> None:
