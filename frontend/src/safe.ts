@@ -29,7 +29,7 @@ export function visible(text: string): string {
   return text.replace(/\r\n/g, "\n").replace(HIDDEN, standIn);
 }
 
-/** The same for text that a user approves: also for blanks that are no spaces, and letters that look Latin beside Latin ones. */
+/** Return a text to approve: in addition, unusual blanks and letters that look Latin beside Latin ones get stand-ins. */
 export function exact(text: string): string {
   const latin = text.replace(LETTERS, (letters) => (/[A-Za-z]/.test(letters) ? letters.replace(LOOKALIKE, standIn) : letters));
   return visible(latin).replace(BLANK, standIn);

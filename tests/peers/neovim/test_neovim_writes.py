@@ -1,4 +1,4 @@
-"""Who writes a proposal: a write command that the user typed or mapped accepts it, and nothing else does."""
+"""Writes of a proposal: a command that the user typed or mapped accepts it, and nothing else does."""
 
 from pathlib import Path
 

@@ -289,7 +289,7 @@ ADDITIONS: dict[str, tuple[AgentEvent, str]] = {
     "a loop note": (LoopNotice("You repeat yourself."), ""),
     "the editor": (EditorContext("The editor shows a.py"), ""),
 }
-"""What may come into a turn, and the words of it that are the user's request."""
+"""Events that may come into a turn, each with its part of the user's request."""
 
 
 def long_turn(additions: Sequence[tuple[int, str]]) -> list[tuple[AgentEvent, str]]:
