@@ -4,6 +4,7 @@ It knows the state of the file that each view shows, so that an answer to an old
 """
 
 import asyncio
+import os
 from dataclasses import replace
 
 from isthmus.ide.editor import Editor, EditorError
@@ -52,7 +53,7 @@ class ReviewViews:
         if review.id not in self._bases:
             return False  # it was not shown in the editor
         now = await asyncio.to_thread(digest_on_disk, review.target)
-        if now is None or now == self._bases[review.id]:
+        if now == self._bases[review.id] or not await asyncio.to_thread(os.path.lexists, review.target):
             return False
         return await asyncio.to_thread(text_on_disk, review.target) != content
 
