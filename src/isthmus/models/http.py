@@ -12,6 +12,7 @@ from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.endpoint import ModelEndpoint
 from isthmus.models.failure import hide_secrets
 from isthmus.network.client_tls import ClientTls, client_tls
+from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.record import record
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
             follow_redirects=False,
             proxy=proxy_for(endpoint, environment),
             verify=_certificates(endpoint, environment),
-            event_hooks={"request": [set_deadlines], "response": [refuse_pages]},
+            event_hooks={"request": [set_deadlines, close_cancelled_handshake], "response": [refuse_pages]},
         )
     except (ValueError, OSError) as error:
         raise ModelError(

@@ -104,6 +104,7 @@ class WebFetch:
         import httpx2
 
         from isthmus.network.checked_transport import AddressRefusedError, CheckedTransport
+        from isthmus.network.handshakes import close_cancelled_handshake
         from isthmus.network.public_addresses import public_only
 
         transport = CheckedTransport(self._policy or public_only)
@@ -113,7 +114,12 @@ class WebFetch:
             "Accept-Encoding": "identity",
         }
         try:
-            async with httpx2.AsyncClient(transport=transport, headers=headers, timeout=DEADLINE_SECONDS) as client:
+            async with httpx2.AsyncClient(
+                transport=transport,
+                headers=headers,
+                timeout=DEADLINE_SECONDS,
+                event_hooks={"request": [close_cancelled_handshake]},
+            ) as client:
                 current = url
                 for _ in range(MAXIMUM_REDIRECTS + 1):
                     async with client.stream("GET", current) as response:

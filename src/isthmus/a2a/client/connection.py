@@ -32,6 +32,7 @@ from isthmus.a2a.client.wires import ClientWire, ClientWireV03, ClientWireV1, Me
 from isthmus.a2a.protocol.extension import PROMPTS_HEADER, Activation
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
+from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.network.loopback import LOOPBACK_NAMES
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError, request
 from isthmus.rpc.wire_log import WireLog
@@ -372,4 +373,5 @@ def _client(
         trust_env=base.host not in LOOPBACK_NAMES,
         verify=authorities(ca_file, is_encrypted=base.scheme == "https"),
         transport=transport,
+        event_hooks={"request": [close_cancelled_handshake]},
     )

@@ -22,6 +22,7 @@ from isthmus.encoding import json_text
 from isthmus.encoding.json_text import JsonError
 from isthmus.errors import Unavailable
 from isthmus.network.client_tls import client_tls
+from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.network.loopback import is_loopback
 
 DISCOVERY = "/.well-known/openid-configuration"
@@ -80,7 +81,12 @@ async def fetch(url: str, limit: int) -> bytes:
     body = bytearray()
     try:
         async with (
-            httpx2.AsyncClient(timeout=ASKING_SECONDS, follow_redirects=False, verify=client_tls()) as client,
+            httpx2.AsyncClient(
+                timeout=ASKING_SECONDS,
+                follow_redirects=False,
+                verify=client_tls(),
+                event_hooks={"request": [close_cancelled_handshake]},
+            ) as client,
             client.stream("GET", url, headers=headers) as response,
         ):
             if response.status_code != 200:

@@ -17,6 +17,7 @@ from isthmus.a2a.push.targets import PushOrigin, PushRefused, PushRule, origin_o
 from isthmus.client import PushTarget
 from isthmus.errors import IsthmusError
 from isthmus.network.client_tls import client_tls
+from isthmus.network.handshakes import close_cancelled_handshake
 
 log = logging.getLogger(__name__)
 
@@ -163,6 +164,7 @@ def _open_client() -> "httpx2.AsyncClient":
         timeout=SEND_SECONDS,
         verify=client_tls(),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        event_hooks={"request": [close_cancelled_handshake]},
     )
 
 

@@ -59,6 +59,7 @@ class JupyterServer:
         import httpx2
 
         from isthmus.network.client_tls import client_tls
+        from isthmus.network.handshakes import close_cancelled_handshake
 
         self.address = address
         self._http = httpx2.AsyncClient(
@@ -67,6 +68,7 @@ class JupyterServer:
             timeout=REQUEST_SECONDS,
             trust_env=False,  # no proxy between two processes of one machine
             verify=client_tls(),
+            event_hooks={"request": [close_cancelled_handshake]},
         )
 
     async def sessions(self) -> tuple[JupyterSession, ...]:

@@ -21,6 +21,7 @@ from isthmus.ide.mcp import mcp_client
 from isthmus.ide.mcp.mcp_client import McpClient, ToolOutcome
 from isthmus.network.checked_transport import CheckedTransport
 from isthmus.network.client_tls import client_tls
+from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
 from isthmus.rpc.wire_log import WireLog
@@ -104,6 +105,7 @@ class McpConnection:
             follow_redirects=False,
             verify=client_tls(),
             transport=None if policy is None else CheckedTransport(policy),
+            event_hooks={"request": [close_cancelled_handshake]},
         )
 
     async def initialize(self, timeout: float) -> None:

@@ -17,6 +17,7 @@ async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
 
     from isthmus.mcp_host.diagnosis.unreachable import connection_problem
     from isthmus.network.client_tls import client_tls
+    from isthmus.network.handshakes import close_cancelled_handshake
 
     headers = {**endpoint.headers, "Accept": "application/json, text/event-stream"}
     ping = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
@@ -26,7 +27,9 @@ async def challenge_of(endpoint: HttpEndpoint) -> Challenge | None:
     try:
         async with (
             asyncio.timeout(ANSWER_SECONDS),
-            httpx2.AsyncClient(timeout=ANSWER_SECONDS, verify=client_tls()) as client,
+            httpx2.AsyncClient(
+                timeout=ANSWER_SECONDS, verify=client_tls(), event_hooks={"request": [close_cancelled_handshake]}
+            ) as client,
         ):
             for method in methods:
                 body = ping if method == "POST" else None

@@ -121,13 +121,19 @@ class OAuthHttp:
 
         from isthmus.mcp_host.diagnosis.unreachable import connection_problem
         from isthmus.network.client_tls import client_tls
+        from isthmus.network.handshakes import close_cancelled_handshake
 
         self.require(url, what)
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                httpx2.AsyncClient(transport=self._transport(), timeout=self._seconds, verify=client_tls()) as client,
+                httpx2.AsyncClient(
+                    transport=self._transport(),
+                    timeout=self._seconds,
+                    verify=client_tls(),
+                    event_hooks={"request": [close_cancelled_handshake]},
+                ) as client,
                 client.stream(method, url, data=form, json=body, headers=sent) as response,
             ):
                 data = await _read(response, what)

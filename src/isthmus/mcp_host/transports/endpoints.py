@@ -28,6 +28,7 @@ from isthmus.mcp_host.transports.sse import sse_streams
 from isthmus.mcp_host.transports.stdio import stdio_streams
 from isthmus.network.checked_transport import AddressPolicy, CheckedTransport
 from isthmus.network.client_tls import client_tls
+from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.network.retry_after import retry_after_seconds
 from isthmus.record import record
 
@@ -199,5 +200,5 @@ def _http_client(
         auth=access.auth,
         transport=transport,
         verify=client_tls(),
-        event_hooks={"request": [wait], "response": [look]},
+        event_hooks={"request": [wait, close_cancelled_handshake], "response": [look]},
     )
