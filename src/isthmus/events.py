@@ -19,6 +19,7 @@ from isthmus.internal_events import (
     EditorContext,
     EffortChosen,
     EnvironmentContext,
+    FilesSeen,
     FolderIncluded,
     LoopNotice,
     ModelChosen,
@@ -243,6 +244,7 @@ AgentEvent: TypeAlias = (
     | ModelReply
     | ModelUsed
     | ToolResultRecorded
+    | FilesSeen
     | Compacted
     | ResultsPruned
     | Checkpoint

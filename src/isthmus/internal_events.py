@@ -138,6 +138,28 @@ class ToolResultRecorded(InternalEvent):
 
 
 @record
+class SeenText:
+    """Lines ``first`` to ``last`` (1-based, inclusive) of ``total`` of the file at ``path``, which a model was shown.
+
+    ``path`` is absolute. ``digest`` is that of the whole text, see :mod:`isthmus.tools.seen_text`. If ``last`` is less
+    than ``first``, no line was shown in full.
+    """
+
+    path: str
+    digest: str
+    first: int
+    last: int
+    total: int
+
+
+@record
+class FilesSeen(InternalEvent):
+    """The model knows this of files: it was shown them, or a call of its own has changed them. Not shown."""
+
+    files: tuple[SeenText, ...]
+
+
+@record
 class Compacted(InternalEvent):
     """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
 

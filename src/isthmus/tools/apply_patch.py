@@ -9,7 +9,7 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.encoding.codec import JsonObject
 from isthmus.tools.arguments import CheckedArguments, check_arguments
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.base import Arguments, CallContext, Overwriting, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.edit import edit_result, edit_target, proposed_diff, remove_approved, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
@@ -88,6 +88,11 @@ class ApplyPatch:
             return ToolSucceeded(ToolOutput(diff=removed), f"Deleted {removed.file_path}.")
         written = await asyncio.to_thread(write_approved, context, patch.path, proposal, modified)
         return edit_result(written, proposal, note)
+
+    def overwriting(self, arguments: Arguments) -> Overwriting:
+        """Return that a deletion removes all of the file."""
+        is_deletion = _patch(self._check(arguments)).kind == "delete"
+        return Overwriting.WHOLE if is_deletion else Overwriting.NOTHING
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> tuple[FileDiff, str]:
         patch = _patch(self._check(arguments))

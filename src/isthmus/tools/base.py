@@ -19,6 +19,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.encoding.codec import JsonObject
+from isthmus.internal_events import SeenText
 from isthmus.media import Media
 from isthmus.record import record
 from isthmus.tools.user_question import AskUser, no_user_to_ask
@@ -47,6 +48,15 @@ class WebAnswer:
     text: str
     sources: tuple[tuple[str, str], ...]
     tokens: "ModelTokens"
+
+
+class Overwriting(Enum):
+    """Amount of text of a file that a call may replace or remove without naming it."""
+
+    NOTHING = "nothing"
+    PART = "part"
+    """A part, which only somebody who has read the file knows, e.g. a cell of a notebook."""
+    WHOLE = "whole"
 
 
 Search: TypeAlias = Callable[[str], Awaitable[WebAnswer]]
@@ -143,6 +153,7 @@ class ToolSucceeded:
     """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
     ``loads`` names tools whose schemas are sent to the model from now on. ``tokens`` is what models needed for it.
+    ``seen`` is what the model knows of files once it has read the result.
     """
 
     output: ToolOutput
@@ -150,6 +161,7 @@ class ToolSucceeded:
     media: tuple[Media, ...] = ()
     loads: tuple[str, ...] = ()
     tokens: tuple[ModelTokens, ...] = ()
+    seen: tuple[SeenText, ...] = ()
 
 
 @record
@@ -241,6 +253,15 @@ class OutsideReader(Protocol):
 
     def outside(self, arguments: Arguments, context: ToolContext) -> Path | None:
         """Return the existing file outside the workspace that a call would read; None if it may read what it names."""
+        ...
+
+
+@runtime_checkable
+class OverwritingTool(Protocol):
+    """A tool that edits files, and may replace text that its arguments do not name."""
+
+    def overwriting(self, arguments: Arguments) -> Overwriting:
+        """Return how much a call may replace without naming it."""
         ...
 
 

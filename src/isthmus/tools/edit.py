@@ -10,6 +10,7 @@ from pathlib import Path
 from isthmus.development_tool import FileDiff, ToolOutput
 from isthmus.files.atomic import FileChangedError, remove_if_unchanged, write_if_unchanged
 from isthmus.files.nofollow import make_folders
+from isthmus.internal_events import SeenText
 from isthmus.record import record
 from isthmus.text.diff import unified_diff
 from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
@@ -18,6 +19,7 @@ from isthmus.tools.base import ToolContext, ToolSucceeded
 from isthmus.tools.content import LINK_CAME, read_bytes, text_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.omitted_code import omitted_line
+from isthmus.tools.seen_text import whole_text
 from isthmus.tools.workspace import Workspace
 
 FILE_CHANGED = "file_changed"
@@ -148,15 +150,21 @@ def _unchanged_target(context: ToolContext, shown: str, proposal: FileDiff) -> E
     return target
 
 
+def written_text(written: FileDiff) -> tuple[SeenText, ...]:
+    """Return that the whole text which was written is known."""
+    return (whole_text(Path(written.file_path), written.new_content),)
+
+
 def edit_result(written: FileDiff, proposal: FileDiff, note: str) -> ToolSucceeded:
     """Return the result of an edit that was written; `note` tells the model what was tolerated."""
     done = "Created the new file" if written.old_content is None else "Modified the file"
     for_model = f"{done} {written.file_path}.{note}"
-    if written.new_content != proposal.new_content:
+    is_modified = written.new_content != proposal.new_content
+    if is_modified:
         for_model += f" User modified the content of the file to be: {written.new_content}"
     else:
         for_model += f" What changed:\n{written.formatted_diff}"
-    return ToolSucceeded(ToolOutput(diff=written), for_model)
+    return ToolSucceeded(ToolOutput(diff=written), for_model, seen=written_text(written) if is_modified else ())
 
 
 def _encoded(target: EditTarget, content: str) -> bytes:

@@ -15,7 +15,7 @@ from isthmus.notebooks.editing import (
 )
 from isthmus.notebooks.notebook import NotebookError, parse
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult
+from isthmus.tools.base import Arguments, CallContext, Overwriting, ToolContext, ToolKind, ToolResult
 from isthmus.tools.edit import edit_result, edit_target, proposed_diff, require_whole, write_approved
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
@@ -72,6 +72,11 @@ class NotebookEdit:
             proposal = await asyncio.to_thread(self._proposal, arguments, context)
         written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
         return edit_result(written, proposal, "")
+
+    def overwriting(self, arguments: Arguments) -> Overwriting:
+        """Return that a cell is replaced or deleted, unless one is inserted."""
+        is_insertion = _mode(self._check(arguments)) == "insert"
+        return Overwriting.NOTHING if is_insertion else Overwriting.PART
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> FileDiff:
         checked = self._check(arguments)

@@ -21,6 +21,7 @@ from isthmus.tools.editor_text import EditorText, no_editor, unsaved_text
 from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, MAXIMUM_LINES, excerpt_of
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.kept_files import KeptFiles
+from isthmus.tools.seen_text import seen_text
 from isthmus.tools.workspace import OUTSIDE_WORKSPACE
 
 SHOWN_KINDS = {
@@ -92,6 +93,7 @@ class ReadFile:
                 raise
             return await asyncio.to_thread(_read_media, data, media_type, path, context)
         unsaved = await unsaved_text(self._editor_text, path, text)
+        whole = text if unsaved is None else unsaved
         if path.suffix.lower() == ".ipynb":
             text, unsaved = await asyncio.to_thread(_by_cells, text if unsaved is None else unsaved), None
         start, end = _range(checked)
@@ -99,7 +101,8 @@ class ReadFile:
         note = excerpt.note(shown) if excerpt.is_partial else ""
         if unsaved is not None:
             note = f"{shown} has changes in the user's editor that are not saved; this is the editor's text.\n{note}"
-        return ToolSucceeded(ToolOutput(text=note + excerpt.text), note + excerpt.text or f"{shown} is empty.")
+        for_model = note + excerpt.text or f"{shown} is empty."
+        return ToolSucceeded(ToolOutput(text=note + excerpt.text), for_model, seen=(seen_text(path, whole, excerpt),))
 
     def outside(self, arguments: Arguments, context: ToolContext) -> Path | None:
         """Return the file outside the workspace that a call would read, without symbolic links."""

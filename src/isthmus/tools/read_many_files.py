@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.internal_events import SeenText
 from isthmus.text.visible import printable
 from isthmus.tools.arguments import CheckedArguments, check_arguments, pattern_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
@@ -14,6 +15,7 @@ from isthmus.tools.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, e
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.glob_pattern import GlobPattern
 from isthmus.tools.list_directory import FILTERING_OPTIONS
+from isthmus.tools.seen_text import seen_text
 from isthmus.tools.walking import Walk
 from isthmus.tools.workspace import FoundFile, Workspace
 
@@ -97,9 +99,10 @@ class ReadManyFiles:
         if not paths:
             message = "No files match " + ", ".join(checked.strings("include")) + "."
             return ToolSucceeded(ToolOutput(text=message), walk.note + message)
-        text, read, left_out = await asyncio.to_thread(_read_all, workspace, paths)
-        summary = "\n".join((f"Read {read} of {len(paths)} files.", *left_out))
-        return ToolSucceeded(ToolOutput(text=summary), f"{walk.note}{text}--- End of content ---\n{summary}")
+        text, seen, left_out = await asyncio.to_thread(_read_all, workspace, paths)
+        summary = "\n".join((f"Read {len(seen)} of {len(paths)} files.", *left_out))
+        for_model = f"{walk.note}{text}--- End of content ---\n{summary}"
+        return ToolSucceeded(ToolOutput(text=summary), for_model, seen=seen)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"paths": "include"})
@@ -131,11 +134,11 @@ def _relative_pattern(workspace: Workspace, pattern: str) -> str:
     return relative
 
 
-def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[str]]:
-    """Return the joined texts, the number of files read, and a line for each file that is missing or cut."""
+def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, tuple[SeenText, ...], list[str]]:
+    """Return the joined texts, what they show of files, and a line for each file that is missing or cut."""
     pieces: list[str] = []
     left_out: list[str] = []
-    read = 0
+    seen: list[SeenText] = []
     room = MAXIMUM_TOTAL_CHARACTERS
     for index, path in enumerate(paths):
         if room < MAXIMUM_LINE_CHARACTERS or index >= MAXIMUM_FILES:
@@ -157,5 +160,5 @@ def _read_all(workspace: Workspace, paths: list[str]) -> tuple[str, int, list[st
             left_out.append(f"{shown} is cut: {excerpt.last} of {excerpt.total} lines.")
         pieces.append(f"--- {shown} ---\n\n{note}{excerpt.text}\n\n")
         room -= len(pieces[-1])
-        read += 1
-    return "".join(pieces), read, left_out
+        seen.append(seen_text(resolved, text, excerpt))
+    return "".join(pieces), tuple(seen), left_out

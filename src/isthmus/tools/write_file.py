@@ -7,8 +7,8 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
 from isthmus.text.text_file import with_newlines_of
 from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.edit import edit_target, proposed_diff, write_approved
+from isthmus.tools.base import Arguments, CallContext, Overwriting, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.edit import edit_target, proposed_diff, write_approved, written_text
 from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 
 PARAMETERS: Mapping[str, Any] = {
@@ -30,9 +30,9 @@ class WriteFile:
 
     name = "write_file"
     description = (
-        "Writes a text file of the workspace: creates it, or replaces its whole content. To change a part of a "
-        "file use replace. The user may change the content before it is written; the result then says what was "
-        "written. The encoding and the CRLF newlines of an existing file are kept."
+        "Writes a text file of the workspace: creates it, or replaces its whole content. Read a file before you "
+        "overwrite it. To change a part of a file use replace. The user may change the content before it is written; "
+        "the result then says what was written. The encoding and the CRLF newlines of an existing file are kept."
     )
     parameters = PARAMETERS
     kind = ToolKind.EDIT
@@ -61,7 +61,11 @@ class WriteFile:
         for_model = f"{done} {written.file_path}."
         if written.new_content != proposal.new_content:
             for_model += f" User modified the `content` to be: {written.new_content}"
-        return ToolSucceeded(ToolOutput(diff=written), for_model)
+        return ToolSucceeded(ToolOutput(diff=written), for_model, seen=written_text(written))
+
+    def overwriting(self, arguments: Arguments) -> Overwriting:
+        """Return that all of the file is replaced."""
+        return Overwriting.WHOLE
 
     def _proposal(self, arguments: Arguments, context: ToolContext) -> FileDiff:
         checked = self._check(arguments)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import CANCELLED_CATEGORY, failure_events, refusal_events
+from isthmus.agent.calls.own_changes import own_changes, unchanged_files
 from isthmus.agent.calls.relayed_questions import (
     answered_events,
     answers_of,
@@ -38,7 +39,7 @@ from isthmus.development_tool import (
     ToolOutput,
 )
 from isthmus.events import AgentEvent, ToolCallUpdate
-from isthmus.internal_events import Checkpoint, ModelUsed, ToolResultRecorded, ToolsLoaded
+from isthmus.internal_events import Checkpoint, FilesSeen, ModelUsed, SeenText, ToolResultRecorded, ToolsLoaded
 from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text.visible import with_ellipsis
 from isthmus.tools.base import (
@@ -48,6 +49,7 @@ from isthmus.tools.base import (
     Tool,
     ToolContext,
     ToolFailed,
+    ToolKind,
     ToolResult,
     ToolSucceeded,
     ToolWaits,
@@ -107,6 +109,8 @@ class CallExecution:
         if announced != call:
             await self._turn.emit(ToolCallUpdate(call))
         running = RunningCall(call, checkpoint_id)
+        if tool.kind is not ToolKind.READ:
+            running.files_before = await unchanged_files(self._session)
         running.start(tool, call.input_parameters, place, approved, telemetry=self._turn.telemetry)
         await self._follow(running)
 
@@ -159,23 +163,27 @@ class CallExecution:
                     case ToolWaits(questions):
                         await self._relay(call, questions)
                         return
-                    case ToolSucceeded(output, _, media, loads, tokens) as result:
+                    case ToolSucceeded(output, _, media, loads, tokens, seen) as result:
                         await self._note_edit(running.checkpoint_id)
                         for_model, is_hidden = await self._after_hooks(call, result)
+                        known = (*seen, *await own_changes(self._session, running.files_before, result))
                         if loads:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
+                            *_seen(known, is_hidden=is_hidden),
                             ToolResultRecorded(call.tool_call_id, for_model, is_hidden, () if is_hidden else media),
                         )
                         return
                     case ToolFailed(error, _, media, tokens) as result:
                         for_model, is_hidden = await self._after_hooks(call, result)
+                        known = await own_changes(self._session, running.files_before, result)
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
+                            *_seen(known),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
                             ToolResultRecorded(call.tool_call_id, for_model, True, () if is_hidden else media),
                         )
@@ -190,7 +198,8 @@ class CallExecution:
                 replace(event, content=for_model) if isinstance(event, ToolResultRecorded) else event
                 for event in events
             ]
-            await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id), *told)
+            known = await own_changes(self._session, running.files_before, failed)
+            await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id), *_seen(known), *told)
         finally:
             if not is_suspended:
                 await running.stop()
@@ -343,6 +352,11 @@ class CallExecution:
         # Only needed to see later whether another program has changed the file; the edit itself is done.
         with contextlib.suppress(CheckpointError):
             await self._checkpoints.edited(checkpoint_id)
+
+
+def _seen(files: Sequence[SeenText], *, is_hidden: bool = False) -> Sequence[AgentEvent]:
+    """Return the event that the model knows files; none if there are none, or a hook hides the result with them."""
+    return (FilesSeen(tuple(files)),) if files and not is_hidden else ()
 
 
 def _usage(tokens: ModelTokens) -> ModelUsed:

@@ -25,6 +25,7 @@ from isthmus.agent.approval.policy import (
     Decision,
     Deny,
 )
+from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.calls.call_decisions import CallDecisions
 from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import (
@@ -48,6 +49,7 @@ from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
+from isthmus.agent.seen_files import OverwriteRefusal
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
@@ -61,7 +63,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.events import TaskState, ToolCallUpdate
-from isthmus.internal_events import ToolResultRecorded
+from isthmus.internal_events import FilesSeen, ToolResultRecorded
 from isthmus.models.base import ChatModel
 from isthmus.record import record
 from isthmus.settings.rule_decision import RuleDecision
@@ -70,6 +72,7 @@ from isthmus.tools.base import (
     AskingTool,
     DelegatingTool,
     OutsideReader,
+    OverwritingTool,
     Tool,
     ToolContext,
     ToolKind,
@@ -147,6 +150,7 @@ class CallRunner:
         self._execution = CallExecution(
             turn, self._decisions.policy, self._suspended, checkpoints, open_model, before_edit, self._hooks
         )
+        self._is_permitted = is_permitted
         self._is_asked_each_time = asked_each_time is not None
         self._offered: tuple[str, ...] | None = None
         was_at_work = session.state is TaskState.WORKING
@@ -299,11 +303,27 @@ class CallRunner:
             case Deny(reason, category):
                 await self._turn.emit(*refusal_events(ready.announced, ErrorDetails(reason, category)))
             case Allow():
+                if (refusal := self._overwrite_refusal(ready)) is not None:
+                    error = ErrorDetails(refusal.message, refusal.category)
+                    shown = () if refusal.shown is None else (FilesSeen((refusal.shown,)),)
+                    await self._turn.emit(*shown, *refusal_events(ready.announced, error, refusal.for_model))
+                    return
                 await self._turn.emit(ToolCallUpdate(ready.announced))
                 approved = Approved(ready.proposal, version=ready.version)
                 await self._execution.begin(ready.announced, ready.tool, ready.context, approved)
             case _:
                 assert_never(decision)
+
+    def _overwrite_refusal(self, ready: _Ready) -> OverwriteRefusal | None:
+        """Return why an edit that no user looks at may not be made: the model has not read what it replaces."""
+        change, tool, session = ready.proposal, ready.tool, self._session
+        if not isinstance(change, FileDiff) or not isinstance(tool, OverwritingTool) or self._is_permitted:
+            return None
+        if is_requested(session, change.file_path):
+            return None
+        shown = ready.context.workspace.relative(Path(change.file_path))
+        overwriting = tool.overwriting(ready.announced.input_parameters)
+        return session.seen_files.refusal(change, shown, overwriting, session.messages)
 
     async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
         """Run a call that was announced with a question, once it is answered or another answer covers it."""

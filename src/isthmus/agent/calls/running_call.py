@@ -93,6 +93,8 @@ class RunningCall:
     def __init__(self, call: ToolCall, checkpoint_id: str | None = None) -> None:
         self.call = call
         self.checkpoint_id = checkpoint_id
+        self.files_before: Mapping[str, str] = {}
+        """Digests of the files that were as the model knows them when the call began, by path."""
         self._task: asyncio.Task[ToolResult | ToolWaits] | None = None
         self._progress: Progress | None = None
         self._questions: deque[OpenQuestion] = deque()

@@ -13,6 +13,10 @@ from support.scripted_wire import Call, Reply, Say
 pytestmark = pytest.mark.anyio
 
 
+def one_to_two(path: Path) -> Call:
+    return Call("replace", {"file_path": str(path), "old_string": "one", "new_string": "two"})
+
+
 async def test_init_lets_the_model_study_the_project_and_write_the_file(open_harness: OpenHarness) -> None:
     async with open_harness() as harness:
         path = harness.workspace / "GEMINI.md"
@@ -130,7 +134,7 @@ async def test_restore_brings_the_files_bytes_and_the_conversation_back(open_har
         path = harness.workspace / "a.txt"
         path.write_bytes(b"one\r\n")
         first = await harness.prompt("remember the word plum")
-        harness.replies.append(Reply.of(Call("write_file", {"file_path": str(path), "content": "two\n"})))
+        harness.replies.append(Reply.of(one_to_two(path)))
         await harness.prompt("change it", first.context_id)
         assert path.read_bytes() == b"two\r\n"
         listed = await harness.run("/restore", first.context_id)
@@ -154,7 +158,7 @@ async def test_a_restore_can_be_undone_and_then_done_again(open_harness: OpenHar
     async with open_harness(policy=Policy(ApprovalMode.AUTO_EDIT)) as harness:
         path = harness.workspace / "a.txt"
         path.write_text("one\n")
-        harness.replies.append(Reply.of(Call("write_file", {"file_path": str(path), "content": "two\n"})))
+        harness.replies.append(Reply.of(one_to_two(path)))
         first = await harness.prompt("change the plum")
         context = first.context_id
         checkpoint = (await harness.run("/restore", context)).text.split()[0]
