@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.context.pruning import pruned
+from isthmus.agent.known_files import KnownFiles
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.open_call import OpenCall
-from isthmus.agent.seen_files import SeenFiles
 from isthmus.agent.statistics import Statistics
 from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import (
@@ -152,7 +152,7 @@ class Session:
         default_factory=dict[str, "tuple[list[Message], int, int]"]
     )
     """The conversation before each checkpoint, by checkpoint id: a list of messages, the number that belongs to it, and
-    the length of the changes of ``seen_files``.
+    the length of the changes of ``known_files``.
 
     The list goes on growing, but messages before a model message never change.
     """
@@ -160,10 +160,10 @@ class Session:
     """The conversation at the end of each earlier task, by task id, as in ``checkpoints``."""
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
-    seen_files: SeenFiles = field(default_factory=SeenFiles)
+    known_files: KnownFiles = field(default_factory=KnownFiles)
     """The files that the model has read or written, as they were then."""
-    _seen_before_reply: int = 0
-    """Length of the changes of ``seen_files`` at the last model message."""
+    _known_before_reply: int = 0
+    """Length of the changes of ``known_files`` at the last model message."""
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""
     loaded_tools: tuple[str, ...] | None = None
@@ -245,7 +245,7 @@ class Session:
                 if self.command is None:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen(files):
-                self.seen_files.add(files, len(self.messages))
+                self.known_files.add(files, len(self.messages))
             case Compacted():
                 self._compact(event)
             case ResultsPruned(count, freed):
@@ -363,31 +363,31 @@ class Session:
             summary.append(SUMMARY_SEEN)
         # A new list: earlier checkpoints need the old one.
         self.messages = [*summary, *rest]
-        self.seen_files.move(len(self.messages))
+        self.known_files.move(len(self.messages))
         self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
 
     def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
         item = self.calls.get(call_id)
         if item is not None and not item.is_models:
             # For a command: the present conversation.
-            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.seen_files.length)
+            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.known_files.length)
             return
         # Before the message that asked for the call.
         asked = next((at for at in range(len(self.messages), 0, -1) if self.messages[at - 1].role == "user"), 0)
-        self.checkpoints[checkpoint_id] = (self.messages, asked, self._seen_before_reply)
+        self.checkpoints[checkpoint_id] = (self.messages, asked, self._known_before_reply)
 
     def _restore(self, checkpoint_id: str) -> None:
         if (kept := self.checkpoints.get(checkpoint_id)) is None:
             return
         messages, length, seen = kept
         self.messages = messages[:length]
-        self.seen_files.go_back(seen)
+        self.known_files.go_back(seen)
         self.measured_tokens = self.measured_messages = 0
 
     def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
         # A new list: earlier checkpoints need the old one.
         self.messages = [message_from_json(message) for message in saved]
-        self.seen_files.clear()
+        self.known_files.clear()
         requests = [request for message in self.messages for request in requests_of(message)]
         self.call_ids.update(request.id for request in requests)
         if self.loaded_tools is not None:
@@ -398,7 +398,7 @@ class Session:
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
         self.messages.append(message)
-        self._seen_before_reply = self.seen_files.length
+        self._known_before_reply = self.known_files.length
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
@@ -415,7 +415,7 @@ class Session:
         if self.loaded_tools is not None and call.tool_name not in self.loaded_tools:
             self._load_tools(call.tool_name)
         if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
-            self.seen_files.add_edit(call.output.diff, len(self.messages))
+            self.known_files.add_edit(call.output.diff, len(self.messages))
         item = self.calls.get(call.tool_call_id)
         if item is None:
             request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)

@@ -2,7 +2,7 @@
 
 A file that was as the model knew it before the call, and is not after it, was changed by the call: by its command, a
 tool of a server, a subagent, or a hook that formats what was edited. Changes of others during a call cannot be told
-apart. Not here: the decision on an edit, see :mod:`isthmus.agent.seen_files`.
+apart. Not here: the decision on an edit, see :mod:`isthmus.agent.known_files`.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from isthmus.tools.seen_text import file_digest, text_digest
 
 async def unchanged_files(session: Session) -> Mapping[str, str]:
     """Return the digests of the files that are as the model of the session knows them, by path."""
-    known = session.seen_files.digests
+    known = session.known_files.digests
     if not known:
         return {}
     now = await asyncio.to_thread(_digests, known)
@@ -32,7 +32,7 @@ async def own_changes(session: Session, before: Mapping[str, str], result: ToolR
         return ()
     now = await asyncio.to_thread(_digests, known)
     return tuple(
-        session.seen_files.after_own_change(path, digest)
+        session.known_files.after_own_change(path, digest)
         for path, digest in now.items()
         if digest is not None and digest != known[path]
     )

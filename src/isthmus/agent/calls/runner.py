@@ -45,11 +45,11 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.web_search import search_web
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
+from isthmus.agent.known_files import OverwriteRefusal
 from isthmus.agent.loops import LOOP_QUESTION
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.seen_files import OverwriteRefusal
 from isthmus.agent.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
@@ -323,7 +323,7 @@ class CallRunner:
             return None
         shown = ready.context.workspace.relative(Path(change.file_path))
         overwriting = tool.overwriting(ready.announced.input_parameters)
-        return session.seen_files.refusal(change, shown, overwriting, session.messages)
+        return session.known_files.refusal(change, shown, overwriting, session.messages)
 
     async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
         """Run a call that was announced with a question, once it is answered or another answer covers it."""

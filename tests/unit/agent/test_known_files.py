@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.seen_files import CHANGED_SINCE_READ, NOT_READ, SeenFiles
+from isthmus.agent.known_files import CHANGED_SINCE_READ, NOT_READ, KnownFiles
 from isthmus.development_tool import FileDiff, ToolCall, ToolCallStatus
 from isthmus.events import StateChange, TaskState
 from isthmus.internal_events import Restored
@@ -322,13 +322,13 @@ def changed(old: str | None, new: str) -> FileDiff:
     return FileDiff("a.txt", "/w/a.txt", new_content=new, old_content=old)
 
 
-def refused(files: SeenFiles, now: str, *messages: Message) -> str | None:
+def refused(files: KnownFiles, now: str, *messages: Message) -> str | None:
     found = files.refusal(changed(now, "mine"), "a.txt", Overwriting.WHOLE, messages)
     return found and found.category
 
 
 def test_a_restored_conversation_knows_what_it_knew_then() -> None:
-    files, path = SeenFiles(), Path("/w/a.txt")
+    files, path = KnownFiles(), Path("/w/a.txt")
     files.add([whole_text(path, "one")], 1)
     before = files.length
     files.add_edit(changed("one", "two"), 3)
@@ -341,7 +341,7 @@ def test_a_restored_conversation_knows_what_it_knew_then() -> None:
 
 
 def test_another_conversation_knows_only_what_it_says() -> None:
-    files = SeenFiles()
+    files = KnownFiles()
     files.add([whole_text(Path("/w/a.txt"), "one")], 1)
     files.clear()
     assert refused(files, "one") == NOT_READ
@@ -350,7 +350,7 @@ def test_another_conversation_knows_only_what_it_says() -> None:
 
 
 def test_only_later_parts_of_the_conversation_show_a_changed_file() -> None:
-    files = SeenFiles()
+    files = KnownFiles()
     files.add([whole_text(Path("/w/a.txt"), "two")], 1)
     shown = Message("user", (ModelToolResult("1", "cat", "one"),))
     said = Message("assistant", (Text("I see."),))

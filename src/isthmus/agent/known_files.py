@@ -59,7 +59,7 @@ class OverwriteRefusal:
 
 
 @dataclass(slots=True)
-class SeenFiles:
+class KnownFiles:
     """The files that the model of a session has seen, by their absolute paths, after the events applied so far."""
 
     _files: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
