@@ -60,8 +60,13 @@ export function changesBetween(from: Text, to: Text): ChangeSpec[] {
 
 /** Return the line of another text that stands for a line of one; lines count from 1. */
 export function sameLine(from: Text, to: Text, line: number): number {
+  return lineAcross(hunksOf(from, to), to, line);
+}
+
+/** The same by the hunks between the texts. */
+export function lineAcross(hunks: readonly Hunk[], to: Text, line: number): number {
   let shift = 0;
-  for (const hunk of hunksOf(from, to)) {
+  for (const hunk of hunks) {
     if (line - 1 < hunk.oldStart) break;
     if (line - 1 < hunk.oldStart + hunk.oldLines.length) return Math.max(1, Math.min(hunk.start + 1, to.lines));
     shift = hunk.start + hunk.newLines.length - hunk.oldStart - hunk.oldLines.length;

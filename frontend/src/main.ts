@@ -225,7 +225,7 @@ export class Workbench extends PageElement {
   #keys() {
     const all: [string, string][] = [
       ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
-      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["A", t("keyAll")], ["c", t("keyNew")], ["i", t("keyPrompt")],
+      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["space", t("keyUnseen")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["A", t("keyAll")], ["c", t("keyNew")], ["i", t("keyPrompt")],
       ["l", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
     ];
     if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);

@@ -17,7 +17,7 @@ export interface CellChange {
   number: number;
   old: Cell | undefined;
   new: Cell | undefined;
-  /** Whether the outputs differ, which are not shown. */
+  /** Whether the outputs differ. */
   hasOtherOutputs: boolean;
 }
 

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
+import { mustBeSeen } from "../change-size.ts";
 import { answer } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { FileDiff } from "../protocol.ts";
@@ -57,7 +58,7 @@ export class AllFiles extends AnswerCard {
         const { task, call } = question, key = `${task.id}/${call.tool_call_id}`, diff = call.confirmation_request?.file_edit_details;
         return { key, path: factsOf(call, task.workspace).object, question, old: diff?.old_content, new: diff?.new_content ?? "", state: digest(diff), isLooked: wasRead(key, ""), said: undefined };
       }),
-    ].map((file) => (hasDraft(file.key) ? { ...file, said: "answerAlone" } : file));
+    ].map((file) => (hasDraft(file.key) || (file.new !== undefined && mustBeSeen(file.old ?? "", file.new)) ? { ...file, said: "answerAlone" } : file));
     void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() => this.read());
   }
 
@@ -68,7 +69,7 @@ export class AllFiles extends AnswerCard {
   async #load(key: string): Promise<void> {
     try {
       const detail = await loadReview(key);
-      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state), ...(detail.before ? { said: "answerAlone" as const } : {}) });
+      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state), ...(detail.before || mustBeSeen(detail.old ?? "", detail.new) ? { said: "answerAlone" as const } : {}) });
     } catch {
       this.#put(key, { said: "outcomeGone" });
     }

@@ -27,6 +27,9 @@ const DRAFTS = new Map<string, Draft>();
 /** What was on the screen long enough for an answer, with a digest of it if it can change. */
 const READ = new Map<string, string>();
 
+/** A part of a card that may be so large that all of it is to be seen. */
+type Awaited = HTMLElement & { unseen: { seen: number; all: number } | undefined; goUnseen(): void };
+
 /** Return whether the user has changed or commented on something that was not answered yet. */
 export function hasDraft(subject: string): boolean {
   return DRAFTS.has(subject);
@@ -98,12 +101,14 @@ export abstract class AnswerCard extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
+    this.addEventListener("seen", this.#seen);
     document.addEventListener("visibilitychange", this.#see);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
+    this.removeEventListener("seen", this.#seen);
     document.removeEventListener("visibilitychange", this.#see);
     clearTimeout(this.#timer);
     this.#keep(this.#subject);
@@ -159,7 +164,7 @@ export abstract class AnswerCard extends PageElement {
     this.#isReading = true;
     this.#timer = window.setTimeout(() => {
       this.isRead = !document.hidden;
-      if (this.isRead) READ.set(this.#subject, this.digest);
+      if (this.isRead && !this.unseen) READ.set(this.#subject, this.digest);
     }, READ_MS);
   }
 
@@ -167,6 +172,25 @@ export abstract class AnswerCard extends PageElement {
   protected readDiff(): void {
     void this.updateComplete.then(() => { if (this.diff?.isShown || this.querySelector<NotebookView>("isthmus-notebook")?.isShown) this.read(); });
   }
+
+  get #awaited(): Awaited[] {
+    return [...this.querySelectorAll<Awaited>("isthmus-diff, isthmus-long-text")].filter((one) => one.unseen);
+  }
+
+  /** The numbers of parts of a large change or text that were on the screen, and of all; undefined once all were. */
+  protected get unseen(): { seen: number; all: number } | undefined {
+    const counts = this.#awaited.map((one) => one.unseen ?? { seen: 0, all: 0 });
+    return counts.length ? { seen: counts.reduce((sum, one) => sum + one.seen, 0), all: counts.reduce((sum, one) => sum + one.all, 0) } : undefined;
+  }
+
+  #seen = (): void => {
+    if (!this.unseen) this.read();
+    this.requestUpdate();
+  };
+
+  #goUnseen = (): void => {
+    this.#awaited[0]?.goUnseen();
+  };
 
   /** What is asked is not shown, or not all of it. */
   protected unread(): void {
@@ -194,7 +218,7 @@ export abstract class AnswerCard extends PageElement {
   }
 
   protected edit = (): void => {
-    if (this.isEdit && !this.isOver) this.isEditing = true;
+    if (this.isEdit && !this.isOver && this.diff?.isEditor !== false) this.isEditing = true;
   };
 
   protected tell = (): void => {
@@ -216,6 +240,7 @@ export abstract class AnswerCard extends PageElement {
   }
 
   #drawn = (): void => {
+    this.requestUpdate();
     if (!this.#isReading) this.read();
   };
 
@@ -257,11 +282,11 @@ export abstract class AnswerCard extends PageElement {
         <span class="right row">
           ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
           ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
-          ${isOver || isCells ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
-          ${before === undefined ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
+          ${isOver || isCells || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
+          ${before === undefined || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
-      ${isCells ? html`<isthmus-notebook .changes=${changes} @shown=${this.#drawn}></isthmus-notebook>` : keyed(this.subject, html`<isthmus-diff class="main" .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
+      ${isCells ? html`<isthmus-notebook .changes=${changes} @shown=${this.#drawn}></isthmus-notebook>` : keyed(this.subject, html`<isthmus-diff class="main" isAwaited .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
         @shown=${this.#drawn} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
         @chosen=${(event: CustomEvent<Place>) => { this.chosen = event.detail; }} @commented=${this.#commented} @left=${this.focusTitle}></isthmus-diff>`)}`;
   }
@@ -277,7 +302,9 @@ export abstract class AnswerCard extends PageElement {
   protected hints() {
     const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 }, comments = this.commentCount;
     const said = [kept ? t("hunksKept", all - kept, kept) : "", comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : ""].filter(Boolean);
-    return said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing;
+    const unseen = this.unseen;
+    return html`${said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing}
+      ${unseen ? html`<p class="hint" role="status" id="unseen">${unseen.all > 1 ? t("hunksSeen", unseen.seen.toLocaleString(), unseen.all.toLocaleString()) : t("partUnseen")}</p>` : nothing}`;
   }
 
   protected problems() {
@@ -286,13 +313,19 @@ export abstract class AnswerCard extends PageElement {
   }
 
   /** Return a button of an answer, which does nothing before the answer counts; until then it can have the focus. */
-  protected button(words: string, key: string, more: string, isSending: boolean, isPossible: boolean, act: () => void, title = "") {
+  protected button(words: string, key: string, more: string, isSending: boolean, isPossible: boolean, act: () => void, title = "", isWaiting = false) {
     const isOff = !isPossible || this.isOff || this.sending !== "";
-    return html`<button class="b ${more}" ?disabled=${isOff} aria-disabled=${!isOff && !this.isRead ? "true" : nothing} title=${title || nothing} @click=${act}>
+    return html`<button class="b ${more}" ?disabled=${isOff} aria-disabled=${!isOff && (!this.isRead || isWaiting) ? "true" : nothing} aria-describedby=${isWaiting ? "unseen" : nothing} title=${title || nothing} @click=${act}>
       ${isSending ? t("sending") : words} <kbd>${key}</kbd></button>`;
   }
 
+  /** Return the button that goes to what was not on the screen yet, while there is something. */
+  protected unseenButton() {
+    return this.unseen ? html`<button class="b" @click=${this.#goUnseen}>${t("nextUnseen")} <kbd>space</kbd></button>` : nothing;
+  }
+
   protected editButton() {
+    if (this.diff && !this.diff.isEditor) return nothing;
     return html`<button class="b" ?disabled=${!this.isEdit || this.sending !== "" || this.isEditing || this.isOff} @click=${this.edit}>${t("editFirst")} <kbd>e</kbd></button>`;
   }
 
@@ -301,8 +334,16 @@ export abstract class AnswerCard extends PageElement {
     // An answer that was not meant is none, and nothing else either.
     if (isMeant(event) ? this.pressed(event.key) : this.isAnswer(event.key)) event.preventDefault();
     else if (event.key === "e" && !isMeant(event)) event.preventDefault();
-    else if (this.#tool(event.key)) event.preventDefault();
+    else if (event.key === " " ? this.#space(event) : this.#tool(event.key)) event.preventDefault();
   };
+
+  /** Go on with a large change, unless the key presses a button. */
+  #space(event: KeyboardEvent): boolean {
+    const target = event.composedPath()[0];
+    if (!this.unseen || (target instanceof Element && target.closest("button, a, summary"))) return false;
+    this.#goUnseen();
+    return true;
+  }
 
   #tool(key: string): boolean {
     switch (key) {

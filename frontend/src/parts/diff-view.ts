@@ -1,16 +1,21 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import type { DiffView, LineNumbers } from "../diff-editor.ts";
+import { fitsEditor, mustBeSeen } from "../change-size.ts";
+import { compare } from "../compare.ts";
+import type { DiffView } from "../diff-editor.ts";
 import type { Hunk } from "../diff-hunks.ts";
 import type { LineCounts } from "../diffs.ts";
 import type { LineComment, Place } from "../line-comments.ts";
+import { type LineNumbers, changeRows } from "../long-rows.ts";
+import { LONG_STYLES } from "../long-styles.ts";
+import { LongView } from "../long-view.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
 import { exact } from "../safe.ts";
+import type { SeenParts } from "../seen-parts.ts";
 import { t } from "../words.ts";
 
 const SIDES_FROM = 960;
-const MAXIMUM = 400_000;
 const SIDES_KEY = "isthmus.sides";
 
 /** What a diff is shown with anew, e.g. after the card has shown something else. */
@@ -21,14 +26,15 @@ export interface DiffDraft {
 
 /**
  * A diff. `text` is what will be written. If it `isOpen`, its hunks can be kept as they were and its lines commented on;
- * `edited`, `chosen` and `commented` say what the user did. If it is `editable`, the right side can be typed in.
+ * `edited`, `chosen` and `commented` say what the user did. If it is `editable`, the right side can be typed in. If it
+ * `isAwaited` and large, `unseen` says what of it was not on the screen yet, and `seen` that more was.
  */
 @customElement("isthmus-diff")
 export class DiffElement extends LitElement {
   static override styles = css`
     :host { display: block; min-width: 0; background: var(--surface); }
-    pre { font: var(--t-code) var(--font-code); white-space: pre-wrap; overflow-wrap: anywhere; padding: 12px 16px; margin: 0; }
     p { font: var(--t-sm) var(--font-ui); color: var(--text-2); padding: 12px 16px; margin: 0; }
+    ${LONG_STYLES}
   `;
   @property() oldText: string | undefined;
   @property() newText = "";
@@ -38,12 +44,16 @@ export class DiffElement extends LitElement {
   @property({ attribute: false }) numbers: LineNumbers | undefined;
   @property({ type: Boolean }) isOpen = false;
   @property({ attribute: false }) comments: readonly LineComment[] = [];
-  @state() private failed = "";
+  @property({ type: Boolean }) isAwaited = false;
+  @state() private hasFailed = false;
   text = "";
   /** Whether all of the diff is drawn; `shown` says when. */
   isShown = false;
   #view: DiffView | undefined;
+  #long: LongView | undefined;
+  #seen: SeenParts | undefined;
   #hunks: readonly Hunk[] | undefined;
+  #isLong = false;
   #sides = false;
   #size = new ResizeObserver(() => this.fit());
 
@@ -54,6 +64,21 @@ export class DiffElement extends LitElement {
   /** What is needed to show the same again. */
   get draft(): DiffDraft {
     return { text: this.text, hunks: this.#view?.hunks ?? [] };
+  }
+
+  /** The numbers of hunks that are to be seen, and of those that were; undefined once they all were, or need not. */
+  get unseen(): { seen: number; all: number } | undefined {
+    const counts = this.isAwaited ? (this.#long?.seen ?? this.#view?.seen)?.counts : undefined;
+    return counts && counts.seen < counts.all ? counts : undefined;
+  }
+
+  /** Whether it can be edited, and commented on. */
+  get isEditor(): boolean {
+    return !this.#isLong;
+  }
+
+  goUnseen(): void {
+    (this.#long ?? this.#view)?.goUnseen();
   }
 
   /** The numbers of hunks, and of those that are kept as they were. */
@@ -75,15 +100,14 @@ export class DiffElement extends LitElement {
   /** Replace what will be written, and the choices of hunks. */
   edit({ text, hunks }: DiffDraft): void {
     this.text = text;
-    this.#view?.destroy();
-    this.#view = undefined;
+    this.#clear();
     this.#hunks = hunks;
     this.#draw();
     this.#tell("edited");
   }
 
   goHunk(direction: 1 | -1): void {
-    this.#view?.goHunk(direction);
+    (this.#long ?? this.#view)?.goHunk(direction);
   }
 
   decide(isKept: boolean): void {
@@ -108,16 +132,26 @@ export class DiffElement extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#size.disconnect();
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#seen = this.#view?.seen ?? this.#seen;
     this.#view?.destroy();
-    this.#view = undefined;
+    this.#long?.destroy();
+    this.#view = this.#long = undefined;
+  }
+
+  override willUpdate(changed: Map<string, unknown>): void {
+    if (changed.has("oldText") || changed.has("newText") || changed.has("hasFailed")) this.#isLong = this.hasFailed || !fitsEditor(this.oldText ?? "", this.newText);
   }
 
   override updated(changed: Map<string, unknown>): void {
-    if (changed.has("oldText") || changed.has("newText") || changed.has("path") || changed.has("isOpen")) {
+    if (["oldText", "newText", "path", "isOpen", "hasFailed"].some((name) => changed.has(name))) {
       if (changed.has("newText")) {
         this.text = this.newText;
-        this.#view?.destroy();
-        this.#view = undefined;
+        this.#clear();
+        this.#seen = undefined;
         this.#hunks = [];
       }
       this.#sides = this.#wantsSides();
@@ -129,15 +163,9 @@ export class DiffElement extends LitElement {
   }
 
   override render() {
-    if (this.#isLarge) {
-      return html`<p>${t("tooLarge", this.newText.length.toLocaleString())}</p><pre tabindex="0">${exact(this.newText.slice(0, 50_000))}</pre>`;
-    }
-    if (this.newText.includes("\0") || this.oldText?.includes("\0")) return html`<p>${t("binary")}</p>`;
-    return html`<div></div>${this.failed ? html`<p>${this.failed}</p><pre>${exact(this.newText.slice(0, 50_000))}</pre>` : nothing}`;
-  }
-
-  get #isLarge(): boolean {
-    return this.newText.length + (this.oldText?.length ?? 0) > MAXIMUM || /[^\n]{20000}/.test(this.newText);
+    if (!this.#isLong) return html`<div></div>`;
+    return html`${this.isOpen || this.hasFailed ? html`<p>${t(this.hasFailed ? "plainDiff" : "tooLarge")}</p>` : nothing}
+      <div class="long" role="region" tabindex="0" aria-label=${t("asItWillBe", exact(this.path))}></div>`;
   }
 
   #wantsSides(): boolean {
@@ -156,17 +184,17 @@ export class DiffElement extends LitElement {
 
   #draw(): void {
     this.#hunks = this.#view?.hunks ?? this.#hunks;
-    this.#view?.destroy();
-    this.#view = undefined;
+    this.#clear();
     this.isShown = false;
-    if (!this.shadowRoot?.querySelector("div")) { this.#show(); return; }
+    if (this.#isLong) { void this.#drawLong(); return; }
     import("../diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
       const { oldText, newText: proposed, path } = this, sides = this.#sides;
+      const seen = this.isAwaited && (this.#seen ?? mustBeSeen(oldText ?? "", proposed));
       this.#view = showDiff(root, {
         ...(this.numbers ? { numbers: this.numbers } : {}),
-        before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable,
+        before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable, seen,
         label: {
           before: t("asItIs", exact(path)), after: t("asItWillBe", exact(path)),
           hunk: { place: (number, all) => t("hunkOf", number, all), take: t("acceptHunk"), keep: t("keepHunk"), kept: t("keptHunk") },
@@ -176,13 +204,23 @@ export class DiffElement extends LitElement {
         onChoose: (place) => this.#tell("chosen", place),
         onComment: (id, text) => this.#tell("commented", { id, text }),
         onLeave: () => this.#tell("left"),
+        onSeen: () => this.#tell("seen"),
       });
       this.#view.setComments(this.comments);
       this.#show();
-    }).catch(() => {
-      this.failed = t("noReach");
-      this.#show();
-    });
+    }).catch(() => { this.hasFailed = true; });
+  }
+
+  async #drawLong(): Promise<void> {
+    const { oldText = "", newText } = this, hunks = await compare(oldText, newText), root = this.shadowRoot?.querySelector<HTMLElement>(".long");
+    if (!root || !this.isConnected || !this.#isLong || this.#long || oldText !== (this.oldText ?? "") || newText !== this.newText) return;
+    const words = { alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()), noNewline: t("noNewline") };
+    const rows = changeRows(oldText, newText, hunks, words, this.numbers);
+    this.#long = new LongView(root, rows.hunks, rows.alike, {
+      hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", line.toLocaleString())}`,
+      alike: (lines) => t("alikeLines", lines.toLocaleString()), added: t("addedLine"), removed: t("removedLine"),
+    }, () => this.#tell("seen"));
+    this.#show();
   }
 
   #show(): void {
@@ -190,7 +228,7 @@ export class DiffElement extends LitElement {
     this.dispatchEvent(new CustomEvent("shown"));
   }
 
-  #tell(what: "edited" | "chosen" | "commented" | "left", detail?: unknown): void {
+  #tell(what: "edited" | "chosen" | "commented" | "left" | "seen", detail?: unknown): void {
     this.dispatchEvent(new CustomEvent(what, { detail, bubbles: true, composed: true }));
   }
 }

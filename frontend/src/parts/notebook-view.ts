@@ -1,13 +1,13 @@
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import type { CellChange, NotebookChanges } from "../notebook-cells.ts";
+import type { Cell, CellChange, NotebookChanges } from "../notebook-cells.ts";
 import { visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import { type DiffElement } from "./diff-view.ts";
 import "./diff-view.ts";
 
-/** The changes of a notebook by cell, to read. Outputs are said and not shown; `shown` says that all is drawn. */
+/** The changes of a notebook by cell, to read; outputs are shown as JSON. `shown` says that all is drawn. */
 @customElement("isthmus-notebook")
 export class NotebookView extends PageElement {
   @property({ attribute: false }) changes!: NotebookChanges;
@@ -37,7 +37,7 @@ export class NotebookView extends PageElement {
   override render() {
     const { cells, same, rest } = this.changes;
     return html`<p class="hint">${t("cellsSame", same)}</p>
-      ${rest ? html`<section class="cell"><h3>${t("cellRest")}</h3><isthmus-diff .oldText=${rest.old} .newText=${rest.new} .path=${"notebook.json"}></isthmus-diff></section>` : nothing}
+      ${rest ? html`<section class="cell"><h3>${t("cellRest")}</h3><isthmus-diff isAwaited .oldText=${rest.old} .newText=${rest.new} .path=${"notebook.json"}></isthmus-diff></section>` : nothing}
       ${cells.map((change) => this.#cell(change))}`;
   }
 
@@ -46,14 +46,23 @@ export class NotebookView extends PageElement {
     const word = { changed: "cellChanged", added: "cellAdded", removed: "cellRemoved", moved: "cellMoved" } as const;
     const before = old?.source, after = change.new?.source ?? "";
     const counts: [number, number] = [old?.outputs.length ?? 0, change.new?.outputs.length ?? 0];
-    const hasOtherRest = old !== undefined && change.new !== undefined && old.rest !== change.new.rest;
+    const hasOtherRest = old !== undefined && change.new !== undefined && restOf(old) !== restOf(change.new);
     const hasOtherKind = old !== undefined && change.new !== undefined && old.kind !== change.new.kind;
     return html`<section class="cell"><h3>${t("cellNumber", kind, number)} <span class="pill ${what === "removed" ? "" : "acc"}">${t(word[what])}</span></h3>
       ${hasOtherKind ? html`<p>${t("cellKind", visibleLine(old.kind, 30), kind)}</p>` : nothing}
-      ${change.hasOtherOutputs ? html`<p>${t("cellOutputs", ...counts)}</p>` : nothing}
-      ${before === after ? nothing : html`<isthmus-diff .oldText=${before} .newText=${after} .path=${`cell${cell?.kind === "markdown" ? ".md" : this.changes.ending}`}></isthmus-diff>`}
-      ${hasOtherRest ? html`<isthmus-diff .oldText=${old.rest} .newText=${change.new?.rest ?? ""} .path=${"cell.json"}></isthmus-diff>` : nothing}
-      ${what === "added" && cell && cell.rest !== "{}" ? html`<isthmus-diff .newText=${cell.rest} .path=${"cell.json"}></isthmus-diff>` : nothing}
+      ${change.hasOtherOutputs ? html`<p>${t("cellOutputs", ...counts)}</p><isthmus-diff isAwaited .oldText=${outputsOf(old)} .newText=${outputsOf(change.new) ?? ""} .path=${"outputs.json"}></isthmus-diff>` : nothing}
+      ${before === after ? nothing : html`<isthmus-diff isAwaited .oldText=${before} .newText=${after} .path=${`cell${cell?.kind === "markdown" ? ".md" : this.changes.ending}`}></isthmus-diff>`}
+      ${hasOtherRest ? html`<isthmus-diff isAwaited .oldText=${restOf(old)} .newText=${change.new ? restOf(change.new) : ""} .path=${"cell.json"}></isthmus-diff>` : nothing}
+      ${what === "added" && cell && cell.rest !== "{}" ? html`<isthmus-diff isAwaited .newText=${cell.rest} .path=${"cell.json"}></isthmus-diff>` : nothing}
     </section>`;
   }
+}
+
+function outputsOf(cell: Cell | undefined): string | undefined {
+  return cell?.outputs.length ? JSON.stringify(cell.outputs, null, 1) : undefined;
+}
+
+/** Return all of a cell but its kind, source and outputs. */
+function restOf(cell: Cell): string {
+  return cell.id ? `${JSON.stringify({ id: cell.id })}\n${cell.rest}` : cell.rest;
 }

@@ -3,14 +3,13 @@ import { customElement, property, state } from "lit/decorators.js";
 import { type Answered, answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
+import { isLongText } from "../change-size.ts";
 import { factsOf, isForm, jsonProblem } from "../question.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { countsOf } from "./diff-view.ts";
-
-const COMMAND_LINES = 14;
-const COMMAND_CHARACTERS = 8_000;
+import "./long-text.ts";
 
 /** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
@@ -21,7 +20,6 @@ export class QuestionCard extends AnswerCard {
   /** Whether the question was answered elsewhere; then it stays, and says by whom. */
   @property({ type: Boolean }) hasEnded = false;
   @property({ attribute: false }) answered: Answered | undefined;
-  @state() private isWhole = false;
   /** Words of a rejection that were typed and not sent, since somebody answered before. */
   @state() private unsent = "";
 
@@ -45,7 +43,6 @@ export class QuestionCard extends AnswerCard {
   protected override seen: unknown;
 
   protected override begin(): void {
-    this.isWhole = false;
     this.unsent = "";
     if (!this.isEdit) this.read();
   }
@@ -93,33 +90,19 @@ export class QuestionCard extends AnswerCard {
   }
 
   #command(command: string) {
-    return html`<pre class="command" tabindex="0" dir="ltr">${this.#cut(command)}</pre>${this.#rest(command)}`;
+    return this.#text(command, "", t("run"));
   }
 
-  /** Return a text whole, or its beginning until the user has asked for the rest. */
-  #cut(text: string): string {
-    if (this.isWhole) return exact(text);
-    return exact(text.slice(0, COMMAND_CHARACTERS)).split("\n").slice(0, COMMAND_LINES).join("\n");
-  }
-
-  #rest(text: string) {
-    if (!this.#isCut) return nothing;
-    return html`<button class="b small" @click=${() => { this.isWhole = true; }}>${t("showWhole")} (${lineCount(text).toLocaleString()})</button>`;
-  }
-
-  /** Whether a part of what would be run or called is not shown, so that it cannot be allowed. */
-  get #isCut(): boolean {
-    if (this.isWhole) return false;
-    const request = this.call.confirmation_request, command = request?.execute_details?.command;
-    if (request?.file_edit_details) return false;
-    const text = command ?? parametersOf(this.call);
-    return text.length > COMMAND_CHARACTERS || (command !== undefined && lineCount(text) > COMMAND_LINES);
+  /** Return a text whole, in parts if it is long. */
+  #text(text: string, before: string, label: string) {
+    if (isLongText(text)) return html`<isthmus-long-text .text=${text} .label=${label}></isthmus-long-text>`;
+    return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
   }
 
   #parameters(description: string | undefined) {
-    const parameters = parametersOf(this.call), isCut = this.#isCut;
+    const parameters = parametersOf(this.call);
     return html`${description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
-      ${parameters === "{}" ? nothing : html`<pre class="command" tabindex="0">${this.call.tool_name} ${isCut ? exact(parameters.slice(0, COMMAND_CHARACTERS)) : exact(parameters)}</pre>${this.#rest(parameters)}`}`;
+      ${parameters === "{}" ? nothing : this.#text(parameters, `${exactLine(this.call.tool_name)} `, t("call"))}`;
   }
 
   #actions(options: ConfirmationOption[]) {
@@ -128,11 +111,12 @@ export class QuestionCard extends AnswerCard {
     const button = (option: ConfirmationOption, more: string) => {
       const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
       const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : exactLine(option.name);
-      return this.button(words, key, more, this.sending === option.id, this.#isPossible(option),
-        () => void this.#send(option), exactLine(option.description ?? ""));
+      return this.button(words, key, more, this.sending === option.id, true,
+        () => void this.#send(option), exactLine(option.description ?? ""), !this.#isPossible(option));
     };
     return html`
       ${main.filter(isOnce).map((option) => button(option, "primary"))}
+      ${this.unseenButton()}
       ${this.isEdit ? this.editButton() : nothing}
       ${main.filter(isRefusal).map((option) => button(option, ""))}
       ${this.commentCount ? nothing : this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
@@ -140,7 +124,7 @@ export class QuestionCard extends AnswerCard {
   }
 
   #isPossible(option: ConfirmationOption): boolean {
-    return isRefusal(option) || !this.#isCut;
+    return isRefusal(option) || !this.unseen;
   }
 
   /** Whether an answer sends the document that the user was to fill in. */
@@ -204,10 +188,4 @@ function parametersOf(call: ToolCall): string {
   let found = PARAMETERS.get(call);
   if (found === undefined) PARAMETERS.set(call, (found = JSON.stringify(call.input_parameters ?? {}, null, 2)));
   return found;
-}
-
-function lineCount(text: string): number {
-  let count = 1;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
-  return count;
 }

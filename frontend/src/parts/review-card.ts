@@ -101,6 +101,7 @@ export class ReviewCard extends AnswerCard {
       ${this.problems()}
       ${this.hasEnded ? nothing : this.isTelling ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent)) : html`${this.hints()}<div class="actions">
         ${this.#answer("accept", t("accept"), "y", "primary")}
+        ${this.unseenButton()}
         ${this.editButton()}
         ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
         ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
@@ -131,7 +132,8 @@ export class ReviewCard extends AnswerCard {
   }
 
   #answer(answer: string, words: string, key: string, more: string) {
-    return this.button(words, key, more, this.sending === answer, this.#isPossible(answer), () => void this.#send(answer));
+    const isWaiting = answer === "accept" && this.unseen !== undefined;
+    return this.button(words, key, more, this.sending === answer, this.#isPossible(answer), () => void this.#send(answer), "", isWaiting);
   }
 
   #isPossible(answer: string): boolean {
@@ -140,7 +142,7 @@ export class ReviewCard extends AnswerCard {
 
   async #send(answer: string): Promise<void> {
     const { item, seen: detail } = this;
-    if (!this.isReady || !this.#isPossible(answer)) return;
+    if (!this.isReady || !this.#isPossible(answer) || (answer === "accept" && this.unseen)) return;
     if (answer === "reject" && this.commentCount) { this.tell(); return; }
     await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
       : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));

@@ -1,0 +1,43 @@
+// Whether a change is so large that it must have been on the screen, all of it, before it can be allowed. Pure.
+
+import { type LineHunk, lineHunks, splitLines } from "./line-diff.ts";
+
+/** Above one of these each hunk is to be seen: characters of both texts, changed lines, characters of a changed line. */
+const LIMITS = { characters: 200_000, lines: 400, line: 2_000 };
+/** Above these a text is shown in parts, and cannot be edited in the page. */
+const EDITOR_LIMITS = { characters: 400_000, line: /[^\n]{20000}/ };
+
+/** Return whether a text to allow is so long that all of it is to be seen first. */
+export function isLongText(text: string): boolean {
+  return text.length > LIMITS.characters || splitLines(text).length > LIMITS.lines || /[^\n]{2000}/.test(text);
+}
+
+/** Return whether an editor can show a change, with each character of it. */
+export function fitsEditor(before: string, after: string): boolean {
+  return before.length + after.length <= EDITOR_LIMITS.characters && ![before, after].some((text) => EDITOR_LIMITS.line.test(text))
+    && (lineEnds(before) === lineEnds(after) || !before || !after);
+}
+
+/** Return whether a change is to be seen as a whole. Texts of more characters than the limit are not compared for it. */
+export function mustBeSeen(before: string, after: string): boolean {
+  if (before.length + after.length > LIMITS.characters) return true;
+  const old = splitLines(before), now = splitLines(after);
+  return isLargeChange(old, now, lineHunks(old, now));
+}
+
+function isLargeChange(old: readonly string[], now: readonly string[], hunks: readonly LineHunk[]): boolean {
+  let count = 0;
+  for (const { oldFrom, oldTo, newFrom, newTo } of hunks) {
+    count += oldTo - oldFrom + newTo - newFrom;
+    if (count > LIMITS.lines) return true;
+    for (let at = oldFrom; at < oldTo; at += 1) if ((old[at] as string).length > LIMITS.line) return true;
+    for (let at = newFrom; at < newTo; at += 1) if ((now[at] as string).length > LIMITS.line) return true;
+  }
+  return false;
+}
+
+/** Return the line ends of a text, which an editor does not show. */
+function lineEnds(text: string): string {
+  const pairs = (text.match(/\r\n/g) ?? []).length, returns = (text.match(/\r/g) ?? []).length - pairs, feeds = (text.match(/\n/g) ?? []).length - pairs;
+  return [pairs && "CRLF", returns && "CR", feeds && "LF"].filter(Boolean).join(" ");
+}

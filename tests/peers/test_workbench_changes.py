@@ -1,0 +1,335 @@
+"""Large changes in the workbench, in a real browser: each line can be reached, and nothing unseen is allowed."""
+
+import itertools
+import json
+import random
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from support.waiting import eventually
+from support.workbench import Workbench, answer_by, until_answers_count, workbench
+
+NUMBERS = itertools.count(1)
+LONG_COMMAND = "".join(f"echo line {number}\n" for number in range(500)) + "echo the last line"
+NEW_LINES = [f"line {number} of the new file\n" for number in range(600)]
+SCRIPT = json.dumps(
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": r"\Areplace in (?P<name>\w+)",
+                "replies": [
+                    {
+                        "call": {
+                            "name": "replace",
+                            "arguments": {
+                                "file_path": "{{name}}.txt",
+                                "old_string": "the needle",
+                                "new_string": "another needle",
+                            },
+                        }
+                    },
+                    {"text": "It is over."},
+                ],
+            },
+            {
+                "prompt": r"\Acreate (?P<name>\w+)",
+                "replies": [
+                    {
+                        "call": {
+                            "name": "write_file",
+                            "arguments": {"file_path": "{{name}}.txt", "content": "".join(NEW_LINES)},
+                        }
+                    },
+                    {"text": "It is over."},
+                ],
+            },
+            {
+                "prompt": r"\Arun",
+                "replies": [
+                    {"call": {"name": "run_shell_command", "arguments": {"command": LONG_COMMAND}}},
+                    {"text": "It is over."},
+                ],
+            },
+        ],
+    }
+)  # a YAML document, too
+
+READ_ALL = """
+async ([old, now, width]) => {
+  await customElements.whenDefined("isthmus-diff");
+  const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const box = document.createElement("div"), diff = document.createElement("isthmus-diff");
+  Object.assign(box.style, {
+    position: "fixed", inset: "0 auto auto 0", width: width + "px", height: "600px", overflow: "auto", zIndex: 9,
+    background: "white",
+  });
+  Object.assign(diff, { oldText: old ?? undefined, newText: now, path: "a.txt", isAwaited: true, isOpen: true });
+  const shown = new Promise((done) => diff.addEventListener("shown", done, { once: true }));
+  box.append(diff);
+  document.body.append(box);
+  await shown;
+  const root = diff.shadowRoot, added = new Set(), removed = new Set(), marks = new Set();
+  const text = (node) => {
+    const copy = node.cloneNode(true);
+    for (const said of copy.querySelectorAll(".said, .number, .sign")) said.remove();
+    return copy.textContent;
+  };
+  const limit = box.getBoundingClientRect();
+  const isOn = (node) => {
+    const { top, bottom } = node.getBoundingClientRect();
+    return bottom > limit.top && top < limit.bottom;
+  };
+  const collect = () => {
+    const on = (selector) => [...root.querySelectorAll(selector)].filter(isOn);
+    for (const node of on(".row.added, .cm-merge-b .cm-changedLine, .cm-line.cm-changedLine")) {
+      if (!node.closest(".cm-merge-a")) added.add(text(node));
+    }
+    for (const node of on(".row.removed, .cm-deletedLine, .cm-merge-a .cm-changedLine")) removed.add(text(node));
+    for (const node of on("mark, .cm-changedText")) marks.add(node.textContent);
+  };
+  let steps = 0;
+  const begun = diff.unseen;
+  await frame();
+  collect();
+  for (; diff.unseen && steps < 5000; steps += 1) {
+    diff.goUnseen();
+    await frame();
+    await frame();
+    collect();
+  }
+  const left = diff.unseen;
+  for (box.scrollTop = 0; ; box.scrollTop += 500) {
+    await frame();
+    collect();
+    if (box.scrollTop + box.clientHeight >= box.scrollHeight - 2) break;
+  }
+  const notes = [...root.querySelectorAll(".fold, .note, .cm-collapsedLines")].map((node) => node.textContent);
+  const isLong = root.querySelector(".long") !== null;
+  box.remove();
+  const lists = { added: [...added], removed: [...removed], marks: [...marks] };
+  return { ...lists, notes, steps, isLong, begun: begun ?? null, left: left ?? null };
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
+    with workbench(tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("workspace"), SCRIPT) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, served: Workbench) -> Generator[Page]:
+    """Return a page of the shared server, whose tasks before were cancelled."""
+    with served.let_in(browser) as context:
+        yield served.watched(context)
+    served.cancel_tasks()
+
+
+def ask(page: Page, served: Workbench, prompt: str) -> None:
+    """Let a prompt wait for an answer in the inbox, which is shown."""
+    page.goto(f"{served.url}ui/")
+    served.begin(page, prompt)
+    expect(page.locator("isthmus-question article")).to_be_visible()
+
+
+def name() -> str:
+    return f"file{next(NUMBERS)}"
+
+
+def text_of(size: int, seed: int) -> list[str]:
+    """Return lines of about this size in all, no two of them alike."""
+    chance = random.Random(seed)  # noqa: S311 - a seed repeats the text
+    lines, left = list[str](), size
+    while left > 0:
+        line = f"{len(lines)} " + "x" * chance.choice((0, 10, 40, 70, 70, 120)) + "\n"
+        lines.append(line)
+        left -= len(line)
+    return lines
+
+
+def read_all(page: Page, old: str | None, new: str, width: int = 800) -> dict[str, Any]:
+    """Show a change in the page, scroll through all of it, and return what was on the screen."""
+    return page.evaluate(READ_ALL, [old, new, width])
+
+
+@pytest.mark.parametrize(
+    ("size", "place", "width"),
+    [
+        (1_000, "first", 800),
+        (1_000, "last", 1200),
+        (20_000, "middle", 1200),
+        (199_000, "last", 800),
+        (199_000, "first", 1200),
+        (420_000, "first", 1200),
+        (420_000, "last", 800),
+        (1_000_000, "middle", 800),
+        (5_000_000, "middle", 800),
+        (5_000_000, "last", 1200),
+    ],
+)
+def test_one_changed_line_anywhere_is_shown_and_nothing_else(page: Page, size: int, place: str, width: int) -> None:
+    lines = text_of(size // 2, size)
+    at = {"first": 0, "middle": len(lines) // 3, "last": len(lines) - 1}[place]
+    changed = [*lines[:at], "the changed line\n", *lines[at + 1 :]]
+    found = read_all(page, "".join(lines), "".join(changed), width)
+    assert (found["added"], found["removed"]) == (["the changed line"], [lines[at].rstrip("\n")])
+    assert found["left"] is None
+    assert len(lines) < 20 or any(note for note in found["notes"])  # what is folded away is said
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_changed_lines_are_shown_wherever_they_are(page: Page, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - a seed repeats the texts
+    old = text_of(chance.choice((3_000, 60_000, 150_000, 600_000)), seed)
+    new = list(old)
+    for number in range(chance.choice((1, 5, 40, 100))):
+        at = chance.randrange(len(new))
+        match chance.choice(("insert", "remove", "replace", "block")):
+            case "insert":
+                new.insert(at, f"new {number}\n")
+            case "remove":
+                del new[at]
+            case "replace":
+                new[at] = f"changed {number}\n"
+            case _:
+                new[at : at + 30] = [f"block {number} line {line}\n" for line in range(chance.randrange(60))]
+        new = new or ["\n"]
+    found = read_all(page, "".join(old), "".join(new))
+    assert set(found["removed"]) >= {line.rstrip("\n") for line in set(old) - set(new)}
+    assert set(found["added"]) >= {line.rstrip("\n") for line in set(new) - set(old)}
+    kept = set(old) & set(new)
+    assert [line for line in old if line in kept] == [line for line in new if line in kept]
+    assert found["left"] is None
+
+
+def test_a_change_in_a_line_of_any_length_is_marked_and_the_rest_is_said(page: Page) -> None:
+    for length in (1_500, 3_000, 30_000, 2_000_000):
+        line = "".join(f"{number}," for number in range(length // 5))
+        at = len(line) // 2
+        found = read_all(page, f"{line}\n", f"{line[:at]}THE CHANGE{line[at:]}\n")
+        assert any("THE CHANGE" in mark for mark in found["marks"]), length
+        assert found["left"] is None
+        if found["isLong"]:
+            assert any("characters alike" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("one\ntwo\n", "one\r\ntwo\r\n", "one␍"),
+        ("one\ntwo\n", "one\ntwo", "two"),
+        ("one\0\n", "two\0\n", "two␀"),
+        ("one\n" * 300_000, "one\n" * 300_000 + "one", "one"),
+    ],
+    ids=["line ends", "last newline", "NUL", "last newline of a large file"],
+)
+def test_what_an_editor_does_not_show_is_shown(page: Page, old: str, new: str, shown: str) -> None:
+    found = read_all(page, old, new)
+    assert any(shown in text.replace("\0", "␀") for text in [*found["added"], *found["marks"], *found["removed"]]), (
+        found
+    )
+    assert found["left"] is None
+
+
+def test_large_changes_wait_until_each_hunk_was_on_the_screen(page: Page) -> None:
+    lines = text_of(300_000, 1)
+    new = [f"changed {at}\n" if at % 500 == 0 else line for at, line in enumerate(lines)]
+    found = read_all(page, "".join(lines), "".join(new))
+    assert found["begun"]["all"] == len(range(0, len(lines), 500))
+    assert found["steps"] >= 3
+    assert found["left"] is None
+    new_file = read_all(page, None, "".join(NEW_LINES))
+    assert (new_file["begun"], new_file["left"]) == ({"seen": 0, "all": 1}, None)
+    small = read_all(page, None, "".join(NEW_LINES[:300]))
+    assert small["begun"] is None
+
+
+def test_a_new_file_of_many_lines_is_allowed_once_all_of_it_was_seen(page: Page, served: Workbench) -> None:
+    created = name()
+    ask(page, served, f"create {created}")
+    allow = page.locator("isthmus-question .primary")
+    expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
+    answer_by(page, "y")
+    allow.click(force=True)
+    expect(allow).to_have_attribute("aria-disabled", "true")
+    page.locator("isthmus-question h2").focus()
+    for _ in range(200):
+        if not page.get_by_text("Allow waits").count():
+            break
+        page.keyboard.press("Space")
+        page.wait_for_timeout(50)
+    until_answers_count(page)
+    assert not (served.workspace / f"{created}.txt").exists()
+    answer_by(page, "y")
+    expect(page.locator(".item.done")).to_have_count(1)
+    path = served.workspace / f"{created}.txt"
+    eventually(lambda: path.exists() and path.read_text() == "".join(NEW_LINES))
+
+
+def test_what_was_not_seen_can_be_rejected(page: Page, served: Workbench) -> None:
+    created = name()
+    ask(page, served, f"create {created}")
+    expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
+    page.wait_for_timeout(500)
+    answer_by(page, "n")
+    expect(page.locator(".item.done")).to_have_count(1)
+    assert not (served.workspace / f"{created}.txt").exists()
+
+
+@pytest.mark.parametrize("size", [1_000, 1_000_000, 5_000_000])
+def test_a_change_in_a_file_of_any_size_is_shown_and_written(page: Page, served: Workbench, size: int) -> None:
+    changed = name()
+    lines = text_of(size, 3)
+    lines.insert(len(lines) // 2, "the needle\n")
+    (served.workspace / f"{changed}.txt").write_text("".join(lines))
+    ask(page, served, f"replace in {changed}")
+    expect(page.get_by_text("another needle").first).to_be_visible()
+    until_answers_count(page)
+    answer_by(page, "y")
+    expect(page.locator(".item.done")).to_have_count(1)
+    eventually(lambda: "another needle\n" in (served.workspace / f"{changed}.txt").read_text())
+
+
+def test_without_the_editor_of_changes_the_change_is_shown_all_the_same(page: Page, served: Workbench) -> None:
+    changed = name()
+    (served.workspace / f"{changed}.txt").write_text("".join([*NEW_LINES, "the needle\n"]))
+    page.route("**/diff-editor-*.js", lambda route: route.abort())
+    page.evaluate(
+        "navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map((one) => one.unregister())))"
+    )
+    ask(page, served, f"replace in {changed}")
+    expect(page.get_by_text("The editor for changes did not load.")).to_be_visible()
+    expect(page.locator("isthmus-diff .row.added")).to_contain_text("another needle")
+    expect(page.locator("isthmus-diff .fold")).to_have_text("597 lines alike")
+    until_answers_count(page)
+    answer_by(page, "y")
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+def test_a_long_command_is_shown_whole_and_run_once_all_of_it_was_seen(page: Page, served: Workbench) -> None:
+    ask(page, served, f"run {name()}")
+    expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
+    answer_by(page, "y")
+    expect(page.locator(".item:not(.done)")).to_have_count(1)
+    seen = set[str]()
+    for _ in range(200):
+        seen |= set(page.locator("isthmus-long-text .text").all_inner_texts())
+        if not page.get_by_text("Allow waits").count():
+            break
+        page.keyboard.press("Space")
+        page.wait_for_timeout(50)
+    assert seen == set(LONG_COMMAND.splitlines())
+    until_answers_count(page)
+    answer_by(page, "y")
+    expect(page.locator(".item.done")).to_have_count(1)
+
+
+def test_the_page_reported_no_problem(served: Workbench) -> None:
+    assert served.problems == []
+    assert Path(served.workspace).is_dir()
