@@ -1,6 +1,7 @@
 // A task as it is drawn, folded from its events. The same events in any division give the same view.
 // Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
+import type { Answered } from "./client.ts";
 import { type CallItem, KeptCalls, shortened } from "./kept-calls.ts";
 import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall, type Usage } from "./protocol.ts";
 import { diffOf, type LineCounts } from "./diffs.ts";
@@ -63,6 +64,9 @@ export class TaskFold {
     this.version += 1;
   }
 
+  /** Who answered which call, and how; the first answer counts. */
+  readonly answers = new Map<string, Answered>();
+
   /** The calls that wait for the user, in order. */
   get questions(): ToolCall[] {
     return ENDED.has(this.state) ? [] : [...this.#asking.values()].map((item) => item.call);
@@ -119,6 +123,7 @@ export class TaskFold {
       case "answered": {
         const known = this.#byKey.get(`c:${event.callId}`);
         if (known?.is === "call" && !known.answeredBy) known.answeredBy = event.by || "another client";
+        if (!this.answers.has(event.callId)) this.answers.set(event.callId, { by: event.by, optionId: event.optionId });
         this.#asking.delete(event.callId);
       }
     }

@@ -1,9 +1,9 @@
 """Two pages that answer one question: the first one wins, and the other is told by whom, with what was typed there."""
 
+import itertools
 import json
 import re
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -30,32 +30,42 @@ SCRIPT = json.dumps(
         ],
     }
 )  # a YAML document, too
+NUMBERS = itertools.count(1)
 NAMES = {"y": "Allow once", "n": "Reject", "3": "Always allow write_file"}
 
 
-@pytest.fixture
-def served(tmp_path: Path, workspace: Path) -> Generator[Workbench]:
-    with workbench(tmp_path, workspace, SCRIPT) as found:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
+    with workbench(tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("workspace"), SCRIPT) as found:
         yield found
 
 
-def opened(page: Page, served: Workbench) -> Page:
-    page.goto(f"{served.url}ui/")
+@pytest.fixture
+def served(running: Workbench) -> Generator[Workbench]:
+    """Return the shared server, whose tasks before were cancelled."""
+    yield running
+    running.cancel_tasks()
+
+
+def opened(page: Page, served: Workbench, place: str = "") -> Page:
+    page.goto(f"{served.url}ui/{place}")
     until_answers_count(page)
     return page
 
 
+@pytest.mark.parametrize("place", ["inbox", "task"])
 @pytest.mark.parametrize("late", ["y", "n", "words", "edit"])
 @pytest.mark.parametrize("first", ["y", "n"])
 def test_who_is_late_sees_who_was_first_and_loses_no_text(
-    browser: Browser, served: Workbench, first: str, late: str
+    browser: Browser, served: Workbench, first: str, late: str, place: str
 ) -> None:
     with served.let_in(browser) as one, served.let_in(browser) as two:
         winner, loser = served.watch(one.new_page()), served.watch(two.new_page())
         winner.goto(f"{served.url}ui/")
-        served.begin(winner, "write one")
+        name = f"one{next(NUMBERS)}"
+        task_id = served.begin(winner, f"write {name}")
         opened(winner, served)
-        opened(loser, served)
+        opened(loser, served, f"task/{task_id}" if place == "task" else "")
         match late:
             case "words":
                 answer_by(loser, "t")
@@ -78,9 +88,13 @@ def test_who_is_late_sees_who_was_first_and_loses_no_text(
             expect(ended).to_contain_text("What you changed or typed here was not sent.")
             expect(loser.locator("isthmus-question .cm-content")).to_contain_text("Mine.")
         expect(loser.locator("isthmus-question .actions")).to_have_count(0)
+        if place == "task":
+            loser.locator("isthmus-items").focus()
+            loser.keyboard.press("Escape")
+            expect(loser.locator("isthmus-question")).to_have_count(0)
         loser.wait_for_timeout(500)
         loser.keyboard.press("y")
-        assert (served.workspace / "one.txt").exists() == (first == "y")
+        assert (served.workspace / f"{name}.txt").exists() == (first == "y")
 
 
 def test_the_next_question_comes_by_a_key_after_one_that_was_answered_elsewhere(

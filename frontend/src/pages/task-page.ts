@@ -3,6 +3,7 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { cancel, complete, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
+import { LostQuestion } from "../lost-question.ts";
 import { MessageQueue, type Queued } from "../queue.ts";
 import { factsOf, shownPath } from "../question.ts";
 import { branch, rewind } from "../rewind.ts";
@@ -18,6 +19,7 @@ import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import "../parts/item-list.ts";
+import type { QuestionCard } from "../parts/question-card.ts";
 import "../parts/question-card.ts";
 import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
@@ -55,6 +57,7 @@ export class TaskPage extends PageElement {
   #escapedAt = -Infinity;
   #timer = 0;
   #drawnIn = 0;
+  #lost = new LostQuestion();
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -70,6 +73,7 @@ export class TaskPage extends PageElement {
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("taskId") && this.taskId) this.#begin();
+    this.#lost.take(this.#fold.questions, () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     // It changes at the ends of turns.
     const row = this.#fold.row ?? this.store.rows.get(this.taskId), rests = ENDED.has(this.#state) || this.#state === "input-required";
@@ -80,6 +84,7 @@ export class TaskPage extends PageElement {
     this.problem = "";
     this.asked = undefined;
     this.canBranch = false;
+    this.#lost.close();
     this.list?.reset();
     const known = this.store.rows.get(this.taskId);
     this.#queue = known && new MessageQueue(known.contextId);
@@ -113,6 +118,16 @@ export class TaskPage extends PageElement {
     this.#timer = this.#drawnIn > SLOW_MS ? window.setTimeout(draw, 4 * this.#drawnIn) : requestAnimationFrame(draw);
   }
 
+  #failed = (): void => {
+    this.#lost.failed(this.#fold.questions);
+    this.requestUpdate();
+  };
+
+  #closeLost = (): void => {
+    this.#lost.close();
+    this.requestUpdate();
+  };
+
   get #fold() {
     return this.#session.fold;
   }
@@ -124,7 +139,7 @@ export class TaskPage extends PageElement {
   override render() {
     const fold = this.#fold, row = fold.row ?? this.store.rows.get(this.taskId);
     const workspace = row?.workspace ?? "", isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
-    const questions = fold.questions, isOver = ENDED.has(this.#state);
+    const questions = fold.questions, lost = this.#lost.call, question = lost ?? questions[0], isOver = ENDED.has(this.#state);
     this.#rows = {
       now: this.now, workspace, asking: new Set(questions.map((question) => question.tool_call_id)), open: this.open,
       set: (key, isOpen) => this.#set(key, isOpen), toggle: (item) => void this.#toggle(item),
@@ -144,8 +159,11 @@ export class TaskPage extends PageElement {
         <isthmus-items tabindex="0" role="log" aria-live="off" aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
           .items=${this.#session.items} .draw=${this.#item} .version=${`${this.version} ${this.now}`}></isthmus-items>
         ${this.#banner()}
-        ${questions[0] ? html`<isthmus-question class="docked" .call=${questions[0]} .taskId=${this.taskId} .workspace=${workspace}
-            ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}></isthmus-question>` : nothing}
+        ${question ? html`<isthmus-question class="docked" .call=${question} .taskId=${this.taskId} .workspace=${workspace}
+            ?hasEnded=${lost !== undefined} .answered=${lost && fold.answers.get(lost.tool_call_id)}
+            ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}
+            @answering=${() => { this.#lost.answering(); }} @failed=${this.#failed}></isthmus-question>` : nothing}
+        ${lost ? html`<div class="docked actions"><button class="b small" @click=${this.#closeLost}>${t("close")} <kbd>esc</kbd></button></div>` : nothing}
         ${this.asked ? html`<isthmus-rewind class="docked" .what=${this.asked.what} .files=${this.asked.files}
             @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
         ${isOver && !questions[0] && !this.asked && row && !row.parent ? html`<isthmus-trust class="docked" .workspace=${workspace} .occasion=${`${this.taskId} ${this.#state}`}
@@ -331,6 +349,7 @@ export class TaskPage extends PageElement {
     else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
+    else if (event.key === "Escape" && this.#lost.call) this.#closeLost();
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();

@@ -27,6 +27,11 @@ export class QuestionCard extends AnswerCard {
     return `${this.taskId}/${this.call.tool_call_id}`;
   }
 
+  /** Whether something was typed here that was not sent. */
+  get hasText(): boolean {
+    return this.isEdited || this.commentCount > 0 || !!this.querySelector<HTMLTextAreaElement>("isthmus-reason textarea")?.value.trim();
+  }
+
   protected override get isOver(): boolean {
     return this.hasEnded || !this.call.confirmation_request;
   }
