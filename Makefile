@@ -327,9 +327,11 @@ $(KILLED)/extras/.installed: pyproject.toml requirements/run.txt $(VENV)/.pip
 bubblewrap:
 	@sh scripts/fetch_bubblewrap.sh $(BUBBLEWRAP)
 
-# The editor that tests of plugins/emacs work in; nothing is done when it is there. Without apt or a network it only says so.
+# The editor that tests of plugins/emacs work in, and its vi layer; nothing is done when they are there.
+# Without apt or a network it only says so.
 emacs:
 	@sh scripts/fetch_emacs.sh $(EMACS)
+	@sh scripts/fetch_evil.sh $(EMACS)
 
 # The connection pool of a journal's tests; as above.
 pgbouncer:

@@ -13,7 +13,8 @@
 ;;   (load "/path/to/isthmus.el")       ; `isthmus plugin' prints the path
 ;;   (isthmus-mode 1)
 ;;
-;; In a review: C-c C-c accepts what is in the buffer, with your edits; C-c C-k, or killing the buffer, rejects.
+;; In a review: C-c C-c or C-x C-s (:w under Evil) accepts what is in the buffer, with your edits; C-c C-k, or killing
+;; the buffer, rejects.  The mode line counts the reviews that wait: Isthmus:1.
 ;;
 ;; Agents can also run in a terminal inside Emacs: M-x isthmus-agent-start; see isthmus-agent.el, which belongs beside
 ;; this file.  For keys: (global-set-key (kbd "C-c i") 'isthmus-command-map)
@@ -49,6 +50,15 @@
 (declare-function ediff-buffers "ediff")
 (declare-function ediff-really-quit "ediff-util")
 (declare-function warning-numeric-level "warnings")
+(declare-function evil-ex-p "ext:evil-ex")
+(declare-function evil-write "ext:evil-commands")
+(declare-function evil-write-all "ext:evil-commands")
+(declare-function evil-save-and-quit "ext:evil-commands")
+(declare-function evil-add-command-properties "ext:evil-common")
+(declare-function evil-define-minor-mode-key "ext:evil-core")
+(defvar evil-ex-argument)
+(defvar evil-ex-bang)
+(defvar evil-ex-range)
 (defvar flycheck-current-errors)
 (defvar vc-follow-symlinks)
 (defvar diff-command)
@@ -140,6 +150,7 @@ Each gets the agent's name."
 (defvar-local isthmus--root 'unknown "The project of this buffer's folder; nil: none.")
 (defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
 (defvar-local isthmus--review nil "The review that this buffer is a side of.")
+(defvar-local isthmus--header nil "The header line of this side of a review.")
 (defvar-local isthmus--question nil "The request that this buffer asks the user about.")
 (defvar-local isthmus--takes-keys t "Whether this review takes keys, because the user could read it.")
 (put 'isthmus--takes-keys 'risky-local-variable t) ; so that the faces in the header line stay
@@ -585,7 +596,7 @@ that ends Emacs, where waiting is not allowed, not even while Emacs asks
 whether to quit or already waits here."
   (dolist (review isthmus--reviews)
     (isthmus--notify "editor/didRejectDiff" (isthmus--id-and-text review)))
-  (setq isthmus--reviews nil)
+  (isthmus--set-reviews nil)
   (let ((process isthmus--process)
         (deadline (+ (float-time) 2)))
     (isthmus--stop-companion)
@@ -601,7 +612,7 @@ whether to quit or already waits here."
   "Agent CLIs see this Emacs as their IDE.
 The companion is started, and stops with Emacs."
   :global t
-  :lighter (:eval (if isthmus--ready " Isthmus" " Isthmus?"))
+  :lighter (:eval (cond (isthmus--reviews "") (isthmus--ready " Isthmus") (t " Isthmus?"))) ; the count says it all
   (if isthmus-mode
       (condition-case problem
           (progn
@@ -777,8 +788,11 @@ CHANGE is `add-hook' or `remove-hook'."
                   after-revert-hook after-set-visited-file-name-hook activate-mark-hook deactivate-mark-hook))
     (funcall change hook #'isthmus--changed))
   (dolist (hook '(window-selection-change-functions window-buffer-change-functions))
-    (funcall change hook #'isthmus--changed-in))
+    (funcall change hook #'isthmus--changed-in)
+    (funcall change hook #'isthmus--look-for-hidden))
   (funcall change 'pre-command-hook #'isthmus--before-command)
+  (funcall change 'post-command-hook #'isthmus--look-for-hidden)
+  (funcall change 'after-change-major-mode-hook #'isthmus--restore-local-values)
   (funcall change 'kill-buffer-hook #'isthmus--buffer-killed)
   (if (eq change 'add-hook)
       (add-hook 'kill-emacs-query-functions #'isthmus--about-to-quit 90)
@@ -1285,7 +1299,7 @@ Without an ANSWER it is only closed."
   "An edit that an agent proposes and the user has not decided on.
 SHOWN is the proposed text as it was put into the buffer PROPOSAL;
 CODING and MARK say how to get back what was sent."
-  id path title shown coding mark proposal current is-seen hunks comparing telling)
+  id path title shown coding mark proposal current is-seen is-in-sight hunks comparing telling)
 
 (defconst isthmus--largest-file (* 64 1024 1024) "Bytes of a file beyond which it is not shown beside a proposal.")
 (defconst isthmus--most-refined 20 "Changes in which single words are marked; the others are marked by lines.")
@@ -1301,6 +1315,7 @@ back to where the user was.")
 Its keys go nowhere else, as the user decides reviews.")
 
 (put 'isthmus--review 'permanent-local t)
+(put 'isthmus--header 'permanent-local t)
 (put 'isthmus-review-mode 'permanent-local t)
 
 (defvar isthmus-review-mode-map
@@ -1310,7 +1325,13 @@ Its keys go nowhere else, as the user decides reviews.")
     (define-key map (kbd "C-c C-n") #'isthmus-review-next)
     (define-key map (kbd "C-c C-p") #'isthmus-review-previous)
     (define-key map (kbd "C-c C-e") #'isthmus-review-ediff)
-    (define-key map [remap save-buffer] #'isthmus-review-save)
+    (pcase-dolist (`(,command . ,ours)
+                   '((save-buffer . isthmus-review-save) (write-file . isthmus-review-copy)
+                     (evil-write . isthmus-review-save) (evil-update . isthmus-review-save)
+                     (evil-save-and-close . isthmus-review-save) (evil-save-modified-and-close . isthmus-review-save)
+                     (evil-save . isthmus-review-copy) (evil-write-all . isthmus-review-save-all)
+                     (evil-save-and-quit . isthmus-review-save-all-and-leave) (evil-quit . isthmus-review-quit)))
+      (define-key map (vector 'remap command) ours)) ; Evil looks here for the commands that follow a colon, too
     map)
   "Keys in a review.")
 
@@ -1410,13 +1431,13 @@ What is read has to be what is accepted."
         (isthmus--dress review (format " %s  %s" (string-join notes ", ") (abbreviate-file-name path))))
       (with-current-buffer (isthmus-review-proposal review)
         (buffer-enable-undo)
-        (add-hook 'after-change-functions #'isthmus--proposal-changed nil t)
+        (set-buffer-modified-p t) ; otherwise commands that save do nothing, with or without us
         (isthmus--dress review (concat (propertize " C-c C-c" 'face 'bold) " accept  "
                                        (propertize "C-c C-k" 'face 'bold) " reject  proposed"
                                        (if (string-empty-p (or title "")) "" (concat " by " title)))
                         (concat (propertize " In a moment C-c C-c accepts" 'face 'warning)
                                 (if (string-empty-p (or title "")) "" (concat "; proposed by " title)))))
-      (push review isthmus--reviews)
+      (isthmus--set-reviews (cons review isthmus--reviews))
       (isthmus--compare review)
       (isthmus--show-reviews)
       (isthmus--run-functions 'isthmus-diff-opened-functions path)
@@ -1428,10 +1449,23 @@ What is read has to be what is accepted."
   "Make the current buffer a side of REVIEW, with HEADER above it.
 WAITING stands there while the review takes no keys."
   (setq isthmus--review review
-        header-line-format (mapcar (lambda (text) (string-replace "%" "%%" (isthmus--visible text)))
-                                   (list header (or waiting header)))
-        header-line-format `((isthmus--takes-keys ,@header-line-format)))
+        isthmus--header `((isthmus--takes-keys
+                           ,@(mapcar (lambda (text) (string-replace "%" "%%" (isthmus--visible text)))
+                                     (list header (or waiting header))))))
+  (isthmus--restore-local-values)
   (isthmus-review-mode 1))
+
+(defun isthmus--restore-local-values ()
+  "Set what a new major mode takes away, if this buffer is a side of a review."
+  (when isthmus--review
+    (setq header-line-format isthmus--header)
+    (add-hook 'write-contents-functions #'isthmus--write-contents nil t)
+    (when (isthmus--is-proposal)
+      (add-hook 'after-change-functions #'isthmus--proposal-changed nil t))))
+
+(defun isthmus--is-proposal ()
+  "Return non-nil if the current buffer is the proposal of a review."
+  (and isthmus--review (eq (current-buffer) (isthmus-review-proposal isthmus--review))))
 
 ;; Showing
 
@@ -1451,7 +1485,9 @@ That is when the user does not type, and answers no question of Emacs."
     (setq isthmus--show-timer nil))
   (when-let ((review (seq-find (lambda (review) (not (isthmus-review-is-seen review))) isthmus--reviews)))
     (if (isthmus--may-show)
-        (isthmus--show review (+ (float-time) isthmus-review-reading) t)
+        (progn
+          (isthmus--forget-layout)
+          (isthmus--show review (+ (float-time) isthmus-review-reading) t))
       (setq isthmus--show-timer (run-at-time 0.2 nil #'isthmus--show-reviews)))))
 
 (defun isthmus--show (review &optional until returns)
@@ -1488,6 +1524,8 @@ them the user asked for it."
                     (set-window-dedicated-p window nil)
                     (set-window-buffer window buffer)
                     (set-window-point window (with-current-buffer buffer (point)))))
+      (dolist (each isthmus--reviews)
+        (setf (isthmus-review-is-in-sight each) (eq each review)))
       (unless terminal
         (select-window right)
         (isthmus--take-keys-later review until returns)
@@ -1530,23 +1568,33 @@ With the layout `ediff' that starts it, unless the user looks elsewhere."
 
 (defun isthmus--before-command ()
   "Give keys that come too soon for a review back to where the user was.
-The review's own keys decide nothing then, and do nothing elsewhere."
+The review's own keys decide nothing then, and do nothing elsewhere; keys
+such as the one for saving are not its own."
   (pcase isthmus--fresh
     ((and `(,review ,_until t)
           (guard (and (eq review isthmus--review) (memq review isthmus--reviews) (isthmus--is-fresh review)
                       isthmus--layout
                       (not (mouse-event-p last-command-event))
-                      (not (and (symbolp this-command) (string-prefix-p "isthmus-" (symbol-name this-command)))))))
-     (let ((keys (append (this-single-command-raw-keys) nil))
-           (layout isthmus--layout))
+                      (not (and (symbolp this-original-command)
+                                (string-prefix-p "isthmus-" (symbol-name this-original-command))
+                                (not (eq this-original-command 'isthmus-review-discard)))))))
+     (let ((keys (append (this-single-command-raw-keys) nil)))
        (isthmus--take-keys review)
-       (setq isthmus--layout nil)
-       (when (frame-live-p (window-configuration-frame layout))
-         (set-window-configuration layout))
+       (isthmus--restore-layout)
        (setq this-command #'ignore
-             unread-command-events (append (mapcar (lambda (key) (cons t key)) keys) unread-command-events))
-       (run-at-time 0 nil #'isthmus--say "a review of %s waits; M-x isthmus-review shows it"
-                    (file-name-nondirectory (isthmus-review-path review)))))))
+             unread-command-events (append (mapcar (lambda (key) (cons t key)) keys) unread-command-events))))))
+
+(defun isthmus--restore-layout ()
+  "Show the windows as they were before the first review was shown."
+  (let ((layout isthmus--layout))
+    (setq isthmus--layout nil)
+    (when (and layout (frame-live-p (window-configuration-frame layout)))
+      (set-window-configuration layout))))
+
+(defun isthmus--forget-layout ()
+  "Forget the windows before the first review, if the user has hidden it."
+  (unless (seq-some #'isthmus--is-shown isthmus--reviews)
+    (setq isthmus--layout nil)))
 
 (defun isthmus--is-shown (review)
   "Return non-nil if a side of REVIEW is in a window."
@@ -1560,21 +1608,103 @@ The review's own keys decide nothing then, and do nothing elsewhere."
      (cond
       (isthmus--reviews
        (isthmus--show (car isthmus--reviews) (+ (float-time) (min isthmus--next-reading isthmus-review-reading))))
-      (isthmus--layout
-       (let ((layout isthmus--layout))
-         (setq isthmus--layout nil)
-         (when (frame-live-p (window-configuration-frame layout))
-           (set-window-configuration layout))))))))
+      (t (isthmus--restore-layout))))))
 
 (defun isthmus-review ()
   "Show a review that waits; once more: the next one."
   (interactive)
   (unless isthmus--reviews
     (user-error "Isthmus: no review waits"))
-  (let ((shown (seq-find #'isthmus--is-shown isthmus--reviews)))
+  (let ((shown (seq-find #'isthmus--is-in-sight isthmus--reviews)))
     (when shown
       (setq isthmus--reviews (append (delq shown isthmus--reviews) (list shown)))))
+  (isthmus--forget-layout)
   (isthmus--show (car isthmus--reviews)))
+
+;; Hiding
+
+(defconst isthmus--count '(:eval (isthmus--count-reviews)) "The construct that counts reviews in all mode lines.")
+
+(defun isthmus--set-reviews (reviews)
+  "Note that REVIEWS are the undecided ones, and count them in all mode lines."
+  (setq isthmus--reviews reviews)
+  (isthmus--show-count)
+  (force-mode-line-update t))
+
+(defun isthmus--show-count ()
+  "Add the count of reviews to the mode lines, or remove it when none waits.
+It is in `global-mode-string', which others may set meanwhile; in front, as
+the ends of mode lines are cut off in narrow windows."
+  (let* ((value (default-value 'global-mode-string))
+         (parts (if (or (null value) (and (consp value) (or (stringp (car value)) (consp (car value)))))
+                    value
+                  (list value)))) ; a string, or a construct of its own
+    (if (null isthmus--reviews)
+        (when (member isthmus--count parts)
+          (setq-default global-mode-string (remove isthmus--count parts)))
+      (unless (member isthmus--count parts)
+        (setq-default global-mode-string
+                      (append (list "" isthmus--count) (if (equal (car parts) "") (cdr parts) parts)))))))
+
+(defun isthmus--count-reviews ()
+  "Return the number of undecided reviews for mode lines; nil when none waits."
+  (when isthmus--reviews
+    (concat (propertize (format "Isthmus:%d" (length isthmus--reviews))
+                        'face 'warning 'mouse-face 'mode-line-highlight
+                        'help-echo "Reviews that wait for you; mouse-1 shows one"
+                        'local-map (make-mode-line-mouse-map 'mouse-1 #'isthmus-review))
+            " ")))
+
+(defun isthmus--is-in-sight (review)
+  "Return non-nil if the proposal of REVIEW is in a window that can be seen."
+  (let ((proposal (isthmus-review-proposal review)))
+    (and (buffer-live-p proposal)
+         (seq-some (lambda (window)
+                     (let ((frame (window-frame window)))
+                       (or (not (eq (framep frame) t)) ; a terminal shows one of its frames
+                           (eq frame (tty-top-frame (frame-terminal frame))))))
+                   (get-buffer-window-list proposal 'no-minibuffer 'visible)))))
+
+(defun isthmus--look-for-hidden (&rest _)
+  "Say that a review waits if what just happened hid it."
+  (when (and isthmus--reviews (zerop (minibuffer-depth)))
+    (isthmus--show-count)
+    (dolist (review (copy-sequence isthmus--reviews))
+      (let ((was-in-sight (isthmus-review-is-in-sight review)))
+        (setf (isthmus-review-is-in-sight review) (isthmus--is-in-sight review))
+        (when (and was-in-sight (not (isthmus-review-is-in-sight review)))
+          (setq isthmus--reviews (cons review (delq review isthmus--reviews)))
+          (run-at-time 0 nil #'isthmus--say-hidden review)))))) ; after what the command says
+
+(defun isthmus--say-hidden (review)
+  "Say that REVIEW waits, and how to see it again, unless it is in sight."
+  (isthmus--when-free
+   (lambda ()
+     (when (and (memq review isthmus--reviews) (not (isthmus--is-in-sight review)))
+       (let ((others (1- (length isthmus--reviews)))
+             (key (seq-find (lambda (key) (not (memq (aref key 0) '(menu-bar tool-bar tab-bar))))
+                            (where-is-internal #'isthmus-review))))
+         (isthmus--say "a review of %s waits; %s shows it%s"
+                       (file-name-nondirectory (isthmus-review-path review))
+                       (if key (key-description key) "M-x isthmus-review")
+                       (if (> others 0) (format "; %d more review(s)" others) "")))))))
+
+(defun isthmus-review-quit (&optional is-discarded)
+  "Hide this review, which still waits; reject it if IS-DISCARDED, as by `:q!'.
+It takes the place of Evil's command, which might end Emacs."
+  (interactive (list (and (isthmus--is-ex) evil-ex-bang)))
+  (let ((review (isthmus--here)))
+    (if is-discarded
+        (isthmus--reject review)
+      (isthmus--restore-layout)
+      (dolist (buffer (list (isthmus-review-current review) (isthmus-review-proposal review)))
+        (when (get-buffer-window buffer t)
+          (replace-buffer-in-windows buffer))))))
+
+(defun isthmus-review-discard ()
+  "Reject this review, by a key that closes windows elsewhere."
+  (interactive)
+  (isthmus-review-quit t))
 
 ;; Differences
 
@@ -1826,6 +1956,14 @@ Nil means exactly as proposed."
     (isthmus--reload-when-written (isthmus-review-path review))
     (isthmus--say "accepted %s" (file-name-nondirectory (isthmus-review-path review)))))
 
+(defun isthmus--accept-later (review)
+  "Accept REVIEW if it still waits, from a timer."
+  (when (memq review isthmus--reviews)
+    (with-current-buffer (isthmus-review-proposal review)
+      (condition-case problem
+          (isthmus-review-accept)
+        (user-error (message "%s" (error-message-string problem)))))))
+
 (defun isthmus-review-reject ()
   "Reject this review."
   (interactive)
@@ -1837,10 +1975,69 @@ Nil means exactly as proposed."
   (isthmus--close review 'rejected)
   (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review))))
 
+(defun isthmus--is-ex ()
+  "Return non-nil during a command that the user typed after Evil's colon."
+  (and (fboundp 'evil-ex-p) (evil-ex-p)))
+
+(defun isthmus--ex-file ()
+  "Return what the user typed after the name of a command of Evil, or nil."
+  (and (isthmus--is-ex) (stringp evil-ex-argument) (not (string-blank-p evil-ex-argument)) evil-ex-argument))
+
+(defun isthmus--runs-by-itself ()
+  "Return non-nil inside of a timer, also in commands and keys of its making."
+  (let (is-found)
+    (mapbacktrace (lambda (_evaluated function &rest _)
+                    (when (eq function 'timer-event-handler)
+                      (setq is-found t))))
+    is-found))
+
 (defun isthmus-review-save ()
-  "Explain how to decide a review, which cannot be saved."
+  "Accept the proposal in this buffer, in place of a command for saving.
+With a name of a file behind Evil's command, write a copy and decide nothing."
   (interactive)
-  (user-error "%s" (isthmus--keys)))
+  (cond
+   ((isthmus--ex-file)
+    (let ((coding-system-for-write (isthmus-review-coding isthmus--review)))
+      (evil-write (if evil-ex-range (car evil-ex-range) (point-min))
+                  (if evil-ex-range (cadr evil-ex-range) (point-max))
+                  'line evil-ex-argument evil-ex-bang)))
+   ((and (isthmus--is-ex) evil-ex-range)
+    (user-error "Isthmus: a part of a proposal cannot be accepted; :w accepts all of it"))
+   ((and (isthmus--is-proposal) (not (isthmus--runs-by-itself)))
+    (isthmus-review-accept))
+   (t (user-error "%s" (isthmus--keys)))))
+
+(defun isthmus-review-save-all ()
+  "Save all files as Evil does, and accept the proposal in this buffer."
+  (interactive)
+  (evil-write-all (and (isthmus--is-ex) evil-ex-bang))
+  (isthmus-review-save))
+
+(defun isthmus-review-save-all-and-leave ()
+  "Accept the proposal in this buffer, save all files and leave Emacs."
+  (interactive)
+  (isthmus-review-save)
+  (evil-save-and-quit))
+
+(defun isthmus-review-copy (file)
+  "Write the text in this buffer to FILE, which decides nothing."
+  (interactive (list (or (isthmus--ex-file) (read-file-name "Write a copy to file: "))))
+  (let ((coding-system-for-write (isthmus-review-coding (isthmus--here))))
+    (write-region nil nil file nil nil nil (not (and (isthmus--is-ex) evil-ex-bang)))))
+
+(defun isthmus--write-contents ()
+  "Accept the proposal in this buffer on the command `save-buffer' of the user.
+Timers, hooks and other commands decide nothing, and no file is asked for;
+in a command of the user it is said which keys decide."
+  (cond
+   ((or buffer-file-name (null isthmus--review)) nil) ; the user gave it a file of its own, or nobody waits for it
+   ((not (eq (current-buffer) (window-buffer (selected-window)))))
+   ((isthmus--runs-by-itself))
+   ((and (eq this-command 'save-buffer) (isthmus--is-proposal))
+    (run-at-time 0 nil #'isthmus--accept-later isthmus--review)) ; Emacs is not done with the buffer
+   (this-command
+    (isthmus--say "%s" (isthmus--keys))))
+  (and isthmus--review (null buffer-file-name)))
 
 (defun isthmus--keys ()
   "Return a text that explains how to decide a review."
@@ -1863,7 +2060,7 @@ Nil means exactly as proposed."
   (isthmus--run-functions 'isthmus-diff-closed-functions (isthmus-review-path review) how)
   (let ((was-shown (isthmus--is-shown review))
         (sides (list (isthmus-review-current review) (isthmus-review-proposal review))))
-    (setq isthmus--reviews (delq review isthmus--reviews))
+    (isthmus--set-reviews (delq review isthmus--reviews))
     (when (processp (isthmus-review-comparing review))
       (delete-process (isthmus-review-comparing review)))
     (dolist (buffer sides)
@@ -1895,9 +2092,11 @@ Nil means exactly as proposed."
            (said (isthmus--id-and-text review)))
       (with-current-buffer (isthmus-review-current review) (setq isthmus--review nil))
       (with-current-buffer (isthmus-review-proposal review) (setq isthmus--review nil))
-      (run-at-time 0 nil #'isthmus--close review 'rejected)
+      (run-at-time 0 nil (lambda ()
+                           (isthmus--close review 'rejected)
+                           (isthmus--say "rejected %s" (file-name-nondirectory (isthmus-review-path review)))))
       (isthmus--notify "editor/didRejectDiff" said)
-      (setq isthmus--reviews (delq review isthmus--reviews))))
+      (isthmus--set-reviews (delq review isthmus--reviews))))
   (when isthmus--question
     (isthmus--question-closed))
   (isthmus--changed))
@@ -1976,6 +2175,15 @@ The agent takes its time for that; LOOKS is the number of tries so far."
     ["Log" isthmus-show-log]
     ["Options" (customize-group 'isthmus)]
     ["Stop the companion" isthmus-stop]))
+
+;;;; Evil
+
+(with-eval-after-load 'evil
+  (dolist (command '(isthmus-review-save isthmus-review-save-all isthmus-review-save-all-and-leave isthmus-review-copy
+                     isthmus-review-quit))
+    (evil-add-command-properties command :ex-bang t :ex-arg 'file :repeat nil :move-point nil))
+  (dolist (state '(normal motion))
+    (evil-define-minor-mode-key state 'isthmus-review-mode "ZQ" #'isthmus-review-discard)))
 
 (provide 'isthmus)
 ;;; isthmus.el ends here

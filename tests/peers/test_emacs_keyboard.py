@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.ide.editor import DiffAccepted
 from isthmus.ide.reviews.review import DiffReview
-from support.emacs import EmacsDriver, emacs_driver
+from support.emacs import EmacsDriver, emacs_driver, evil_layer
 from support.neovim import Heard, hearing
 from support.waiting import eventually_async
 
@@ -71,6 +71,43 @@ async def test_what_is_typed_and_saved_goes_to_ones_own_file_when_a_review_just_
         await eventually_async(lambda text=expected: own.read_text() == text, what=f"own file, {delay} s")
         assert await driver.editor.close_diff(f"r{number}") == "proposed\n", f"{delay} s"
     assert heard.decisions == []
+
+
+async def test_the_keys_for_saving_save_ones_own_file_when_a_review_just_came_up(
+    driver: EmacsDriver, heard: Heard, workspace: Path
+) -> None:
+    own = _file(workspace, "own.txt", "")
+    await driver.open(own)
+    await driver.type_over("mine\n")
+    await driver.editor.open_diff(_review(_file(workspace, "a.py")))
+    await _in_front(driver, "*proposed: a.py*")
+    driver.emacs.terminal.press(SAVE)
+    await eventually_async(lambda: own.read_text() == "mine\n", what="own file is saved")
+    await driver.emacs.says("a review of a.py waits; M-x isthmus-review shows it")
+    assert heard.decisions == []
+
+
+@pytest.mark.parametrize("keys", [":w\r", "ZZ", "ZQ", ":q!\r"])
+async def test_keys_of_evil_go_to_ones_own_window_when_a_review_just_came_up(workspace: Path, keys: str) -> None:
+    async with emacs_driver(workspace, reviews=evil_layer()) as driver, hearing(driver.editor) as heard:
+        await driver.emacs.evaluate(_CLOCK)
+        own, is_write = _file(workspace, "own.txt", ""), keys in (":w\r", "ZZ")
+        await driver.open(own)
+        await driver.emacs.evaluate("(progn (split-window-right) t)")
+        await driver.type_over("mine\n")
+        await driver.editor.open_diff(_review(_file(workspace, "a.py")))
+        await _in_front(driver, "*proposed: a.py*")
+        driver.emacs.terminal.press(keys)
+        await driver.emacs.says("a review of a.py waits; M-x isthmus-review shows it")
+        windows = 2 if keys == ":w\r" else 1
+
+        async def is_done() -> bool:
+            found = await driver.emacs.evaluate("(list (buffer-name) (length (window-list)))")
+            return found == ["own.txt", windows] and own.read_text() == ("mine\n" if is_write else "")
+
+        await eventually_async(is_done, what="own file or window is as the keys say")
+        assert await driver.emacs.reviews() == ["r1"]
+        assert heard.decisions == []
 
 
 async def test_a_review_that_could_be_read_takes_keys_and_says_so_before(

@@ -85,12 +85,10 @@ async def test_closing_a_review_rejects_it(driver: EmacsDriver, heard: Heard, wo
     await _closed(driver)
 
 
-async def test_looking_away_and_saving_decide_nothing(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
+async def test_looking_away_decides_nothing(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:
     path = _file(workspace)
     await driver.editor.open_diff(_review(path))
     await _shown(driver)
-    driver.emacs.terminal.press("\x18\x13")  # C-x C-s
-    await driver.emacs.shows("C-c C-c accepts, C-c C-k rejects")
     driver.emacs.terminal.press("\x181\x18b*scratch*\r\x1bxisthmus-review\r")  # C-x 1, C-x b
     await _shown(driver)
     assert await driver.emacs.reviews() == ["r1"]
@@ -383,6 +381,8 @@ async def test_what_the_user_typed_is_kept_when_the_companion_is_gone(driver: Em
     await _closed(driver)
     assert await driver.emacs.evaluate('(with-current-buffer "*kept: a.py*" (buffer-string))') == "mine\n"
     assert await driver.emacs.reviews() == []
+    driver.emacs.terminal.press("\x18b*kept: a.py*\r\x18\x13")  # C-x C-s
+    await driver.emacs.shows("File to save in: ")
 
 
 async def test_quitting_emacs_rejects_what_is_undecided(driver: EmacsDriver, heard: Heard, workspace: Path) -> None:

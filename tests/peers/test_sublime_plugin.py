@@ -105,6 +105,7 @@ async def test_closing_the_tab_rejects(sublime: SublimeHost, agent: Agent, works
     view.text = "typed\n"
     sublime.do(view.close)
     assert (await agent.notified("ide/diffRejected"))["filePath"] == str(path)
+    assert f"Isthmus: rejected {view.name()}" in sublime.messages
     assert agent.named("ide/diffAccepted") == []
     (kept,) = await eventually_async(KeptTexts(data_directory() / "kept").paths, what="what was typed is kept")
     assert Path(kept).read_text(encoding="utf-8") == "typed\n"

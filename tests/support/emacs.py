@@ -22,7 +22,7 @@ from isthmus.editors.plugin.editor import StdioEditor
 from isthmus.ide.editor import Range
 from isthmus.ide.reviews.review import DiffReview
 from support.editor_deadlines import PATIENT_PLUGIN
-from support.programs import emacs
+from support.programs import emacs, evil
 from support.pty_program import PtyProgram, pty_program
 from support.stdio_editor import offset
 from support.waiting import eventually_async
@@ -209,6 +209,11 @@ class EmacsDriver:
     async def _in_review(self, review: DiffReview, code: str) -> None:
         find = f"(seq-find (lambda (r) (equal (isthmus-review-id r) {lisp_string(review.id)})) isthmus--reviews)"
         await self.emacs.evaluate(f"(with-current-buffer (isthmus-review-proposal {find}) {code} t)")
+
+
+def evil_layer() -> str:
+    """Return Lisp for an init file that starts Evil, the vi layer."""
+    return f"(add-to-list 'load-path {lisp_string(str(evil()))}) (require 'evil) (evil-mode 1)"
 
 
 def lisp_string(text: str) -> str:

