@@ -1,13 +1,13 @@
 """A review in Emacs whose window the user hides waits, and Emacs says so; plain and with Evil, its vi layer."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.ide.editor import DiffRejected
-from support.emacs_layers import ACCEPT, EVIL, LAYERS, OTHER_WINDOW, PLAIN, SHOW, Scene, review_scene
+from isthmus.ide.editor import DiffAccepted, DiffRejected
+from support.emacs_layers import ACCEPT, EVIL, LAYERS, OTHER_WINDOW, PLAIN, PROPOSED, SHOW, Scene, review_scene
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -127,6 +127,7 @@ async def test_the_mode_line_counts_the_reviews_until_the_last_is_decided(scene:
     await scene.open_review("b.py")
     await scene.open_review()
     await scene.driver.emacs.shows("Isthmus:2")
+    assert not await scene.driver.has_message("shows it")  # the other review is not hidden by the user
     await scene.press(ACCEPT)
     await scene.in_front("*proposed: b.py*")
     await scene.driver.emacs.shows("Isthmus:1")
@@ -151,15 +152,14 @@ async def test_the_count_stands_in_a_mode_line_of_ones_own(scene: Scene, of_user
     assert await scene.mode_lines() == before
 
 
-async def test_the_hidden_one_of_two_reviews_is_shown_next(scene: Scene) -> None:
-    await scene.open_review()
-    await scene.open_review("b.py")
-    await scene.press(SHOW)
-    await scene.in_front("*proposed: a.py*")
+async def test_the_hidden_review_is_shown_before_one_that_came_meanwhile(scene: Scene) -> None:
+    review = await scene.open_review()
+    await scene.driver.emacs.evaluate("(setq isthmus-review-when-idle 3600)")
+    await scene.driver.editor.open_diff(replace(review, id="later"))
     await scene.press("\x180")
     await scene.driver.emacs.shows("a review of a.py waits; C-c i v shows it; 1 more review(s)")
-    await scene.press(SHOW)
-    await scene.in_front("*proposed: a.py*")
+    await scene.press(SHOW, ACCEPT)
+    assert await scene.heard.decision() == DiffAccepted("a.py", PROPOSED)
 
 
 async def test_the_windows_are_as_they_were_when_the_review_was_brought_back(scene: Scene) -> None:
