@@ -9,7 +9,7 @@ import pytest
 from support.editor_tree import below_editor
 from support.gemini_cli import SECONDS, SETTINGS, GeminiCli, gemini_cli
 from support.isolation import IsolatedFolders
-from support.isthmus_program import ISTHMUS, companion_program, user, would_choose
+from support.isthmus_program import ISTHMUS, companion_program, isthmus, user, would_choose
 from support.neovim import RunningNeovim, running_neovim, view_is_closed
 from support.programs import NODE_PEERS
 from support.scripted_wire import Call
@@ -98,6 +98,18 @@ async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Pa
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
 
+    await cli.propose(write_file(b, "mine\n"), "Written, I see.")
+    b.write_text("theirs\n", encoding="utf-8")
+    refused = await asyncio.to_thread(isthmus, "ide", "accept", "b.py", folder=workspace)
+    assert refused.returncode != 0
+    assert "has changed on disk while its review was open" in refused.stderr
+    assert b.read_text(encoding="utf-8") == "theirs\n"
+    (shown,) = (await user("diffs", folder=workspace))["diffs"]
+    assert shown["new_content"] == "mine\n"
+    await user("accept", "b.py", folder=workspace)
+    await cli.shows("Written, I see.")
+    assert b.read_text(encoding="utf-8") == "mine\n"
+
     await cli.propose(write_file(a, "worse\n"))
     await user("reject", "a.py", folder=workspace)
     await cli.shows("Rejected")
@@ -158,6 +170,20 @@ async def _edits_are_accepted_changed_and_rejected_in_neovim(
     await cli.shows("Changed, I see.")
     assert b.read_text(encoding="utf-8") == PROPOSED + "reviewed\n"
     assert f"content to be: {PROPOSED}reviewed\n" in cli.tool_response()["output"]
+    await view_is_closed(neovim)
+
+    d = a.with_name("d.py")
+    d.write_text(BEFORE, encoding="utf-8")
+    await cli.propose(write_file(d, "mine\n"), "Written, I see.")
+    await proposal_is_shown(neovim, "mine\n")
+    d.write_text("theirs\n", encoding="utf-8")
+    await neovim.type(":w<CR>")
+    await eventually_async(lambda: neovim.has_message("has changed on disk"), what="the message")
+    await proposal_is_shown(neovim, "mine\n")
+    assert d.read_text(encoding="utf-8") == "theirs\n"
+    await neovim.type(":w<CR>")
+    await cli.shows("Written, I see.")
+    assert d.read_text(encoding="utf-8") == "mine\n"
     await view_is_closed(neovim)
 
     await cli.propose(write_file(a, "worse\n"))

@@ -155,7 +155,7 @@ class NeovimDriver:
         await self._neovim.command("quit")
 
     async def has_message(self, text: str) -> bool:
-        return await self._neovim.lua("return vim.fn.execute('messages'):find(..., 1, true) ~= nil", text)
+        return await self._neovim.has_message(text)
 
     async def quit(self) -> None:
         await self._neovim.quit()

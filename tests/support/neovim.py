@@ -62,6 +62,10 @@ class RunningNeovim:
         """Run Lua and return what it returns."""
         return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=30)
 
+    async def has_message(self, text: str) -> bool:
+        """Return whether Neovim has shown a message with this text."""
+        return await self.lua("return vim.fn.execute('messages'):find(..., 1, true) ~= nil", text)
+
     async def mode(self) -> str:
         """Return the mode as `:help mode()` names it."""
         mode: dict[str, Any] = await self.connection.request("nvim_get_mode", timeout=30)
