@@ -53,48 +53,59 @@ def opened(page: Page, served: Workbench, place: str = "") -> Page:
     return page
 
 
-@pytest.mark.parametrize("place", ["inbox", "task"])
 @pytest.mark.parametrize("late", ["y", "n", "words", "edit"])
 @pytest.mark.parametrize("first", ["y", "n"])
 def test_who_is_late_sees_who_was_first_and_loses_no_text(
-    browser: Browser, served: Workbench, first: str, late: str, place: str
+    browser: Browser, served: Workbench, first: str, late: str
 ) -> None:
+    """Of three pages the first two are late: the inbox, and the page of the task."""
     with served.let_in(browser) as one, served.let_in(browser) as two:
-        winner, loser = served.watch(one.new_page()), served.watch(two.new_page())
+        winner, inbox, task = served.watch(one.new_page()), served.watch(two.new_page()), served.watch(two.new_page())
         winner.goto(f"{served.url}ui/")
         name = f"one{next(NUMBERS)}"
         task_id = served.begin(winner, f"write {name}")
         opened(winner, served)
-        opened(loser, served, f"task/{task_id}" if place == "task" else "")
-        match late:
-            case "words":
-                answer_by(loser, "t")
-                loser.keyboard.type("use notes.md")
-            case "edit":
-                loser.keyboard.press("e")
-                loser.keyboard.type("Mine. ")
-            case _:
-                loser.route(re.compile("message"), lambda route: None)  # the answer does not arrive before the other
-                answer_by(loser, late)
+        for page, place in ((inbox, ""), (task, f"task/{task_id}")):
+            opened(page, served, place)
+            begin_answer(page, late)
         answer_by(winner, first)
         expect(winner.locator(".item.done")).to_have_count(1)
-        loser.unroute_all(behavior="ignoreErrors")
-        ended = loser.locator("isthmus-question .ended")
-        expect(ended).to_contain_text(f"Answered by Chrome on Linux: {NAMES[first]}")
-        if late == "words":
-            expect(ended).to_contain_text("What you changed or typed here was not sent.")
-            expect(ended.locator("pre")).to_have_text("use notes.md")
-        if late == "edit":
-            expect(ended).to_contain_text("What you changed or typed here was not sent.")
-            expect(loser.locator("isthmus-question .cm-content")).to_contain_text("Mine.")
-        expect(loser.locator("isthmus-question .actions")).to_have_count(0)
-        if place == "task":
-            loser.locator("isthmus-items").focus()
-            loser.keyboard.press("Escape")
-            expect(loser.locator("isthmus-question")).to_have_count(0)
-        loser.wait_for_timeout(500)
-        loser.keyboard.press("y")
+        for page in (inbox, task):
+            page.unroute_all(behavior="ignoreErrors")
+            page.bring_to_front()
+            sees_who_was_first(page, first, late)
+        task.locator("isthmus-items").focus()
+        task.keyboard.press("Escape")
+        expect(task.locator("isthmus-question")).to_have_count(0)
+        for page in (inbox, task):
+            answer_by(page, "y")
         assert (served.workspace / f"{name}.txt").exists() == (first == "y")
+
+
+def begin_answer(page: Page, late: str) -> None:
+    """Begin an answer in a way that ends after that of somebody else."""
+    match late:
+        case "words":
+            answer_by(page, "t")
+            page.keyboard.type("use notes.md")
+        case "edit":
+            page.keyboard.press("e")
+            page.keyboard.type("Mine. ")
+        case _:
+            page.route(re.compile("message"), lambda route: None)  # the answer does not arrive before the other
+            answer_by(page, late)
+
+
+def sees_who_was_first(page: Page, first: str, late: str) -> None:
+    ended = page.locator("isthmus-question .ended")
+    expect(ended).to_contain_text(f"Answered by Chrome on Linux: {NAMES[first]}")
+    if late in ("words", "edit"):
+        expect(ended).to_contain_text("What you changed or typed here was not sent.")
+    if late == "words":
+        expect(ended.locator("pre")).to_have_text("use notes.md")
+    if late == "edit":
+        expect(page.locator("isthmus-question .cm-content")).to_contain_text("Mine.")
+    expect(page.locator("isthmus-question .actions")).to_have_count(0)
 
 
 def test_the_next_question_comes_by_a_key_after_one_that_was_answered_elsewhere(
