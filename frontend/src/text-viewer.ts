@@ -6,7 +6,7 @@ import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
 import { Compartment, EditorSelection, EditorState } from "@codemirror/state";
 import { EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
-import { COLOURS, THEME } from "./diff-editor.ts";
+import { COLOURS, THEME } from "./diff/diff-editor.ts";
 import type { Selection } from "./files.ts";
 
 // The focus is shown around the whole view (file-viewer.ts).

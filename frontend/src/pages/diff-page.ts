@@ -6,7 +6,7 @@ import { ENDED, type TaskEvent, type TaskRow } from "../protocol.ts";
 import { ended } from "../rewind.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { problemOf } from "../sending.ts";
-import { type FilePart, type SessionDiff, filesOf } from "../unified-diff.ts";
+import { type FilePart, type SessionDiff, filesOf } from "../diff/unified-diff.ts";
 import { LANGUAGE, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import { type DiffElement, shownCounts } from "../parts/diff-view.ts";

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { mustBeSeen } from "../change-size.ts";
+import { mustBeSeen } from "../diff/change-size.ts";
 import { answer } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { FileDiff } from "../protocol.ts";

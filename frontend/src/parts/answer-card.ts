@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
 import { icon } from "../icons.ts";
-import { type LineComment, type Place, commentText, newComment, saidComments } from "../line-comments.ts";
+import { type LineComment, type Place, commentText, newComment, saidComments } from "../diff/line-comments.ts";
 import { visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";

@@ -1,18 +1,18 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { fitsEditor, mustBeSeen } from "../change-size.ts";
-import { compare } from "../compare.ts";
-import type { DiffView } from "../diff-editor.ts";
-import type { Hunk } from "../diff-hunks.ts";
+import { fitsEditor, mustBeSeen } from "../diff/change-size.ts";
+import { compare } from "../diff/compare.ts";
+import type { DiffView } from "../diff/diff-editor.ts";
+import type { Hunk } from "../diff/diff-hunks.ts";
 import type { LineCounts } from "../diffs.ts";
-import type { LineComment, Place } from "../line-comments.ts";
-import { type LineNumbers, changeRows } from "../long-rows.ts";
-import { LONG_STYLES } from "../long-styles.ts";
-import { LongView } from "../long-view.ts";
+import type { LineComment, Place } from "../diff/line-comments.ts";
+import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
+import { LONG_STYLES } from "../diff/long-styles.ts";
+import { LongView } from "../diff/long-view.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
 import { exact } from "../safe.ts";
-import type { SeenParts } from "../seen-parts.ts";
+import type { SeenParts } from "../diff/seen-parts.ts";
 import { t } from "../words.ts";
 
 const SIDES_FROM = 960;
@@ -187,7 +187,7 @@ export class DiffElement extends LitElement {
     this.#clear();
     this.isShown = false;
     if (this.#isLong) { void this.#drawLong(); return; }
-    import("../diff-editor.ts").then(({ showDiff }) => {
+    import("../diff/diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
       const { oldText, newText: proposed, path } = this, sides = this.#sides;

@@ -1,8 +1,8 @@
 import { LitElement, css, html } from "lit";
 import { customElement, property } from "lit/decorators.js";
-import { LONG_STYLES } from "../long-styles.ts";
-import { textRows } from "../long-rows.ts";
-import { LongView } from "../long-view.ts";
+import { LONG_STYLES } from "../diff/long-styles.ts";
+import { textRows } from "../diff/long-rows.ts";
+import { LongView } from "../diff/long-view.ts";
 import { t } from "../words.ts";
 
 /** A text to allow that is so long that all of it is to be seen: `unseen` and `seen` are those of a diff. */

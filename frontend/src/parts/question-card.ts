@@ -3,7 +3,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { type Answered, answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
-import { isLongText } from "../change-size.ts";
+import { isLongText } from "../diff/change-size.ts";
 import { factsOf, isForm, jsonProblem } from "../question.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";

@@ -13,7 +13,7 @@ import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkFi
 import type { LineComment, Place } from "./line-comments.ts";
 import type { LineNumbers } from "./long-rows.ts";
 import { watchScreen, windowOf } from "./on-screen.ts";
-import { MARKED } from "./safe.ts";
+import { MARKED } from "../safe.ts";
 import { SeenParts } from "./seen-parts.ts";
 
 export const COLOURS = HighlightStyle.define([

@@ -1,7 +1,7 @@
 // A change or a text of any size in parts that are drawn when they come near the screen. It knows what was on the screen.
 
 import type { Row, RowHunk } from "./long-rows.ts";
-import { exact } from "./safe.ts";
+import { exact } from "../safe.ts";
 import { SeenParts } from "./seen-parts.ts";
 import { parentOf, watchScreen, windowOf } from "./on-screen.ts";
 
