@@ -26,6 +26,8 @@ HELD_SECONDS = 15.0
 """Maximum time in seconds for which a server is stopped."""
 FULL_SECONDS = 2.0
 """Time in seconds for which a disk is full."""
+APART_SECONDS = 1.5
+"""Maximum time in seconds between the first and the last server that reaches the database after an outage."""
 
 
 @dataclass
@@ -72,6 +74,7 @@ class ReplicaFaults:
         self._script = script
         self._chance = chance
         self._stack = contextlib.AsyncExitStack()
+        self._another = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> "ReplicaFaults":
         for number in range(3):
@@ -89,6 +92,7 @@ class ReplicaFaults:
         for replica in self.replicas:
             if replica.is_paused:
                 replica.program.process.send_signal(signal.SIGCONT)
+        await self._another.aclose()
         await self._stack.aclose()
 
     def _program(
@@ -114,6 +118,7 @@ class ReplicaFaults:
             ("pause", self._pause),
             ("cut", self._cut),
             ("partition", self._partition),
+            ("outage", self.outage),
             ("terminate", self._terminate),
             ("database restart", self._restart_database),
             ("database crash", self._crash_database),
@@ -183,6 +188,33 @@ class ReplicaFaults:
         await asyncio.sleep(LEASE_SECONDS + 1)
         replica.proxy.cut_after = None
         replica.proxy.cut()
+
+    async def outage(self) -> None:
+        """Keep the database away from all servers for longer than a lease; they reach it again one after the other."""
+        await self._another.aclose()
+        for replica in self.replicas:
+            replica.proxy.cut_after = 0
+        await self._cut()
+        if self._chance.random() < 0.5:
+            await self._crash_database()
+        await asyncio.sleep(LEASE_SECONDS + 1)
+        if self._chance.random() < 0.5:
+            await self._begin_another()
+        for replica in self._chance.sample(self.replicas, len(self.replicas)):
+            replica.proxy.cut_after = None
+            replica.proxy.cut()
+            await asyncio.sleep(self._chance.uniform(0.0, APART_SECONDS / 2))
+
+    async def _begin_another(self) -> None:
+        """Begin a server that reaches the database while the others do not; it stays until the next outage."""
+        folder = self._folder / "another"
+        folder.mkdir(exist_ok=True)
+        options = ("--journal", self._machines.url, "--lease-seconds", str(LEASE_SECONDS), "--slots", "8")
+        program = serve_program(
+            *(folder, self._workspace, *options),
+            script=self._script, environment={MACHINE: "another machine"}, loaded=self._machines.copies,
+        )  # fmt: skip
+        await self._another.enter_async_context(program)
 
     # --- the database ---
 

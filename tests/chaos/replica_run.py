@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
-from chaos.replica_faults import Machines, ReplicaFaults
+from chaos.replica_faults import Machines, Replica, ReplicaFaults
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.client import Delivery, PromptMessage, TaskNotFound
+from isthmus.client import Delivery, PromptMessage, TaskNotFound, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, ToolCallUpdate
 from isthmus.rpc.messages import RpcError
@@ -37,6 +38,16 @@ scenarios:
           - delay: 0.1
           - call: {name: run_shell_command, arguments: {command: 'echo {{n}}-b >> TRACES'}}
       - text: 'Task {{n}} is done.'
+  - prompt: '\\Ahold (?P<n>[\\d-]+) (?P<gate>\\S+)'
+    replies:
+      - call:
+          name: run_shell_command
+          arguments:
+            command: >-
+              echo {{n}}-begun >> TRACES;
+              for i in $(seq 600); do [ -e {{gate}} ] && break; sleep 0.1; done;
+              echo {{n}}-held >> TRACES
+      - text: 'Task {{n}} is done.'
 """
 
 
@@ -61,41 +72,46 @@ class ReplicaRun:
         self.traces = folder / "traces"
         self.faults: Counter[str] = Counter()
         self.workspace.mkdir()
-        self._machines = machines
+        self.machines = machines
         self._random = random.Random(seed)  # noqa: S311 - to be repeated
         script = SCRIPT.replace("TRACES", str(self.traces))
-        self._servers = ReplicaFaults(folder, self.workspace, machines, script, self._random)
+        self.servers = ReplicaFaults(folder, self.workspace, machines, script, self._random)
 
     @property
     def take_overs(self) -> Mapping[str, Sequence[float]]:
         """Times in seconds from a fault to the moment at which another server has the task."""
-        return self._servers.take_overs
+        return self.servers.take_overs
 
-    async def __aenter__(self) -> "ReplicaRun":
-        await self._servers.__aenter__()
+    @property
+    def done(self) -> "Counter[str]":
+        """What commands have done: the lines that they wrote."""
+        return Counter(self.traces.read_text("utf-8").split() if self.traces.exists() else [])
+
+    async def __aenter__(self) -> Self:
+        await self.servers.__aenter__()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self._servers.__aexit__(*error)
+        await self.servers.__aexit__(*error)
 
     # --- a round ---
 
     async def play(self, number: int) -> None:
         """Play a round: begin tasks, let a fault happen while they run, and see each of them end well."""
         tasks = [WatchedTask(f"{number}-{part}") for part in range(3)]
-        fault, befall = self._random.choice([one for one in self._servers.all() if not ONLY or one[0] in ONLY])
+        fault, befall = self._random.choice([one for one in self.servers.all() if not ONLY or one[0] in ONLY])
         self.faults[fault] += 1
         try:
             async with asyncio.timeout(SECONDS):
-                clients = [asyncio.create_task(self._client(task)) for task in tasks]
+                clients = [asyncio.create_task(self.client(task)) for task in tasks]
                 await asyncio.sleep(self._random.uniform(0.0, 0.9))
                 await befall()
                 await asyncio.gather(*clients)
                 for task in tasks:
-                    await self._check(task)
+                    await self.check(task)
         except TimeoutError as error:
             states = [await self._row(task.task_id) for task in tasks if task.task_id]
-            paused = [replica.number for replica in self._servers.replicas if replica.is_paused]
+            paused = [replica.number for replica in self.servers.replicas if replica.is_paused]
             raise AssertionError(
                 f"round {number} ({fault}) hangs: {states}; paused: {paused}; sessions: {await self._sessions()}"
             ) from error
@@ -104,10 +120,10 @@ class ReplicaRun:
 
     async def _row(self, task_id: str) -> str:
         statement = "SELECT concat_ws(' ', state, owner, epoch, tag, seq) FROM tasks WHERE id = $1"
-        return await self._machines.sql(statement, task_id)
+        return await self.machines.sql(statement, task_id)
 
     async def _sessions(self) -> str:
-        return await self._machines.sql(
+        return await self.machines.sql(
             "SELECT string_agg(concat_ws(' ', pid, state, wait_event, now() - state_change, left(query, 60)), '; ')"
             " FROM pg_stat_activity WHERE datname = current_database()"
         )
@@ -116,7 +132,7 @@ class ReplicaRun:
 
     @contextlib.asynccontextmanager
     async def _anyone(self) -> AsyncGenerator[RemoteAgent]:
-        program = self._random.choice(self._servers.replicas).program
+        program = self._random.choice(self.servers.replicas).program
         async with asyncio.timeout(FOLLOW_SECONDS):
             agent = await RemoteAgent.connect(program.url, program.token)
         try:
@@ -124,7 +140,7 @@ class ReplicaRun:
         finally:
             await agent.aclose()
 
-    async def _client(self, task: WatchedTask) -> None:
+    async def client(self, task: WatchedTask) -> None:
         """Watch and answer at one server after another until the task has ended."""
         while True:
             try:
@@ -136,12 +152,27 @@ class ReplicaRun:
             except Exception:  # whatever a dying server answers, another one is asked
                 await asyncio.sleep(0.05)
 
+    async def begin(self, task: WatchedTask, replica: Replica, text: str) -> None:
+        """Begin a task whose first call a user allows, at one server."""
+        agent = await RemoteAgent.connect(replica.program.url, replica.program.token)
+        try:
+            turn = await self._prompt(agent, task, text)
+            task.seen += [item async for item in turn.deliveries if item.seq is not None]
+            (call,) = (await agent.get(task.task_id)).pending
+            answer = [ToolCallConfirmation(call.tool_call_id, "proceed_once")]
+            await agent.answer(task.task_id, answer, answered_by="chaos")
+        finally:
+            await agent.aclose()
+
+    async def _prompt(self, agent: RemoteAgent, task: WatchedTask, text: str) -> Turn:
+        settings = {"workspace_path": str(self.workspace)}
+        turn = await agent.prompt(PromptMessage(text, settings=settings, message_id=f"message {task.name}"))
+        task.task_id = turn.task_id
+        return turn
+
     async def _watch(self, agent: RemoteAgent, task: WatchedTask) -> bool:
         if not task.task_id:
-            settings = {"workspace_path": str(self.workspace)}
-            message = PromptMessage(f"work {task.name}", settings=settings, message_id=f"message {task.name}")
-            turn = await agent.prompt(message)
-            task.task_id = turn.task_id
+            turn = await self._prompt(agent, task, f"work {task.name}")
         else:
             turn = await agent.follow(task.task_id, task.at)
         while True:
@@ -167,12 +198,12 @@ class ReplicaRun:
                     return [item async for item in turn.deliveries if item.seq is not None]
             await asyncio.sleep(0.05)
 
-    async def _check(self, task: WatchedTask) -> None:
+    async def check(self, task: WatchedTask) -> None:
         """Check that a task lost nothing, did nothing twice, and that its client saw each event once."""
         events = await self._replayed(task)
         numbers = [item.seq or 0 for item in _once_each(events)]
         assert numbers == sorted(set(numbers)), f"{task.name}: {numbers}"
-        stored = await self._machines.sql(
+        stored = await self.machines.sql(
             "SELECT count(*) = max(seq) AND max(seq) = (SELECT seq FROM tasks WHERE key = task) FROM events"
             " WHERE task = (SELECT key FROM tasks WHERE id = $1) GROUP BY task",
             task.task_id,
@@ -186,8 +217,7 @@ class ReplicaRun:
         assert found == expected, f"{task.name}: missing {missing}, wrong {wrong}, {[number for number, _ in found]}"
         end = seen[-1].event
         assert isinstance(end, StateChange), task.name
-        done = Counter(self.traces.read_text("utf-8").split() if self.traces.exists() else [])
-        effects = {name: done[f"{task.name}-{name}"] for name in "ab"}
+        effects = {line: count for line, count in self.done.items() if line.startswith(f"{task.name}-")}
         assert all(count <= 1 for count in effects.values()), f"{task.name}: {effects}"
         if str(end.state) == "completed":
             calls = {

@@ -49,7 +49,6 @@ def server() -> Iterator[Postgres]:
 @pytest.fixture
 def url(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(subscriptions, "WAITING_POLL_SECONDS", 600.0)
-    monkeypatch.setattr(postgres_replicas, "GRACE_SECONDS", 0.2)
     monkeypatch.setattr(postgres_replicas, "LOOK_SECONDS", 0.1)
     return server.database()
 
@@ -198,7 +197,6 @@ async def test_an_engine_that_is_closed_hands_its_tasks_over_at_once(url: str, t
 async def test_a_connection_that_is_cut_and_made_again_is_not_an_end(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_replicas, "GRACE_SECONDS", 2.0)
     agent = WaitingAgent()
     async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
         await until_met(first, second)

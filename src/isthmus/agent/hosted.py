@@ -1,7 +1,7 @@
 """Runs the agent of another author: adds what its events may leave out, and checks them.
 
 The author writes an async generator of events; each event is emitted before the generator goes on. Texts get ids here,
-and the task its first and last state. A call that was EXECUTING when the process ended is closed as interrupted and
+and the task its first and last state. A call that was EXECUTING when the work broke off is closed as interrupted and
 never run again. How the agent is served is in ``isthmus.a2a.hosting``.
 """
 
@@ -93,7 +93,7 @@ class HostedAgent:
         session = turn.session
         for item in session.unsettled:
             if item.call is not None and item.call.status is ToolCallStatus.EXECUTING:
-                await turn.emit(*interruption_events(item.call))
+                await turn.emit(*interruption_events(item.call, turn.broken_off))
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
         text_id = str(uuid.uuid4())

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from isthmus.agent.interruption import PROCESS_ENDED
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
 from isthmus.events import AgentEvent
@@ -26,10 +27,13 @@ class AgentTurn:
         take_steering: TakeSteering | None = None,
         telemetry: Telemetry = NO_TELEMETRY,
         spending: Spending | None = None,
+        broken_off: str = PROCESS_ENDED,
     ) -> None:
         self.session = session
         self.keep = keep
         self.telemetry = telemetry
+        self.broken_off = broken_off
+        """Why the work before on the task broke off, if it did, as a part of a sentence."""
         self._take_steering = take_steering
         self._spending = spending or Spending()
 
@@ -38,7 +42,7 @@ class AgentTurn:
 
         ``keep`` passes events on to this turn's own.
         """
-        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self._spending)
+        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self._spending, self.broken_off)
 
     async def takes_steering(self) -> bool:
         """Add the user's messages for the work under way to the session; return whether there were any.

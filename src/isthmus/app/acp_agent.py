@@ -19,6 +19,7 @@ from isthmus.acp.host.prompt_blocks import context_block, prompt_blocks
 from isthmus.acp.host.prompt_turn import PromptTurn
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.interruption import begins_sentence
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.app.acp_files import WorkspaceFiles
@@ -38,11 +39,11 @@ from isthmus.events import AgentEvent, AgentMessage, Prompt, StateChange, TaskSt
 from isthmus.internal_events import AgentRecord
 from isthmus.record import record
 
-INTERRUPTED = "The agent's process ended while this call ran; whether it had an effect is not known."
+INTERRUPTED = "{} while this call ran; whether it had an effect is not known."
 LOST = (
-    "The agent's process ended in the middle of its work, which was not repeated. Send another message in this"
-    " conversation to go on."
+    "{} in the middle of the agent's work, which was not repeated. Send another message in this conversation to go on."
 )
+"""Texts that begin with the reason why the work broke off."""
 
 ContextOfEditor: TypeAlias = Callable[[Path], Awaitable[str | None]]
 """Returns what the user's editor shows of a folder, as text for a model."""
@@ -212,11 +213,12 @@ class AcpAgent:
 
     async def _lost(self, turn: AgentTurn) -> StateChange:
         """End a task whose turn was in the memory of a process that has ended."""
+        reason = begins_sentence(turn.broken_off)
         for call in open_calls(turn.session):
-            text = LOST_QUESTION if call.confirmation_request is not None else INTERRUPTED
+            text = (LOST_QUESTION if call.confirmation_request is not None else INTERRUPTED).format(reason)
             ended = replace(call, status=ToolCallStatus.FAILED, confirmation_request=None, live_content=None)
             await turn.emit(ToolCallUpdate(replace(ended, error=ErrorDetails(text, "interrupted"))))
-        return StateChange(TaskState.FAILED, LOST, AGENT_LOST)
+        return StateChange(TaskState.FAILED, LOST.format(reason), AGENT_LOST)
 
 
 def _unsent(prompts: Sequence[Prompt], sent: str) -> Sequence[Prompt]:

@@ -19,6 +19,7 @@ from isthmus.acp.v1.client_requests import ElicitationResponse, Selected
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
+from isthmus.agent.interruption import PROCESS_ENDED, begins_sentence
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import FileDiff, GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
@@ -30,7 +31,9 @@ from isthmus.tools.user_question import UserQuestion
 
 AGENT_LOST = "agent_lost"
 """Reason of a task that failed because its agent's process ended."""
-LOST_QUESTION = "The agent's process ended while this question was open, so no answer reached it; nothing was done."
+LOST_QUESTION = "{} while this question was open, so no answer reached the agent; nothing was done."
+"""Text that begins with the reason why the work broke off."""
+_LOST_QUESTION = LOST_QUESTION.format(begins_sentence(PROCESS_ENDED))
 NO_RESULT = "The agent ended its turn without a result of this call."
 
 
@@ -92,7 +95,7 @@ class AcpSegment:
                 reason = permission.withdrawn or (held.question.withdrawn if held is not None else "")
                 status = ToolCallStatus.CANCELLED
                 if permission.is_lost:
-                    status, reason = ToolCallStatus.FAILED, LOST_QUESTION
+                    status, reason = ToolCallStatus.FAILED, _LOST_QUESTION
                 await self._task.emit(ToolCallUpdate(self._calls.close(call_id, status, reason)))
 
     async def follow(self) -> StateChange:
@@ -144,7 +147,7 @@ class AcpSegment:
     async def _pass_on(self, question: AgentQuestion[Any], confirmation: ToolCallConfirmation) -> None:
         call_id = question.call_id
         if question.withdrawn:
-            reason = LOST_QUESTION if question.is_lost else question.withdrawn
+            reason = _LOST_QUESTION if question.is_lost else question.withdrawn
             await self._task.emit(ToolCallUpdate(self._calls.close(call_id, ToolCallStatus.FAILED, reason)))
         elif isinstance(question, FormQuestion):
             await self._fill_in(question, confirmation)
@@ -253,7 +256,7 @@ class AcpSegment:
         reason = state.error or ("Cancelled" if is_cancelled else NO_RESULT)
         status = ToolCallStatus.CANCELLED if is_cancelled else ToolCallStatus.FAILED
         for call in open_calls(self._task.session):
-            text = LOST_QUESTION if call.confirmation_request is not None and state.reason == AGENT_LOST else reason
+            text = _LOST_QUESTION if call.confirmation_request is not None and state.reason == AGENT_LOST else reason
             if self._calls.is_open(call.tool_call_id):
                 await self._task.emit(ToolCallUpdate(self._calls.close(call.tool_call_id, status, text)))
         return state

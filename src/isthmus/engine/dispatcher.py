@@ -7,10 +7,11 @@ A task that meets a free slot starts at once, without the queue. Not here: the o
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.slots import Slots
+from isthmus.engine.take_over_rule import TakeOverRule
 from isthmus.journal.base import Journal, JournalUnavailable
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, TaskRow
@@ -33,7 +34,8 @@ class Dispatcher:
     """The part of one process in handing out tasks.
 
     ``begin`` runs a task that was taken; ``resume_child`` looks after an abandoned task of a subagent. ``renew`` renews
-    this process's leases if that is due, so that it never takes its own tasks. Leases last ``lease_seconds``.
+    this process's leases if that is due, so that it never takes its own tasks. Leases last ``lease_seconds``; ``rule``
+    says whose tasks are taken over.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Dispatcher:
         scope: QueueScope,
         slots: Slots,
         lease_seconds: float,
+        rule: TakeOverRule,
         *,
         begin: Callable[[ClaimedTask], None],
         resume_child: Callable[[TaskRow], Awaitable[None]],
@@ -54,6 +57,7 @@ class Dispatcher:
         self._scope = scope
         self._slots = slots
         self._lease_seconds = lease_seconds
+        self._rule = rule
         self._begin = begin
         self._resume_child = resume_child
         self._renew = renew
@@ -96,10 +100,12 @@ class Dispatcher:
                 self._asked += 1
             try:
                 await self.take()
-            except JournalUnavailable:  # the journal has said so
+            except JournalUnavailable as error:  # the journal has said so
+                self._rule.failed(error)
                 await asyncio.sleep(LOOK_SECONDS)
                 self._news.set()
-            except Exception:  # of any kind: without it no task that waits would start
+            except Exception as error:  # of any kind: without it no task that waits would start
+                self._rule.failed(error)
                 log.exception("tasks that wait could not be taken; trying again")
                 await asyncio.sleep(LOOK_SECONDS)
                 self._news.set()
@@ -107,12 +113,15 @@ class Dispatcher:
     async def take(self) -> None:
         """Take as many tasks as there are free slots."""
         sweeps, self._sweeps = self._sweeps, False
-        gone = await self._gone() if sweeps else ()
+        gone = await self._rule.gone() if sweeps else ()
         while not self.is_draining and (count := self._slots.free) > 0:
             asked = self._asked
             await self._renew()
             with self._slots.reserved(count):
-                taken = await self._journal.queue.take(self._owner, self._lease_seconds, count, self._scope, gone)
+                taken = await self._journal.queue.take(
+                    *(self._owner, self._lease_seconds, count, self._scope, gone), self._rule.spares
+                )
+                self._rule.reached()
                 for one in taken:
                     self._begin(one)
             if len(taken) < count:
@@ -120,10 +129,6 @@ class Dispatcher:
                 if asked == self._asked:
                     break
         if sweeps and not self._scope.is_reserved:
-            for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone):
+            spares = self._rule.spares()
+            for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone, spares=spares):
                 await self._resume_child(row)
-
-    async def _gone(self) -> Sequence[str]:
-        """Return the owners of tasks whose process has ended."""
-        owners = await self._journal.queue.owners()
-        return [owner for owner in owners if owner != self._owner and self._journal.replicas.is_gone(owner)]

@@ -30,6 +30,7 @@ from isthmus.engine.sessions import Sessions
 from isthmus.engine.slots import Slots
 from isthmus.engine.subscriptions import FollowSources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
+from isthmus.engine.take_over_rule import TakeOverRule
 from isthmus.engine.task_news import TaskNews
 from isthmus.engine.task_run import TaskRun
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
@@ -65,6 +66,7 @@ class Runner:
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
         take_idle = partial(self._take_idle, also_broken=True)
         self._cancellation = Cancellation(journal, self._segments, self._running, take_idle)
+        self._rule = TakeOverRule(journal, self._owner, options.placement.lease_seconds)
         self._leases = LeaseKeeper(journal, self._segments, self._running, options.placement.lease_seconds)
         self._progress = ProgressPublisher(journal.replicas, self._segments.get)
         self._dispatcher = Dispatcher(
@@ -73,6 +75,7 @@ class Runner:
             scope_of(options),
             self.slots,
             options.placement.lease_seconds,
+            self._rule,
             begin=partial(self._start_segment, is_whole_session=False),
             resume_child=self._resume_child,
             renew=self._leases.renew_if_due,
@@ -85,12 +88,13 @@ class Runner:
 
     async def start(self) -> None:
         """Take over the tasks of ended processes, and keep leases from now on."""
+        await self._rule.begin()
         if self.options.takes_over:
             for row in await self.journal.tasks(10_000, [state for state in TaskState if state.is_waiting]):
                 if self.options.workspaces.allows(row.workspace) and not await self.children.look(row):
                     await self.go_on(row)
-        placement = self.options.placement
-        member = Member(self._owner, placement.labels, placement.slots)
+        place = self.options.placement
+        member = Member(self._owner, place.labels, place.slots, place.lease_seconds)
         notices = NoticeTaker(self.news, self._segments, self._progress, self._leases, self._dispatcher)
         await self.journal.replicas.join(member, notices.take)
         if self.options.takes_over:
@@ -99,9 +103,7 @@ class Runner:
         self._upkeep = [
             asyncio.create_task(self._dispatcher.run(), name="isthmus-dispatcher"),
             asyncio.create_task(self._look_after_leases(), name="isthmus-leases"),
-            asyncio.create_task(
-                self.retention.run(self.options.placement.lease_seconds / 4), name="isthmus-journal-size"
-            ),
+            asyncio.create_task(self.retention.run(place.lease_seconds / 4), name="isthmus-journal-size"),
         ]
 
     @property
@@ -233,15 +235,10 @@ class Runner:
         """Claim a task that waits, whose process has ended or that broke off here, and run it, also without a slot."""
         if row.state.is_waiting:
             return await self._claim_here(row, [])
-        if row.owner is None or (also_broken and self._broken.has(row)) or self._is_abandoned(row):
+        if row.owner is None or (also_broken and self._broken.has(row)) or self._rule.is_abandoned(row):
             write = self.journal.take_over(row, self._owner, self.options.placement.lease_seconds)
             return await self._run_taken(row.task_id, write, row.parent)
         return None
-
-    def _is_abandoned(self, row: TaskRow) -> bool:
-        return row.owner is not None and (
-            row.lease_until < self.journal.now() or self.journal.replicas.is_gone(row.owner)
-        )
 
     async def _run_taken(
         self, task_id: str, write: Awaitable[TakenT], parent: str, *, is_whole_session: bool = False
@@ -288,8 +285,10 @@ class Runner:
         fold = (
             None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
         )
-        end, telemetry = partial(self._end, row), self.options.telemetry
-        segment = TaskRun(self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry, self.spending)
+        why, end, telemetry = self._rule.broken_off(taken), partial(self._end, row), self.options.telemetry
+        segment = TaskRun(
+            self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry, self.spending, why
+        )
         self._broken.resumed(row.task_id)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries
@@ -344,15 +343,17 @@ class Runner:
             try:
                 await self._leases.renew()
                 await self._leases.cancel_asked()
+                if self._segments:
+                    self._rule.reached()
                 if self._suspended is not None:
                     await self._suspended.look()
                 for task_id in self._broken:
                     await self._resume_broken(task_id)
                 self._dispatcher.sweep()
-            except JournalUnavailable:
-                pass  # the journal has said so
-            except Exception:  # of any kind: without renewal the leases of all tasks are lost
-                log.exception("leases could not be renewed or checked")
+            except Exception as error:  # of any kind: without renewal the leases of all tasks are lost
+                self._rule.failed(error)
+                if not isinstance(error, JournalUnavailable):  # the journal has said so
+                    log.exception("leases could not be renewed or checked")
 
     async def _resume_broken(self, task_id: str) -> None:
         if (row := await self.journal.task(task_id)) is None or not self._broken.has(row):
@@ -377,7 +378,7 @@ class Runner:
         if row.is_queued or not (row.parent or self._broken.has(row) or self._dispatcher.may_begin(row.label)):
             self._dispatcher.sweep()  # It starts when a slot is free.
         elif await self._take_idle(row, also_broken=also_broken) is not None:
-            log.info("task %s continues after its process ended or could not record it", row.task_id)
+            log.info("task %s continues after its work broke off", row.task_id)
 
     def _ask(self, row: TaskRow) -> None:
         """Show the questions of a task in editors."""

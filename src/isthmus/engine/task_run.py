@@ -14,6 +14,7 @@ from functools import partial
 
 from isthmus.agent.calls.events import cancelled_calls, failed_calls, given_up_calls
 from isthmus.agent.hosted import AgentFailedError
+from isthmus.agent.interruption import PROCESS_ENDED
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
 from isthmus.agent.turn import AgentTurn
@@ -62,6 +63,7 @@ class TaskRun:
         on_end: "Callable[[TaskRun], None]",
         telemetry: Telemetry = NO_TELEMETRY,
         spending: Spending | None = None,
+        broken_off: str = PROCESS_ENDED,
     ) -> None:
         self.lease = lease
         self.session = session
@@ -74,6 +76,7 @@ class TaskRun:
         self._on_end = on_end
         self._telemetry = telemetry
         self._spending = spending
+        self._broken_off = broken_off
         self._cancelled = False
         self._interruptible: asyncio.Task[object] | None = None
         self._failure: BaseException | None = None
@@ -133,7 +136,10 @@ class TaskRun:
         """Run the agent, close everything that it left open, and return the last state of its turn."""
         try:
             await self._fold_once()
-            turn = AgentTurn(self.session, self._keep_event, self._take_steering, self._telemetry, self._spending)
+            turn = AgentTurn(
+                *(self.session, self._keep_event, self._take_steering, self._telemetry, self._spending),
+                self._broken_off,
+            )
             end = turn.session.apply(await self._agent.advance(turn))
         except asyncio.CancelledError:
             # The turn is also cancelled when the journal refused an event.

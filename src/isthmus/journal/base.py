@@ -242,7 +242,7 @@ class Journal(Protocol):
         ...
 
     def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> "Awaitable[ClaimedTask | None]":
-        """Claim a task whose owner is gone; return None when another process has claimed it first."""
+        """Claim a task whose owner is gone; None if another claimed it or its lease was renewed since it was read."""
         ...
 
     def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:

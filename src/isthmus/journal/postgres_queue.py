@@ -14,16 +14,17 @@ from isthmus.events import AgentEvent
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_writer import PostgresWriter
-from isthmus.journal.queue import QueueScope
+from isthmus.journal.queue import QueueScope, spares_nobody
 from isthmus.journal.rows import COLUMNS, row_from
-from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope
+from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.task_changes import TaskChanges
-from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 from isthmus.journal.task_writes import Claim, Create, TaskWrite
 from isthmus.journal.writer import Written
 
 _TAKEN = ", ".join(f"tasks.{name.strip()}" for name in COLUMNS.split(","))
+_FOUND = "key, tag, owner, lease_until"
 Submit = Callable[[Sequence[AgentEvent], Callable[[Sequence[str]], TaskWrite]], Written[Any]]
 """Queues a write, which is made from the bodies of its events."""
 
@@ -53,33 +54,40 @@ class PostgresQueue(SqlQueue):
 
     @override
     def take(
-        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+        self,
+        owner: str,
+        lease_seconds: float,
+        limit: int,
+        scope: QueueScope,
+        gone: Sequence[str] = (),
+        spares: Callable[[], bool] = spares_nobody,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         fits, of_scope = in_scope(scope)
 
         async def work(connection: Connection, now: float) -> Sequence[ClaimedTask]:
-            left, values = abandoned(scope, now, gone)
-            free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
+            is_sparing = spares()
+            left, values = abandoned(scope, now, gone, spares=is_sparing)
+            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
             statement = (
-                f"WITH waiting AS (SELECT key, tag FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
+                f"WITH waiting AS (SELECT {_FOUND} FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
                 " ORDER BY tag, key LIMIT ? FOR UPDATE SKIP LOCKED),"
-                f" left_behind AS (SELECT key, tag FROM tasks WHERE {left} AND parent = '' AND {fits}"
+                f" left_behind AS (SELECT {_FOUND} FROM tasks WHERE {left} AND parent = '' AND {fits}"
                 # Not "ORDER BY key": for that PostgreSQL reads the index of all keys, those of ended tasks, too.
                 " ORDER BY lease_until, key LIMIT ? FOR UPDATE SKIP LOCKED),"
-                " next AS (SELECT key, tag FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
+                " next AS (SELECT * FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
                 " ORDER BY tag, key LIMIT ?),"
                 # The lowest of the tags: the others of this step are not before a task that comes next.
                 " started AS (UPDATE queue SET started = (SELECT min(tag) FROM next WHERE tag > 0)"
                 " WHERE started < (SELECT min(tag) FROM next WHERE tag > 0))"
                 " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0, reserved = ''"
-                f" FROM next WHERE tasks.key = next.key RETURNING next.tag, tasks.key, {_TAKEN}"
+                f" FROM next WHERE tasks.key = next.key RETURNING next.tag, tasks.key,"
+                f" next.owner, next.lease_until, {_TAKEN}"
             )
             found = await connection.fetch(
                 numbered(statement),
                 *(*of_scope, *of_free, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
             )
             ordered = sorted(found, key=lambda values: (values[0], values[1]))
-            rows = [(row_from(tuple(values)[2:]), values[0]) for values in ordered]
-            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, (), tag > 0) for row, tag in rows]
+            return [taken_task(owner, row_from(tuple(values)[4:]), values[0], *values[2:4]) for values in ordered]
 
         return self._writer.run(work)

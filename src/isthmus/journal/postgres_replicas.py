@@ -8,6 +8,7 @@ hangs or is cut off keeps its lock or its lease for a while; for these the lease
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 from typing_extensions import override
 
 from isthmus.journal.lease_owner import is_gone
+from isthmus.journal.locks_seen import LocksSeen
 from isthmus.journal.notices import ALL, NOTHING, JournalNotice, decode, encode
+from isthmus.journal.patience import Patience
 from isthmus.journal.postgres_connection import Database, end, without_secrets
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_sql import CHANNEL, lock_number
@@ -24,8 +27,8 @@ from isthmus.journal.sql_reads import RowReader
 
 LOOK_SECONDS = 0.3
 """Interval in seconds at which the locks of the others are looked at."""
-GRACE_SECONDS = 2.0
-"""Time in seconds after connecting in which nobody counts as gone: all have lost their locks if the database had."""
+GAP_SECONDS = 2.0
+"""Minimum time in seconds between two looks after which the database counts as having been away."""
 HEAR_SECONDS = 2.0
 """Maximum time in seconds for hearing one's own first notice; after it the connection does not pass any on."""
 PROGRESS_SECONDS = 0.2
@@ -69,9 +72,8 @@ class PostgresReplicas(Replicas):
         self._progress: dict[tuple[str, str], CallProgress] = {}
         self._ended: set[str] = set()
         self._has_lock = False
-        self._missing: dict[str, float] = {}
-        """Owners whose lock was free at the last look, and since when (monotonic seconds)."""
-        self._gone: frozenset[str] = frozenset()
+        self._patience = Patience(0.0, GAP_SECONDS)
+        self._looked = LocksSeen()
 
     @property
     def others(self) -> bool:
@@ -88,13 +90,22 @@ class PostgresReplicas(Replicas):
     def count(self) -> int:
         return 1 + self._others
 
+    @property
     @override
-    def is_gone(self, owner: str) -> bool:
-        return owner in self._gone or is_gone(owner)
+    def has_waited(self) -> bool:
+        return self._patience.has_waited(time.monotonic())
+
+    @override
+    def is_gone(self, owner: str, silent_seconds: float = math.inf) -> bool:
+        if is_gone(owner):
+            return True
+        now = time.monotonic()
+        return self._looked.is_gone(owner, now - silent_seconds, has_waited=self._patience.has_waited(now))
 
     @override
     async def join(self, member: Member, on_notice: OnNotice) -> None:
         self._member, self._on_notice = member, on_notice
+        self._patience = Patience(member.lease_seconds, max(GAP_SECONDS, member.lease_seconds / 4))
         self._task = asyncio.create_task(self._run(member), name="isthmus-replicas")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HEAR_SECONDS):
@@ -170,6 +181,7 @@ class PostgresReplicas(Replicas):
             finally:
                 self._heard.clear()
                 self._has_lock = False
+                self._patience.lost()
                 await end(connection)
             self._first.set()
             # A connection that was good for a while is made again at once, before the others miss the lock.
@@ -192,7 +204,7 @@ class PostgresReplicas(Replicas):
             *(member.owner, number, " ".join(member.labels), member.slots),
         )
         await self._take_lock(connection, member)
-        await self._look(connection, member, time.monotonic())
+        await self._look(connection, member)
         if not is_pooled:
             await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, NOTHING))
             with contextlib.suppress(TimeoutError):
@@ -207,7 +219,7 @@ class PostgresReplicas(Replicas):
 
     async def _attend(self, connection: Connection, member: Member) -> None:
         """Look at the others, and send what there is to say, until the connection is lost."""
-        since = looked = time.monotonic()
+        looked = time.monotonic()
         published: float | None = None
         while not connection.is_closed():
             pause = PROGRESS_SECONDS if self._progress else LOOK_SECONDS
@@ -219,7 +231,7 @@ class PostgresReplicas(Replicas):
             if now - looked >= LOOK_SECONDS:
                 looked = now
                 await self._take_lock(connection, member)
-                await self._look(connection, member, since)
+                await self._look(connection, member)
             outbox, self._outbox = self._outbox, []
             for notice in outbox:
                 await self._say(connection, member, notice)
@@ -234,24 +246,27 @@ class PostgresReplicas(Replicas):
             number = lock_number("replica", member.owner)
             self._has_lock = await connection.fetchval("SELECT pg_try_advisory_lock($1)", number)
 
-    async def _look(self, connection: Connection, member: Member, since: float) -> None:
-        """Find out who else there is, and who has gone: whose lock is free at two looks in a row."""
+    async def _look(self, connection: Connection, member: Member) -> None:
+        """Find out who else there is, and who has gone."""
         rows = await connection.fetch(
             "SELECT owner, pg_try_advisory_xact_lock_shared(lock) FROM replicas WHERE owner <> $1", member.owner
         )
-        now = time.monotonic()
-        self._missing = {owner: self._missing.get(owner, now) for owner, is_free in rows if is_free}
-        gone: frozenset[str] = frozenset()
-        if now - since >= GRACE_SECONDS:
-            gone = frozenset(owner for owner, first in self._missing.items() if now > first)
-        if new := gone - self._gone:
-            log.info("processes that have ended: %s", ", ".join(owner.partition(":")[2] for owner in sorted(new)))
-        self._gone = gone
-        self._others = sum(owner not in gone for owner, _ in rows)
-        if new:
+        now, before, had_waited = time.monotonic(), self._patience.since, self.has_waited
+        self._patience.reached(now)
+        if self._patience.since != before:
+            self._looked = LocksSeen(now)
+        new = self._looked.take({owner: not is_free for owner, is_free in rows}, now)
+        gone = [owner for owner in self._looked.missing if self.is_gone(owner)]
+        self._others = len(rows) - len(gone)
+        if new or self._patience.has_waited(now) != had_waited:
+            if new:
+                log.info(
+                    "processes that are not connected any more: %s",
+                    ", ".join(owner.partition(":")[2] for owner in sorted(new)),
+                )
             self._on_notice(JournalNotice(is_queue=True))
         elif gone:
-            await connection.execute(_DELETE_GONE, list(gone))
+            await connection.execute(_DELETE_GONE, gone)
 
     async def _say(self, connection: Connection, member: Member, notice: JournalNotice) -> None:
         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, notice))

@@ -6,7 +6,7 @@ one of them has queued, and each starts in the end (start-time fair queueing). N
 at once, see :mod:`isthmus.engine.dispatcher`.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from isthmus.client import NO_LIMITS, UserLimits
@@ -27,6 +27,11 @@ class QueueScope:
     is_reserved: bool = False
 
 
+def spares_nobody() -> bool:
+    """Return False: each lease that ran out is replaced."""
+    return False
+
+
 class TaskQueue(Protocol):
     """The tasks that wait for a process. All methods raise :class:`~isthmus.journal.base.JournalError`."""
 
@@ -45,21 +50,33 @@ class TaskQueue(Protocol):
         ...
 
     def take(
-        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+        self,
+        owner: str,
+        lease_seconds: float,
+        limit: int,
+        scope: QueueScope,
+        gone: Sequence[str] = (),
+        spares: Callable[[], bool] = spares_nobody,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         """Lease up to ``limit`` tasks to ``owner``, those first that are to start first.
 
         Besides the tasks that wait these are the ones whose process released them, let their lease expire, or is one of
-        the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`.
+        the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`. If ``spares`` returns true when
+        it is done, tasks are left to owners whose lease ran out; it is called in any thread.
         """
         ...
 
-    async def abandoned_children(self, limit: int, scope: QueueScope, gone: Sequence[str] = ()) -> Sequence[TaskRow]:
-        """Return up to ``limit`` tasks of subagents whose process released them, is gone, or let their lease expire."""
+    async def abandoned_children(
+        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, spares: bool = False
+    ) -> Sequence[TaskRow]:
+        """Return up to ``limit`` tasks of subagents whose process released them, is gone, or let their lease expire.
+
+        With ``spares`` tasks are left to owners whose lease ran out.
+        """
         ...
 
-    async def owners(self) -> Sequence[str]:
-        """Return the owners of the tasks that are at work."""
+    async def owners(self) -> Mapping[str, float]:
+        """Return the owners of the tasks at work, and the end of their last lease (Unix seconds, journal's clock)."""
         ...
 
     async def length(self) -> int:

@@ -4,6 +4,7 @@ Correctness depends on none of it: a lease's epoch decides who may write, and wh
 looking. Not here: what a process does with the news, see ``isthmus.engine``.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -19,11 +20,15 @@ OnNotice: TypeAlias = Callable[[JournalNotice], None]
 
 @record
 class Member:
-    """A process that runs tasks: the ``owner`` of its leases, its labels, and how many tasks it runs at once."""
+    """A process that runs tasks: the ``owner`` of its leases, its labels, and how many tasks it runs at once.
+
+    Its leases, and those of the others, last ``lease_seconds``.
+    """
 
     owner: str
     labels: tuple[str, ...] = ()
     slots: int | None = None
+    lease_seconds: float = 20.0
 
 
 @record
@@ -49,8 +54,19 @@ class Replicas(Protocol):
         """The number of processes that are known here, with this one."""
         ...
 
-    def is_gone(self, owner: str) -> bool:
-        """Return whether this owner of leases has ended, as far as is known here."""
+    @property
+    def has_waited(self) -> bool:
+        """Whether this process has reached the journal for a whole lease, and so could all others.
+
+        Until then a lease that ran out says nothing about its owner.
+        """
+        ...
+
+    def is_gone(self, owner: str, silent_seconds: float = math.inf) -> bool:
+        """Return whether this owner of leases has ended, as far as is known here.
+
+        ``silent_seconds`` is the time in seconds since it wrote to the journal, as far as the caller knows.
+        """
         ...
 
     def join(self, member: Member, on_notice: OnNotice) -> Awaitable[None]:
@@ -91,8 +107,13 @@ class LocalReplicas(Replicas):
     def count(self) -> int:
         return 1
 
+    @property
     @override
-    def is_gone(self, owner: str) -> bool:
+    def has_waited(self) -> bool:
+        return True
+
+    @override
+    def is_gone(self, owner: str, silent_seconds: float = math.inf) -> bool:
         return is_gone(owner)
 
     @override

@@ -3,7 +3,7 @@
 :mod:`isthmus.journal.queue` documents each method.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import override
@@ -11,7 +11,7 @@ from typing_extensions import override
 from isthmus.journal.queue import QueueScope, TaskQueue
 from isthmus.journal.rows import COLUMNS, below_roots, row_from
 from isthmus.journal.sql_reads import RowReader
-from isthmus.journal.task_rows import TaskRow
+from isthmus.journal.task_rows import ClaimedTask, FormerLease, Lease, TaskRow
 
 _AT_WORK = "state IN ('submitted', 'working')"
 
@@ -27,23 +27,36 @@ def in_scope(scope: QueueScope) -> tuple[str, list[Any]]:
     return condition, values
 
 
-def for_owner(scope: QueueScope, owner: str, gone: Sequence[str], since: float) -> tuple[str, list[Any]]:
+def for_owner(
+    scope: QueueScope, owner: str, gone: Sequence[str], since: float, *, spares: bool = False
+) -> tuple[str, list[Any]]:
     """Return the SQL condition for the waiting tasks that are not reserved for another process, and its values.
 
-    Tasks that have waited since before ``since`` are anybody's.
+    Tasks that have waited since before ``since`` are anybody's, unless ``spares``.
     """
     if scope.is_reserved:
         return "reserved = ?", [owner]
     owners = ("", owner, *gone)
-    return f"(reserved IN ({', '.join('?' * len(owners))}) OR updated < ?)", [*owners, since]
+    unreserved = f"reserved IN ({', '.join('?' * len(owners))})"
+    return (unreserved, [*owners]) if spares else (f"({unreserved} OR updated < ?)", [*owners, since])
 
 
-def abandoned(scope: QueueScope, now: float, gone: Sequence[str]) -> tuple[str, list[Any]]:
-    """Return the SQL condition for the tasks at work that no process holds any more, and its values."""
+def abandoned(scope: QueueScope, now: float, gone: Sequence[str], *, spares: bool = False) -> tuple[str, list[Any]]:
+    """Return the SQL condition for the tasks at work that no process holds any more, and its values.
+
+    With ``spares`` a task whose lease ran out is left to its owner, unless that is ``gone``.
+    """
     if scope.is_reserved:
         return "key < 0", []
     owners = f" OR owner IN ({', '.join('?' * len(gone))})" if gone else ""
-    return f"{_AT_WORK} AND tag = 0 AND (lease_until < ?{owners})", [now, *gone]
+    expired, values = ("owner IS NULL", []) if spares else ("lease_until < ?", [now])
+    return f"{_AT_WORK} AND tag = 0 AND ({expired}{owners})", [*values, *gone]
+
+
+def taken_task(owner: str, row: TaskRow, tag: int, former: str | None, until: float) -> ClaimedTask:
+    """Return a task that ``owner`` took, with its former start tag, owner and end of the lease."""
+    left = FormerLease(former, until) if former is not None else None
+    return ClaimedTask(Lease(row.task_id, owner, row.epoch), row, (), tag > 0, left)
 
 
 class SqlQueue(TaskQueue):
@@ -54,8 +67,10 @@ class SqlQueue(TaskQueue):
         self._now = now
 
     @override
-    async def abandoned_children(self, limit: int, scope: QueueScope, gone: Sequence[str] = ()) -> Sequence[TaskRow]:
-        left, values = abandoned(scope, self._now(), gone)
+    async def abandoned_children(
+        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, spares: bool = False
+    ) -> Sequence[TaskRow]:
+        left, values = abandoned(scope, self._now(), gone, spares=spares)
         fits, of_scope = in_scope(scope)
         query = (
             f"SELECT {COLUMNS} FROM tasks WHERE {left} AND {fits} AND parent <> '' ORDER BY lease_until, key LIMIT ?"
@@ -63,9 +78,12 @@ class SqlQueue(TaskQueue):
         return await self._read(query, (*values, *of_scope, limit), row_from)
 
     @override
-    async def owners(self) -> Sequence[str]:
-        query = f"SELECT DISTINCT owner FROM tasks WHERE {_AT_WORK} AND tag = 0 AND owner IS NOT NULL"
-        return await self._read(query, (), lambda values: str(values[0]))
+    async def owners(self) -> Mapping[str, float]:
+        query = (
+            f"SELECT owner, max(lease_until) FROM tasks WHERE {_AT_WORK} AND tag = 0 AND owner IS NOT NULL"
+            " GROUP BY owner"
+        )
+        return dict(await self._read(query, (), lambda values: (str(values[0]), float(values[1]))))
 
     @override
     async def length(self) -> int:

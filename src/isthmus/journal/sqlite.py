@@ -196,12 +196,13 @@ class SqliteJournal(SqliteReads):
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
                 "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
-                " WHERE id = ? AND epoch = ? RETURNING epoch",
-                (owner, now + lease_seconds, row.task_id, row.epoch),
+                " WHERE id = ? AND epoch = ? AND lease_until = ? RETURNING epoch",
+                (owner, now + lease_seconds, row.task_id, row.epoch, row.lease_until),
             ).fetchone()
             if changed is None:
                 return None
-            return ClaimedTask(Lease(row.task_id, owner, changed[0]), row_of(connection, row.task_id), ())
+            lease = Lease(row.task_id, owner, changed[0])
+            return ClaimedTask(lease, row_of(connection, row.task_id), (), former=row.lease)
 
         return self._writer.submit(work)
 

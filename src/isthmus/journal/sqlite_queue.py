@@ -2,18 +2,17 @@
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from typing_extensions import override
 
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope
+from isthmus.journal.queue import QueueScope, spares_nobody
+from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
 from isthmus.journal.task_changes import TaskChanges
-from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 from isthmus.journal.write_group import start_tag
 from isthmus.journal.writer import GroupWriter
 
@@ -57,33 +56,41 @@ class SqliteQueue(SqlQueue):
 
     @override
     def take(
-        self, owner: str, lease_seconds: float, limit: int, scope: QueueScope, gone: Sequence[str] = ()
+        self,
+        owner: str,
+        lease_seconds: float,
+        limit: int,
+        scope: QueueScope,
+        gone: Sequence[str] = (),
+        spares: Callable[[], bool] = spares_nobody,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         now = self._now()
         fits, of_scope = in_scope(scope)
-        left, values = abandoned(scope, now, gone)
-        free, of_free = for_owner(scope, owner, gone, now - lease_seconds)
-        query = (
-            "SELECT key, tag, id FROM (SELECT key, tag, id FROM tasks WHERE tag > 0 AND parent = ''"
-            f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"
-            f" UNION ALL SELECT key, tag, id FROM tasks WHERE {left} AND parent = '' AND {fits}"
-            " ORDER BY tag, key LIMIT ?"
-        )
-        given: Sequence[Any] = (*of_scope, *of_free, limit, *values, *of_scope, limit)
 
         def work(connection: sqlite3.Connection) -> Sequence[ClaimedTask]:
-            found = connection.execute(query, given).fetchall()
+            is_sparing = spares()
+            left, values = abandoned(scope, now, gone, spares=is_sparing)
+            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
+            found = connection.execute(
+                "SELECT key, tag, id, owner, lease_until FROM (SELECT * FROM tasks WHERE tag > 0 AND parent = ''"
+                f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"
+                f" UNION ALL SELECT key, tag, id, owner, lease_until FROM tasks WHERE {left} AND parent = '' AND {fits}"
+                " ORDER BY tag, key LIMIT ?",
+                (*of_scope, *of_free, limit, *values, *of_scope, limit),
+            ).fetchall()
             # The lowest of the tags: the others of this step are not before a task that comes next.
-            if tags := [tag for _, tag, _ in found if tag]:
+            if tags := [tag for _, tag, *_ in found if tag]:
                 connection.execute("UPDATE queue SET started = max(started, ?)", (min(tags),))
-            for key, _, _ in found:
+            for key, *_ in found:
                 connection.execute(
                     "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
                     " WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
-            rows = [(row_of(connection, task_id), tag) for _, tag, task_id in found]
-            return [ClaimedTask(Lease(row.task_id, owner, row.epoch), row, (), tag > 0) for row, tag in rows]
+            return [
+                taken_task(owner, row_of(connection, task_id), tag, former, until)
+                for _, tag, task_id, former, until in found
+            ]
 
         return self._writer.submit(work)
 

@@ -36,6 +36,11 @@ class TaskRow:
     label: str = ""
     is_queued: bool = False
 
+    @property
+    def lease(self) -> "FormerLease | None":
+        """The lease under which it is at work, for comparison with a later one; None without an owner."""
+        return FormerLease(self.owner, self.lease_until) if self.owner is not None else None
+
 
 @record
 class Lease:
@@ -67,16 +72,26 @@ class NewTask:
 
 
 @record
+class FormerLease:
+    """A lease that another one replaces: its owner, and the end of its time (Unix seconds of the journal's clock)."""
+
+    owner: str
+    until: float
+
+
+@record
 class ClaimedTask:
     """A new lease, the row as it is now, and the events that were added with the claim.
 
-    ``was_queued``: the task waited in the queue, since its last event.
+    ``was_queued``: the task waited in the queue, since its last event. ``former`` is the lease under which the task was
+    at work until now; None if it was at rest, or released.
     """
 
     lease: Lease
     row: TaskRow
     deliveries: Sequence[Delivery]
     was_queued: bool = False
+    former: FormerLease | None = None
 
 
 @record

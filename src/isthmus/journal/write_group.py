@@ -278,11 +278,12 @@ class WriteGroup:
 
     def _take_over(self, write: TakeOver) -> ClaimedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
-        if entry is None or entry.epoch != write.row.epoch:
-            return None
+        if entry is None or (entry.epoch, entry.lease_until) != (write.row.epoch, write.row.lease_until):
+            return None  # taken by another process, or its owner lives after all
         entry.owner, entry.epoch, entry.lease_until = write.owner, entry.epoch + 1, self._now + write.seconds
         entry.tag, entry.reserved, entry.is_changed = 0, "", True
-        return ClaimedTask(Lease(entry.task_id, write.owner, entry.epoch), entry.row, ())
+        lease = Lease(entry.task_id, write.owner, entry.epoch)
+        return ClaimedTask(lease, entry.row, (), former=write.row.lease)
 
     def _renew(self, write: Renew) -> Sequence[Lease]:
         lost: list[Lease] = []

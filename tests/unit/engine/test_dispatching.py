@@ -13,6 +13,7 @@ from isthmus.engine import Engine
 from isthmus.engine.dispatcher import Dispatcher
 from isthmus.engine.placement import Placement
 from isthmus.engine.slots import Slots
+from isthmus.engine.take_over_rule import TakeOverRule
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.task_rows import ClaimedTask, NewTask
@@ -131,8 +132,9 @@ async def test_a_free_slot_is_kept_for_the_tasks_that_wait(tmp_path: Path) -> No
     async def nothing(*_: object) -> None: ...
 
     journal, slots = await journal_at(tmp_path / "journal.sqlite"), Slots(1)
+    rule = TakeOverRule(journal, "owner", 20.0)
     dispatcher = Dispatcher(
-        journal, "owner", QueueScope(), slots, 20.0, begin=lambda _: None, resume_child=nothing, renew=nothing
+        journal, "owner", QueueScope(), slots, 20.0, rule, begin=lambda _: None, resume_child=nothing, renew=nothing
     )
     assert dispatcher.may_begin("")
     assert not dispatcher.may_begin("gpu")

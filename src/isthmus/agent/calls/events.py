@@ -6,6 +6,7 @@ Pure. Not here: deciding and running, see :mod:`isthmus.agent.calls.runner`.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from isthmus.agent.interruption import begins_sentence
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, McpDetails, ToolCall, ToolCallStatus
@@ -62,29 +63,32 @@ def _end(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCal
     return replace(call, status=status, error=error, confirmation_request=None, live_content=None, output=None)
 
 
-def interruption_events(call: ToolCall) -> tuple[AgentEvent, ...]:
-    """Return the events for a call with an effect that ran when its process ended."""
+def interruption_events(call: ToolCall, reason: str) -> tuple[AgentEvent, ...]:
+    """Return the events for a call with an effect that ran when the work broke off; ``reason`` is a part of a sentence.
+
+    The same holds for the other functions with a ``reason``; see :mod:`isthmus.agent.interruption`.
+    """
     message = (
-        f"{call.tool_name} was interrupted when the agent's process ended; its outcome is not known. "
+        f"{call.tool_name} was interrupted when {reason}; its outcome is not known. "
         "It was not run again: look at what it did before you go on."
     )
     ended = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
     return (ToolCallUpdate(ended), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
-def second_interruption_events(call: ToolCall) -> tuple[AgentEvent, ...]:
-    """Return the events for a call without an effect during which the process ended twice."""
+def second_interruption_events(call: ToolCall, reason: str) -> tuple[AgentEvent, ...]:
+    """Return the events for a call without an effect during which the work broke off twice, at last for a reason."""
     message = (
-        f"{call.tool_name} was under way twice when the agent's process ended (it crashed, or was stopped), "
-        "so it is not run a third time. Use other arguments or another tool."
+        f"{call.tool_name} was under way twice when the work on the task broke off, the second time because {reason}. "
+        "It is not run a third time: use other arguments or another tool."
     )
     ended = replace(call, status=ToolCallStatus.FAILED, error=ErrorDetails(message, INTERRUPTED), live_content=None)
     return (ToolCallUpdate(ended), ToolResultRecorded(call.tool_call_id, message, is_error=True))
 
 
-def lost_questions(session: Session, call_id: str) -> tuple[AgentEvent, ...]:
+def lost_questions(session: Session, call_id: str, reason: str) -> tuple[AgentEvent, ...]:
     """Return the events for the open questions of a call that no process works on any more."""
-    reason = "The agent's process ended while the question was open; an answer was not passed on"
+    reason = f"{begins_sentence(reason)} while the question was open; an answer was not passed on"
     events: list[AgentEvent] = []
     for item in session.questions_of(call_id):
         if item.call is not None and item.result is None:

@@ -3,7 +3,7 @@
 Calls are settled in the order in which the model wrote them. All calls that need a user are announced at once; a call
 behind them that needs no permission waits for them, since the model meant it to come later. An interrupted call with
 an effect is never run again: its result states that the outcome is unknown. An interrupted call without an effect is
-run a second time but not a third, since it may be the reason why the process ended.
+run a second time but not a third, since it may be the reason why the work broke off.
 """
 
 from collections.abc import Collection, Sequence
@@ -225,9 +225,9 @@ class CallRunner:
             if tool is not None and isinstance(tool, DelegatingTool):
                 await self._execution.go_on(call, tool, self._context(item))
                 return
-            await emit(*lost_questions(self._session, call.tool_call_id))
+            await emit(*lost_questions(self._session, call.tool_call_id, self._turn.broken_off))
             if tool is None or tool.kind is not ToolKind.READ:
-                await emit(*interruption_events(call))
+                await emit(*interruption_events(call, self._turn.broken_off))
                 return
         if item.is_waiting or item.confirmation is not None:
             await self._settle_asked(item, tool)
@@ -266,7 +266,7 @@ class CallRunner:
         announced = announced_call(item, _description(tool, item))
         self._reopened.discard(item.request.id)
         if item.announcements >= MAXIMUM_READS:
-            await self._turn.emit(*second_interruption_events(announced))
+            await self._turn.emit(*second_interruption_events(announced, self._turn.broken_off))
             return
         if item.call is None:
             await self._turn.emit(
