@@ -43,6 +43,8 @@ REPETITIONS ?= 200
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 # CHAOS_FAULTS="pause,clock" lets only these faults befall servers that share a database.
 CHAOS_KILLS ?= 200
+# How many times make chaos keeps the database away from three servers for longer than a lease.
+CHAOS_OUTAGES ?= 20
 # How long make load takes, in seconds, and its tasks and users.
 LOAD_SECONDS ?= 3600
 LOAD_TASKS ?= 20000
@@ -122,7 +124,7 @@ coverage: ## make test with branch coverage: half as long again
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
 
 chaos: setup pgbouncer ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
-	CHAOS_KILLS=$(CHAOS_KILLS) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
+	CHAOS_KILLS=$(CHAOS_KILLS) CHAOS_OUTAGES=$(CHAOS_OUTAGES) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
 
 load: setup ## put the load of a week on two servers with one database: LOAD_TASKS tasks of LOAD_USERS users in LOAD_SECONDS
 	LOAD_SECONDS=$(LOAD_SECONDS) LOAD_TASKS=$(LOAD_TASKS) LOAD_USERS=$(LOAD_USERS) $(BIN)/python -m pytest -s tests/chaos/test_replica_load.py $(PYTEST_ARGS)

@@ -44,6 +44,7 @@ class OutageRun(ReplicaRun):
             await asyncio.gather(*clients)
             for task in tasks:
                 await self.check(task)
+            await self.servers.end_another()  # before it takes a task of the next round
         for task, epoch in zip(tasks, epochs, strict=True):
             calls = ended_calls(task.seen)
             self.calls += len(calls)

@@ -191,7 +191,7 @@ class ReplicaFaults:
 
     async def outage(self) -> None:
         """Keep the database away from all servers for longer than a lease; they reach it again one after the other."""
-        await self._another.aclose()
+        await self.end_another()
         for replica in self.replicas:
             replica.proxy.cut_after = 0
         await self._cut()
@@ -204,6 +204,10 @@ class ReplicaFaults:
             replica.proxy.cut_after = None
             replica.proxy.cut()
             await asyncio.sleep(self._chance.uniform(0.0, APART_SECONDS / 2))
+
+    async def end_another(self) -> None:
+        """End the server that began in the last outage, if one did."""
+        await self._another.aclose()
 
     async def _begin_another(self) -> None:
         """Begin a server that reaches the database while the others do not; it stays until the next outage."""

@@ -27,5 +27,6 @@ def test_a_read_that_hangs_its_process_is_run_twice_and_then_failed(tmp_path: Pa
         output = done.stdout
     assert ends == [-26, -26, 0], "SIGVTALRM twice"
     assert (tmp_path / "begun").read_text(encoding="utf-8").splitlines() == [moment] * 2
-    assert "FAILED look was under way twice when the agent's process ended" in output
+    assert "FAILED look was under way twice when the work on the task broke off" in output
+    assert "because the agent's process ended" in output
     assert "I saw what became of it." in output

@@ -131,6 +131,20 @@ async def test_of_two_that_take_over_one_wins(journal: Journal) -> None:
     assert await journal.take_over(row, "owner-c", LEASE) is None
 
 
+async def test_a_task_whose_lease_was_renewed_since_it_was_read_is_not_taken_over(journal_place: JournalPlace) -> None:
+    now = [1000.0]
+    journal = await journal_place.open(lambda: now[0])
+    try:
+        taken = await new_task(journal)
+        now[0] += LEASE + 1
+        row = await row_of(journal)
+        assert await journal.renew([taken.lease], LEASE) == []
+        assert await journal.take_over(row, "owner-b", LEASE) is None
+        await journal.append(taken.lease, texts("lives"))
+    finally:
+        await journal.aclose()
+
+
 async def test_inbox_messages_keep_the_segment_open_and_stay_until_taken(
     journal: Journal,
 ) -> None:

@@ -12,7 +12,7 @@ from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.base import Journal, RepeatedMessage
 from isthmus.journal.pushes import PushRow, PushState
 from isthmus.journal.queue import QueueScope
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.task_rows import FormerLease, NewTask
 from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 
@@ -115,6 +115,48 @@ async def test_tasks_whose_lease_has_expired_are_taken(journal_place: JournalPla
         assert await take(journal, 5) == []
         now[0] += 2
         assert await take(journal, 5) == ["t1"]
+    finally:
+        await journal.aclose()
+
+
+async def test_owners_whose_lease_ran_out_are_spared_when_it_is_asked_for(journal_place: JournalPlace) -> None:
+    now = [1000.0]
+    journal = await journal_place.open(lambda: now[0])
+
+    async def spared(gone: Sequence[str] = ()) -> Sequence[str]:
+        return [item.row.task_id for item in await journal.queue.take("owner-b", LEASE, 5, ALL, gone, lambda: True)]
+
+    try:
+        await new_task(journal, "t1")
+        await journal.create(NewTask("child", "child", "/work", "Part", parent="t1"), [], "owner-a", LEASE)
+        asked = await new_task(journal, "t3")
+        await journal.finish(asked.lease, [StateChange(TaskState.INPUT_REQUIRED)], [])
+        await journal.queue.resume(await row_of(journal, "t3"), [Prompt("m2", "Go on")], reserved="owner-a")
+        released = await new_task(journal, "t2")
+        await journal.release([released.lease])
+        now[0] += 2 * LEASE
+        assert await spared() == ["t2"]
+        assert await journal.queue.abandoned_children(5, ALL, spares=True) == []
+        assert await spared(["owner-a"]) == ["t1", "t3"]
+        assert len(await journal.queue.abandoned_children(5, ALL, ["owner-a"], spares=True)) == 1
+    finally:
+        await journal.aclose()
+
+
+async def test_a_taken_task_names_the_lease_before(journal_place: JournalPlace) -> None:
+    now = [1000.0]
+    journal = await journal_place.open(lambda: now[0])
+    try:
+        await new_task(journal)
+        now[0] += LEASE + 5
+        (taken,) = await journal.queue.take("owner-b", LEASE, 5, ALL)
+        assert taken.former == FormerLease("owner-a", 1000.0 + LEASE)
+        again = await journal.take_over(taken.row, "owner-c", LEASE)
+        assert again is not None
+        assert again.former == FormerLease("owner-b", now[0] + LEASE)
+        await journal.release([again.lease])
+        (released,) = await journal.queue.take("owner-b", LEASE, 5, ALL)
+        assert released.former is None
     finally:
         await journal.aclose()
 

@@ -33,7 +33,7 @@ class AgentTurn:
         self.keep = keep
         self.telemetry = telemetry
         self.broken_off = broken_off
-        """Why the work before on the task broke off, if it did, as a part of a sentence."""
+        """The reason why the work before on the task broke off, if it did, as a part of a sentence."""
         self._take_steering = take_steering
         self._spending = spending or Spending()
 

@@ -1,4 +1,4 @@
-"""What the locks of other processes tell of them, as seen at one look after the other. No I/O.
+"""The locks of other processes, as seen at one look after the other, and what follows for their owners. No I/O.
 
 Each process holds a lock while it is connected. A free lock is that of a process which has ended, or which has not
 reached the database again after that was away.

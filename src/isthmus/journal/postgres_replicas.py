@@ -182,6 +182,7 @@ class PostgresReplicas(Replicas):
                 self._heard.clear()
                 self._has_lock = False
                 self._patience.lost()
+                self._looked = LocksSeen()
                 await end(connection)
             self._first.set()
             # A connection that was good for a while is made again at once, before the others miss the lock.
