@@ -64,7 +64,7 @@ class Runner:
         self._upkeep: list[asyncio.Task[None]] = []
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
-        take_idle = partial(self._take_idle, also_broken=True)
+        take_idle = partial(self._take_idle, also_broken=True, is_unwanted=True)
         self._cancellation = Cancellation(journal, self._segments, self._running, take_idle)
         self._rule = TakeOverRule(journal, self._owner, options.placement.lease_seconds)
         self._leases = LeaseKeeper(journal, self._segments, self._running, options.placement.lease_seconds)
@@ -231,11 +231,11 @@ class Runner:
         await self._cancellation.cancel(task_id)
         await self.children.cancel_children(task_id)
 
-    async def _take_idle(self, row: TaskRow, *, also_broken: bool) -> ClaimedTask | None:
+    async def _take_idle(self, row: TaskRow, *, also_broken: bool, is_unwanted: bool = False) -> ClaimedTask | None:
         """Claim a task that waits, whose process has ended or that broke off here, and run it, also without a slot."""
         if row.state.is_waiting:
             return await self._claim_here(row, [])
-        if row.owner is None or (also_broken and self._broken.has(row)) or self._rule.is_abandoned(row):
+        if row.owner is None or (also_broken and self._broken.has(row)) or self._rule.is_abandoned(row, is_unwanted):
             write = self.journal.take_over(row, self._owner, self.options.placement.lease_seconds)
             return await self._run_taken(row.task_id, write, row.parent)
         return None

@@ -54,13 +54,16 @@ class TakeOverRule:
         """Return whether leases that ran out are left to their owners for now; to be called in any thread."""
         return not (self._patience.has_waited(self._clock()) and self._journal.replicas.has_waited)
 
-    def is_abandoned(self, row: TaskRow) -> bool:
-        """Return whether a task has an owner who does not work on it any more."""
+    def is_abandoned(self, row: TaskRow, is_unwanted: bool = False) -> bool:
+        """Return whether a task has an owner who does not work on it any more.
+
+        One that is to be cancelled (``is_unwanted``) is left to nobody whose lease ran out: its work ends in any case.
+        """
         if row.owner is None:
             return False
         if self._is_gone(row.owner, row.lease_until):
             return True
-        return row.lease_until < self._journal.now() and not self.spares()
+        return row.lease_until < self._journal.now() and (is_unwanted or not self.spares())
 
     async def gone(self) -> Sequence[str]:
         """Return the owners of tasks whose process has ended. Raises JournalError."""

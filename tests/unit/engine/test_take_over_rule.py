@@ -67,6 +67,7 @@ async def test_a_process_that_lives_here_gets_the_time_of_a_lease(journal: Journ
     goes_on(rule, clocks, LEASE - 1)
     assert rule.spares()
     assert not rule.is_abandoned(await row_of(journal))
+    assert rule.is_abandoned(await row_of(journal), is_unwanted=True), "it is to be cancelled"
     goes_on(rule, clocks, 1)
     assert rule.is_abandoned(await row_of(journal)), "it hangs"
 
