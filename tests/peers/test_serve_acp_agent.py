@@ -50,7 +50,7 @@ async def test_after_kill_9_a_question_and_work_are_lost_and_the_session_loaded(
             return (await client.get(asked.task_id)).state is TaskState.FAILED
 
         await eventually_async(has_failed, what="the end of the task whose question was lost")
-        assert "process ended in the middle of its work" in ((await client.get(asked.task_id)).error or "")
+        assert "process ended in the middle of the agent's work" in ((await client.get(asked.task_id)).error or "")
         message = PromptMessage("hello", context_id=asked.context_id)
         again = await seen_of(client, await client.prompt(message))
         assert again.text == "You said: hello"

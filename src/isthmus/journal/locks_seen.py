@@ -7,6 +7,9 @@ reached the database again after that was away.
 import math
 from collections.abc import Collection, Mapping
 
+SKEW_SECONDS = 0.3
+"""Maximum time in seconds by which the times of two processes differ, as they measure the database's clock."""
+
 
 class LocksSeen:
     """The locks of the others, at the looks since this process has reached the database: ``since`` (monotonic s)."""
@@ -19,7 +22,7 @@ class LocksSeen:
         self._held: set[str] = set()
         """Owners whose lock was held at any look."""
         self._come: set[str] = set()
-        """Owners who took their lock between two looks."""
+        """Owners who registered, or took their lock, between two looks."""
 
     @property
     def missing(self) -> Collection[str]:
@@ -31,7 +34,7 @@ class LocksSeen:
         before = set(self.missing)
         held = {owner for owner, is_held in seen.items() if is_held}
         if self._seen is not None:
-            self._come |= {owner for owner in held if not self._seen.get(owner)}
+            self._come |= {owner for owner in held if not self._seen.get(owner)} | (seen.keys() - self._seen.keys())
         self._held |= held
         self._seen, self._looked_at = seen, now
         self._free_since = {owner: self._free_since.get(owner, now) for owner in seen if owner not in held}
@@ -43,7 +46,7 @@ class LocksSeen:
         After a whole lease (``has_waited``) a free lock is enough. Before, its owner must have been connected since
         this process is, and not be connected any more.
         """
-        if owner not in self.missing or heard_at > self._free_since[owner]:
+        if owner not in self.missing or heard_at > self._free_since[owner] + SKEW_SECONDS:
             return False  # One that writes without its lock lives.
-        was_here = owner in self._come or (owner in self._held and heard_at >= self._since)
+        was_here = owner in self._come or (owner in self._held and heard_at > self._since + SKEW_SECONDS)
         return was_here or has_waited

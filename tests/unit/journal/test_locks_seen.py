@@ -1,6 +1,6 @@
 import math
 
-from isthmus.journal.locks_seen import LocksSeen
+from isthmus.journal.locks_seen import SKEW_SECONDS, LocksSeen
 
 NEVER = -math.inf
 
@@ -24,6 +24,13 @@ def test_a_process_that_was_seen_to_come_and_to_leave_is_gone() -> None:
     assert not gone(seen(False, True, False, True)), "it was connected anew"
 
 
+def test_a_process_that_came_and_ended_between_two_looks_is_gone() -> None:
+    locks = LocksSeen(0.0)
+    for number, found in enumerate(({}, {"other": False}, {"other": False})):
+        locks.take(found, float(number))
+    assert gone(locks)
+
+
 def test_a_process_that_has_not_come_yet_after_an_outage_is_not_gone() -> None:
     locks = seen(False, False, False, False)
     assert locks.missing == ["other"]
@@ -35,14 +42,17 @@ def test_a_lock_that_the_database_released_late_is_not_that_of_a_process_that_en
     locks = seen(True, True, False, False)
     assert not gone(locks), "the lock may have been held for a connection that was lost in the outage"
     assert not gone(locks, heard_at=9.0)
-    assert gone(locks, heard_at=11.0)
+    assert not gone(locks, heard_at=10.0 + SKEW_SECONDS), "clocks may differ"
+    assert gone(locks, heard_at=10.1 + SKEW_SECONDS)
     assert gone(locks, has_waited=True)
 
 
 def test_a_process_that_writes_without_its_lock_lives() -> None:
-    assert not gone(seen(False, True, False, False), heard_at=12.5)
-    assert not gone(seen(False, False, False), heard_at=11.0)
-    assert not gone(seen(True, True, False, False), heard_at=12.5, has_waited=True)
+    later = 12.1 + SKEW_SECONDS
+    assert not gone(seen(False, True, False, False, False), heard_at=later)
+    assert not gone(seen(False, False, False, False, False), heard_at=later)
+    assert not gone(seen(True, True, False, False, False), heard_at=later, has_waited=True)
+    assert gone(seen(False, True, False, False), heard_at=12.0), "it wrote just before it was killed"
 
 
 def test_those_who_are_missing_are_told_once() -> None:
