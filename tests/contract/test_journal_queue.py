@@ -270,10 +270,11 @@ async def test_a_task_that_is_reserved_is_left_to_its_process_for_the_time_of_a_
         assert await take(journal, 1) == []
         assert await take(journal, 1, QueueScope(is_reserved=True)) == []
         (own,) = await journal.queue.take("owner-x", LEASE, 1, QueueScope(is_reserved=True))
-        assert own.row.task_id == "t1"
+        assert (own.row.task_id, own.former) == ("t1", None)
         await journal.finish(own.lease, [StateChange(TaskState.COMPLETED)], [])
         assert await take(journal, 1, gone=["owner-x"]) == ["t2"]
         now[0] += LEASE + 1
-        assert "t3" in await take(journal, 5)
+        rest = {item.row.task_id: item for item in await journal.queue.take("owner-b", LEASE, 5, ALL)}
+        assert rest["t3"].former == FormerLease("owner-x", 1000.0 + LEASE)
     finally:
         await journal.aclose()

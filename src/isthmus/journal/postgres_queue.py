@@ -16,7 +16,7 @@ from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.queue import QueueScope, spares_nobody
 from isthmus.journal.rows import COLUMNS, row_from
-from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope, taken_task
+from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
@@ -24,7 +24,6 @@ from isthmus.journal.task_writes import Claim, Create, TaskWrite
 from isthmus.journal.writer import Written
 
 _TAKEN = ", ".join(f"tasks.{name.strip()}" for name in COLUMNS.split(","))
-_FOUND = "key, tag, owner, lease_until"
 Submit = Callable[[Sequence[AgentEvent], Callable[[Sequence[str]], TaskWrite]], Written[Any]]
 """Queues a write, which is made from the bodies of its events."""
 
@@ -69,9 +68,11 @@ class PostgresQueue(SqlQueue):
             left, values = abandoned(scope, now, gone, spares=is_sparing)
             free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
             statement = (
-                f"WITH waiting AS (SELECT {_FOUND} FROM tasks WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
+                f"WITH waiting AS (SELECT key, tag, {RESERVED} FROM tasks"
+                f" WHERE tag > 0 AND parent = '' AND {fits} AND {free}"
                 " ORDER BY tag, key LIMIT ? FOR UPDATE SKIP LOCKED),"
-                f" left_behind AS (SELECT {_FOUND} FROM tasks WHERE {left} AND parent = '' AND {fits}"
+                " left_behind AS (SELECT key, tag, owner, lease_until FROM tasks"
+                f" WHERE {left} AND parent = '' AND {fits}"
                 # Not "ORDER BY key": for that PostgreSQL reads the index of all keys, those of ended tasks, too.
                 " ORDER BY lease_until, key LIMIT ? FOR UPDATE SKIP LOCKED),"
                 " next AS (SELECT * FROM (SELECT * FROM waiting UNION ALL SELECT * FROM left_behind) AS every"
@@ -85,7 +86,8 @@ class PostgresQueue(SqlQueue):
             )
             found = await connection.fetch(
                 numbered(statement),
-                *(*of_scope, *of_free, limit, *values, *of_scope, limit, limit, owner, now + lease_seconds),
+                *(owner, lease_seconds, *of_scope, *of_free, limit, *values, *of_scope, limit, limit),
+                *(owner, now + lease_seconds),
             )
             ordered = sorted(found, key=lambda values: (values[0], values[1]))
             return [taken_task(owner, row_from(tuple(values)[4:]), values[0], *values[2:4]) for values in ordered]

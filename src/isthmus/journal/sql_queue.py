@@ -13,6 +13,11 @@ from isthmus.journal.rows import COLUMNS, below_roots, row_from
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.task_rows import ClaimedTask, FormerLease, Lease, TaskRow
 
+RESERVED = "nullif(nullif(reserved, ''), ?) AS owner, updated + ? AS lease_until"
+"""The other process for which a waiting task is reserved, and the end of that time.
+
+The values of the statement's marks are this process and the length of the time in seconds.
+"""
 _AT_WORK = "state IN ('submitted', 'working')"
 
 

@@ -8,7 +8,7 @@ from typing_extensions import override
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
 from isthmus.journal.queue import QueueScope, spares_nobody
-from isthmus.journal.sql_queue import SqlQueue, abandoned, for_owner, in_scope, taken_task
+from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
 from isthmus.journal.task_changes import TaskChanges
@@ -72,11 +72,11 @@ class SqliteQueue(SqlQueue):
             left, values = abandoned(scope, now, gone, spares=is_sparing)
             free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
             found = connection.execute(
-                "SELECT key, tag, id, owner, lease_until FROM (SELECT * FROM tasks WHERE tag > 0 AND parent = ''"
+                f"SELECT * FROM (SELECT key, tag, id, {RESERVED} FROM tasks WHERE tag > 0 AND parent = ''"
                 f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"
                 f" UNION ALL SELECT key, tag, id, owner, lease_until FROM tasks WHERE {left} AND parent = '' AND {fits}"
                 " ORDER BY tag, key LIMIT ?",
-                (*of_scope, *of_free, limit, *values, *of_scope, limit),
+                (owner, lease_seconds, *of_scope, *of_free, limit, *values, *of_scope, limit),
             ).fetchall()
             # The lowest of the tags: the others of this step are not before a task that comes next.
             if tags := [tag for _, tag, *_ in found if tag]:

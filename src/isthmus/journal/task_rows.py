@@ -84,7 +84,7 @@ class ClaimedTask:
     """A new lease, the row as it is now, and the events that were added with the claim.
 
     ``was_queued``: the task waited in the queue, since its last event. ``former`` is the lease under which the task was
-    at work until now; None if it was at rest, or released.
+    at work until now, or the time for which it was reserved for another owner; None if it was at rest, or released.
     """
 
     lease: Lease
