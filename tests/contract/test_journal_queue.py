@@ -136,9 +136,9 @@ async def test_owners_whose_lease_ran_out_are_spared_when_it_is_asked_for(journa
         await journal.release([released.lease])
         now[0] += 2 * LEASE
         assert await spared() == ["t2"]
-        assert await journal.queue.abandoned_children(5, ALL, spares=True) == []
+        assert await journal.queue.abandoned_children(5, ALL, in_grace=True) == []
         assert await spared(["owner-a"]) == ["t1", "t3"]
-        assert len(await journal.queue.abandoned_children(5, ALL, ["owner-a"], spares=True)) == 1
+        assert len(await journal.queue.abandoned_children(5, ALL, ["owner-a"], in_grace=True)) == 1
     finally:
         await journal.aclose()
 

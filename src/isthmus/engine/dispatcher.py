@@ -119,7 +119,7 @@ class Dispatcher:
             await self._renew()
             with self._slots.reserved(count):
                 taken = await self._journal.queue.take(
-                    *(self._owner, self._lease_seconds, count, self._scope, gone), self._rule.spares
+                    *(self._owner, self._lease_seconds, count, self._scope, gone), self._rule.is_in_grace
                 )
                 self._rule.reached()
                 for one in taken:
@@ -129,6 +129,6 @@ class Dispatcher:
                 if asked == self._asked:
                     break
         if sweeps and not self._scope.is_reserved:
-            spares = self._rule.spares()
-            for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone, spares=spares):
+            in_grace = self._rule.is_in_grace()
+            for row in await self._journal.queue.abandoned_children(CHILDREN, self._scope, gone, in_grace=in_grace):
                 await self._resume_child(row)

@@ -1,7 +1,7 @@
 """The rule by which a process takes over the tasks of others, and in words why.
 
 A process that has ended is seen by its number or its lock. One that hangs or is cut off is known by its lease alone,
-which says nothing after the journal was away: see :mod:`isthmus.journal.patience`.
+which says nothing after the journal was away: see :mod:`isthmus.journal.grace_period`.
 """
 
 import time
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from isthmus.agent.interruption import PROCESS_ENDED, UNRECORDED, taken_over
 from isthmus.journal.base import Journal, JournalError
+from isthmus.journal.grace_period import GracePeriod
 from isthmus.journal.lease_owner import is_alive
-from isthmus.journal.patience import Patience
 from isthmus.journal.task_rows import ClaimedTask, TaskRow
 
 
@@ -24,7 +24,7 @@ class TakeOverRule:
         self._owner = owner
         self._lease_seconds = lease_seconds
         self._clock = clock
-        self._patience = Patience(lease_seconds, lease_seconds / 2)
+        self._grace = GracePeriod(lease_seconds, lease_seconds / 2)
         self._reached_at: float | None = None
         """Time of the last answer by the journal's clock, which goes on while the machine sleeps."""
 
@@ -34,25 +34,25 @@ class TakeOverRule:
         Raises JournalError.
         """
         if not any(is_alive(owner) for owner in await self._others()):
-            self._patience.assume(self._clock())
+            self._grace.assume(self._clock())
         self.reached()
 
     def reached(self) -> None:
         """Note that the journal has answered."""
         now, last = self._journal.now(), self._reached_at
         if last is not None and now - last > self._lease_seconds / 2:
-            self._patience.lost()
+            self._grace.lost()
         self._reached_at = now
-        self._patience.reached(self._clock())
+        self._grace.reached(self._clock())
 
     def failed(self, error: Exception) -> None:
         """Note an error, which may be the journal's."""
         if isinstance(error, JournalError):
-            self._patience.lost()
+            self._grace.lost()
 
-    def spares(self) -> bool:
+    def is_in_grace(self) -> bool:
         """Return whether leases that ran out are left to their owners for now; to be called in any thread."""
-        return not (self._patience.has_waited(self._clock()) and self._journal.replicas.has_waited)
+        return not (self._grace.has_waited(self._clock()) and self._journal.replicas.has_waited)
 
     def is_abandoned(self, row: TaskRow, is_unwanted: bool = False) -> bool:
         """Return whether a task has an owner who does not work on it any more.
@@ -63,7 +63,7 @@ class TakeOverRule:
             return False
         if self._is_gone(row.owner, row.lease_until):
             return True
-        return row.lease_until < self._journal.now() and (is_unwanted or not self.spares())
+        return row.lease_until < self._journal.now() and (is_unwanted or not self.is_in_grace())
 
     async def gone(self) -> Sequence[str]:
         """Return the owners of tasks whose process has ended. Raises JournalError."""

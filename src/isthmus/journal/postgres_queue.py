@@ -14,7 +14,7 @@ from isthmus.events import AgentEvent
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_writer import PostgresWriter
-from isthmus.journal.queue import QueueScope, spares_nobody
+from isthmus.journal.queue import QueueScope, no_grace
 from isthmus.journal.rows import COLUMNS, row_from
 from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
@@ -59,14 +59,14 @@ class PostgresQueue(SqlQueue):
         limit: int,
         scope: QueueScope,
         gone: Sequence[str] = (),
-        spares: Callable[[], bool] = spares_nobody,
+        is_in_grace: Callable[[], bool] = no_grace,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         fits, of_scope = in_scope(scope)
 
         async def work(connection: Connection, now: float) -> Sequence[ClaimedTask]:
-            is_sparing = spares()
-            left, values = abandoned(scope, now, gone, spares=is_sparing)
-            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
+            in_grace = is_in_grace()
+            left, values = abandoned(scope, now, gone, in_grace=in_grace)
+            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, in_grace=in_grace)
             statement = (
                 f"WITH waiting AS (SELECT key, tag, {RESERVED} FROM tasks"
                 f" WHERE tag > 0 AND parent = '' AND {fits} AND {free}"

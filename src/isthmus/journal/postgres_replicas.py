@@ -15,10 +15,10 @@ from typing import Any
 
 from typing_extensions import override
 
+from isthmus.journal.grace_period import GracePeriod
 from isthmus.journal.lease_owner import is_gone
 from isthmus.journal.locks_seen import LocksSeen
 from isthmus.journal.notices import ALL, NOTHING, JournalNotice, decode, encode
-from isthmus.journal.patience import Patience
 from isthmus.journal.postgres_connection import Database, end, without_secrets
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_sql import CHANNEL, lock_number
@@ -72,7 +72,7 @@ class PostgresReplicas(Replicas):
         self._progress: dict[tuple[str, str], CallProgress] = {}
         self._ended: set[str] = set()
         self._has_lock = False
-        self._patience = Patience(0.0, GAP_SECONDS)
+        self._grace = GracePeriod(0.0, GAP_SECONDS)
         self._looked = LocksSeen()
 
     @property
@@ -93,19 +93,19 @@ class PostgresReplicas(Replicas):
     @property
     @override
     def has_waited(self) -> bool:
-        return self._patience.has_waited(time.monotonic())
+        return self._grace.has_waited(time.monotonic())
 
     @override
     def is_gone(self, owner: str, silent_seconds: float = math.inf) -> bool:
         if is_gone(owner):
             return True
         now = time.monotonic()
-        return self._looked.is_gone(owner, now - silent_seconds, has_waited=self._patience.has_waited(now))
+        return self._looked.is_gone(owner, now - silent_seconds, has_waited=self._grace.has_waited(now))
 
     @override
     async def join(self, member: Member, on_notice: OnNotice) -> None:
         self._member, self._on_notice = member, on_notice
-        self._patience = Patience(member.lease_seconds, max(GAP_SECONDS, member.lease_seconds / 4))
+        self._grace = GracePeriod(member.lease_seconds, max(GAP_SECONDS, member.lease_seconds / 4))
         self._task = asyncio.create_task(self._run(member), name="isthmus-replicas")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HEAR_SECONDS):
@@ -181,7 +181,7 @@ class PostgresReplicas(Replicas):
             finally:
                 self._heard.clear()
                 self._has_lock = False
-                self._patience.lost()
+                self._grace.lost()
                 self._looked = LocksSeen()
                 await end(connection)
             self._first.set()
@@ -252,14 +252,14 @@ class PostgresReplicas(Replicas):
         rows = await connection.fetch(
             "SELECT owner, pg_try_advisory_xact_lock_shared(lock) FROM replicas WHERE owner <> $1", member.owner
         )
-        now, before, had_waited = time.monotonic(), self._patience.since, self.has_waited
-        self._patience.reached(now)
-        if self._patience.since != before:
+        now, before, had_waited = time.monotonic(), self._grace.since, self.has_waited
+        self._grace.reached(now)
+        if self._grace.since != before:
             self._looked = LocksSeen(now)
         new = self._looked.take({owner: not is_free for owner, is_free in rows}, now)
         gone = [owner for owner in self._looked.missing if self.is_gone(owner)]
         self._others = len(rows) - len(gone)
-        if new or self._patience.has_waited(now) != had_waited:
+        if new or self._grace.has_waited(now) != had_waited:
             if new:
                 log.info(
                     "processes that are not connected any more: %s",

@@ -27,7 +27,7 @@ class QueueScope:
     is_reserved: bool = False
 
 
-def spares_nobody() -> bool:
+def no_grace() -> bool:
     """Return False: each lease that ran out is replaced."""
     return False
 
@@ -56,22 +56,22 @@ class TaskQueue(Protocol):
         limit: int,
         scope: QueueScope,
         gone: Sequence[str] = (),
-        spares: Callable[[], bool] = spares_nobody,
+        is_in_grace: Callable[[], bool] = no_grace,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         """Lease up to ``limit`` tasks to ``owner``, those first that are to start first.
 
         Besides the tasks that wait these are the ones whose process released them, let their lease expire, or is one of
-        the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`. If ``spares`` returns true when
-        it is done, tasks are left to owners whose lease ran out; it is called in any thread.
+        the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`. If ``is_in_grace`` returns true
+        when it is done, tasks are left to owners whose lease ran out; it is called in any thread.
         """
         ...
 
     async def abandoned_children(
-        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, spares: bool = False
+        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, in_grace: bool = False
     ) -> Sequence[TaskRow]:
         """Return up to ``limit`` tasks of subagents whose process released them, is gone, or let their lease expire.
 
-        With ``spares`` tasks are left to owners whose lease ran out.
+        With ``in_grace`` tasks are left to owners whose lease ran out.
         """
         ...
 

@@ -33,28 +33,28 @@ def in_scope(scope: QueueScope) -> tuple[str, list[Any]]:
 
 
 def for_owner(
-    scope: QueueScope, owner: str, gone: Sequence[str], since: float, *, spares: bool = False
+    scope: QueueScope, owner: str, gone: Sequence[str], since: float, *, in_grace: bool = False
 ) -> tuple[str, list[Any]]:
     """Return the SQL condition for the waiting tasks that are not reserved for another process, and its values.
 
-    Tasks that have waited since before ``since`` are anybody's, unless ``spares``.
+    Tasks that have waited since before ``since`` are anybody's, unless ``in_grace``.
     """
     if scope.is_reserved:
         return "reserved = ?", [owner]
     owners = ("", owner, *gone)
     unreserved = f"reserved IN ({', '.join('?' * len(owners))})"
-    return (unreserved, [*owners]) if spares else (f"({unreserved} OR updated < ?)", [*owners, since])
+    return (unreserved, [*owners]) if in_grace else (f"({unreserved} OR updated < ?)", [*owners, since])
 
 
-def abandoned(scope: QueueScope, now: float, gone: Sequence[str], *, spares: bool = False) -> tuple[str, list[Any]]:
+def abandoned(scope: QueueScope, now: float, gone: Sequence[str], *, in_grace: bool = False) -> tuple[str, list[Any]]:
     """Return the SQL condition for the tasks at work that no process holds any more, and its values.
 
-    With ``spares`` a task whose lease ran out is left to its owner, unless that is ``gone``.
+    With ``in_grace`` a task whose lease ran out is left to its owner, unless that is ``gone``.
     """
     if scope.is_reserved:
         return "key < 0", []
     owners = f" OR owner IN ({', '.join('?' * len(gone))})" if gone else ""
-    expired, values = ("owner IS NULL", []) if spares else ("lease_until < ?", [now])
+    expired, values = ("owner IS NULL", []) if in_grace else ("lease_until < ?", [now])
     return f"{_AT_WORK} AND tag = 0 AND ({expired}{owners})", [*values, *gone]
 
 
@@ -73,9 +73,9 @@ class SqlQueue(TaskQueue):
 
     @override
     async def abandoned_children(
-        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, spares: bool = False
+        self, limit: int, scope: QueueScope, gone: Sequence[str] = (), *, in_grace: bool = False
     ) -> Sequence[TaskRow]:
-        left, values = abandoned(scope, self._now(), gone, spares=spares)
+        left, values = abandoned(scope, self._now(), gone, in_grace=in_grace)
         fits, of_scope = in_scope(scope)
         query = (
             f"SELECT {COLUMNS} FROM tasks WHERE {left} AND {fits} AND parent <> '' ORDER BY lease_until, key LIMIT ?"

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
-from isthmus.journal.queue import QueueScope, spares_nobody
+from isthmus.journal.queue import QueueScope, no_grace
 from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
@@ -62,15 +62,15 @@ class SqliteQueue(SqlQueue):
         limit: int,
         scope: QueueScope,
         gone: Sequence[str] = (),
-        spares: Callable[[], bool] = spares_nobody,
+        is_in_grace: Callable[[], bool] = no_grace,
     ) -> Awaitable[Sequence[ClaimedTask]]:
         now = self._now()
         fits, of_scope = in_scope(scope)
 
         def work(connection: sqlite3.Connection) -> Sequence[ClaimedTask]:
-            is_sparing = spares()
-            left, values = abandoned(scope, now, gone, spares=is_sparing)
-            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, spares=is_sparing)
+            in_grace = is_in_grace()
+            left, values = abandoned(scope, now, gone, in_grace=in_grace)
+            free, of_free = for_owner(scope, owner, gone, now - lease_seconds, in_grace=in_grace)
             found = connection.execute(
                 f"SELECT * FROM (SELECT key, tag, id, {RESERVED} FROM tasks WHERE tag > 0 AND parent = ''"
                 f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"

@@ -58,14 +58,14 @@ def goes_on(rule: TakeOverRule, clocks: Clocks, seconds: float) -> None:
 
 async def test_a_lease_that_ran_out_is_replaced(journal: Journal, clocks: Clocks) -> None:
     rule = await begun_rule(journal, clocks)
-    assert not rule.spares()
+    assert not rule.is_in_grace()
     assert rule.is_abandoned(await row_of(journal))
 
 
 async def test_a_process_that_lives_here_gets_the_time_of_a_lease(journal: Journal, clocks: Clocks) -> None:
     rule = await begun_rule(journal, clocks, new_owner())
     goes_on(rule, clocks, LEASE - 1)
-    assert rule.spares()
+    assert rule.is_in_grace()
     assert not rule.is_abandoned(await row_of(journal))
     assert rule.is_abandoned(await row_of(journal), is_unwanted=True), "it is to be cancelled"
     goes_on(rule, clocks, 1)
@@ -75,31 +75,31 @@ async def test_a_process_that_lives_here_gets_the_time_of_a_lease(journal: Journ
 async def test_after_a_failure_of_the_journal_all_get_it(journal: Journal, clocks: Clocks) -> None:
     rule = await begun_rule(journal, clocks)
     rule.failed(ZeroDivisionError("not the journal's"))
-    assert not rule.spares()
+    assert not rule.is_in_grace()
     rule.failed(JournalUnavailable("away"))
-    assert rule.spares()
+    assert rule.is_in_grace()
     rule.reached()
     goes_on(rule, clocks, LEASE - 1)
-    assert rule.spares()
+    assert rule.is_in_grace()
     goes_on(rule, clocks, 1)
-    assert not rule.spares()
+    assert not rule.is_in_grace()
 
 
 async def test_after_the_machine_slept_all_get_it(journal: Journal, clocks: Clocks) -> None:
     rule = await begun_rule(journal, clocks)
     clocks.unix += 3600.0
     rule.reached()
-    assert rule.spares()
+    assert rule.is_in_grace()
     goes_on(rule, clocks, LEASE)
-    assert not rule.spares()
+    assert not rule.is_in_grace()
 
 
 async def test_after_this_process_was_stopped_all_get_it(journal: Journal, clocks: Clocks) -> None:
     rule = await begun_rule(journal, clocks)
     clocks.passes(LEASE)
-    assert rule.spares(), "also before the journal was asked"
+    assert rule.is_in_grace(), "also before the journal was asked"
     rule.reached()
-    assert rule.spares()
+    assert rule.is_in_grace()
 
 
 async def test_a_process_that_has_ended_gets_no_time(journal: Journal, clocks: Clocks) -> None:

@@ -5,7 +5,7 @@ lease that ran out says nothing about its owner until that one has had the time 
 """
 
 
-class Patience:
+class GracePeriod:
     """The time for which a process has reached the journal without a break.
 
     Leases last ``lease_seconds``. The journal was away also if more than ``gap_seconds`` were between two answers, as
