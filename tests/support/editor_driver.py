@@ -152,7 +152,7 @@ class NeovimDriver:
 
     async def reject(self, review: DiffReview) -> None:
         await self._go_to(review)
-        await self._neovim.command("quit")
+        await self._neovim.enter("quit")
 
     async def has_message(self, text: str) -> bool:
         return await self._neovim.has_message(text)

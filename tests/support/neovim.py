@@ -1,4 +1,7 @@
-"""A real Neovim for tests: headless, without configuration, driven as a user does, over a connection of its own."""
+"""A real Neovim for tests: without configuration, driven as a user does, over a connection with a screen.
+
+It is headless until that screen, whose keys are the user's, is attached.
+"""
 
 import asyncio
 import json
@@ -29,6 +32,11 @@ return pids
 """
 _NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
 """Arguments without which a Python file makes Neovim look for a Python plugin host: a second, ten on a busy machine."""
+
+SCREEN = (80, 38)
+"""Columns and rows of the user's screen."""
+_MESSAGE_ROWS = 15
+"""Rows for messages, enough that none waits for a key; the rows above are as many as without a screen."""
 
 AT_ONCE = ("--cmd", "let g:isthmus_review = {'pause': 0, 'reading': 0}")
 """Arguments with which reviews and questions take keys at once: for tests that do not check that pause."""
@@ -105,12 +113,12 @@ class RunningNeovim:
 
 @asynccontextmanager
 async def running_neovim(
-    folder: Path, *arguments: str, reviews: Sequence[str] = AT_ONCE, mode: str = "--headless"
+    folder: Path, *arguments: str, reviews: Sequence[str] = AT_ONCE, mode: str = "--headless", has_screen: bool = True
 ) -> AsyncGenerator[RunningNeovim]:
     """Start Neovim with `folder` as its working directory; it is killed at the end.
 
-    `reviews` are the arguments that set when reviews take keys; without any, the default applies. With the mode
-    ``--embed`` it starts only when it is given a screen.
+    `reviews` are the arguments that set when reviews take keys; without any, the default applies. Without a screen, no
+    key is the user's, and no message waits for one. With the mode ``--embed`` it starts only when it is given a screen.
     """
     address = str(Path(tempfile.mkdtemp(prefix="nvim-")) / "socket")
     process = await asyncio.create_subprocess_exec(
@@ -120,6 +128,9 @@ async def running_neovim(
     try:
         connection = await connected(address)
         try:
+            if mode == "--headless" and has_screen:
+                await connection.request("nvim_ui_attach", *SCREEN, {"ext_linegrid": True}, timeout=30)
+                await connection.request("nvim_command", f"set cmdheight={_MESSAGE_ROWS}", timeout=30)
             yield RunningNeovim(process, address, connection)
         finally:
             await connection.aclose()
@@ -130,11 +141,23 @@ async def running_neovim(
 
 
 @asynccontextmanager
-async def neovim_with_plugin(folder: Path, **settings: Any) -> AsyncGenerator[RunningNeovim]:
+async def another_program(neovim: RunningNeovim) -> AsyncGenerator[RpcConnection]:
+    """Connect another program, without a screen, such as an agent that found Neovim's socket."""
+    connection = await connected(neovim.address)
+    try:
+        yield connection
+    finally:
+        await connection.aclose()
+
+
+@asynccontextmanager
+async def neovim_with_plugin(
+    folder: Path, *, has_screen: bool = False, **settings: Any
+) -> AsyncGenerator[RunningNeovim]:
     """Start Neovim with the plugin, whose `settings` are those of `vim.g.isthmus`."""
     plugin = ("--cmd", f"set runtimepath^={PLUGIN}")
     configured = ("--cmd", f"let g:isthmus = {vim_literal({'program': list(ISTHMUS)} | settings)}")
-    async with running_neovim(folder, *plugin, *configured) as neovim:
+    async with running_neovim(folder, *plugin, *configured, has_screen=has_screen) as neovim:
         yield neovim
 
 

@@ -281,7 +281,7 @@ async def test_mapped_keys_decide_only_a_review_under_the_cursor_that_could_be_r
     await _pass(neovim, 5)
     await neovim.type("2gt")
     await neovim.lua("require('isthmus').decide(true)")
-    await _told(neovim, "that did not come from a key; once more accepts")
+    await _told(neovim, "is not decided: that did not come from a key")
     assert heard.decisions == []
     await neovim.type("\\aa")
     assert await heard.decision() == DiffAccepted("review-1", "proposed\n")

@@ -55,7 +55,7 @@ async def test_a_question_that_is_not_shown_to_its_end_says_so(neovim: RunningNe
         return "... 501 more lines are not shown here; `isthmus ide questions` shows all" in await neovim.lines()
 
     await eventually_async(is_cut, what="what is left out")
-    await neovim.command("IsthmusRefuse")
+    await neovim.enter("IsthmusRefuse")
     assert await asyncio.wait_for(asking, 30) is False
 
 
@@ -69,7 +69,7 @@ async def test_a_user_who_is_typing_goes_on_typing_and_answers_by_command(
     assert await neovim.lines() == ["yn"]
     assert not asking.done()
     await neovim.type("<Esc>")
-    await neovim.command(command)
+    await neovim.enter(command)
     assert await asyncio.wait_for(asking, 30) is answer
 
 
@@ -92,10 +92,10 @@ async def test_the_oldest_of_two_questions_is_answered_first(neovim: RunningNeov
         return await neovim.lua(_WINDOWS) == 3
 
     await eventually_async(both_are_shown, what="both questions")
-    await neovim.command("IsthmusAllow")
+    await neovim.enter("IsthmusAllow")
     assert await asyncio.wait_for(first, 30) is True
     assert not second.done()
-    await neovim.command("IsthmusRefuse")
+    await neovim.enter("IsthmusRefuse")
     assert await asyncio.wait_for(second, 30) is False
 
 
@@ -125,9 +125,9 @@ async def test_the_command_accepts_the_review_of_its_window(
     one, two = make_file(workspace, "one.py"), make_file(workspace, "two.py")
     await editor.open_diff(review(one, "first\n", 1))
     await editor.open_diff(review(two, "second\n", 2))
-    await neovim.command("IsthmusDiffAccept")
+    await neovim.enter("IsthmusDiffAccept")
     await eventually_async(lambda: heard.decisions == [DiffAccepted("review-2", "second\n")], what="the decision")
-    await neovim.command("tabfirst", "IsthmusDiffReject")  # the only one that waits, from another window
+    await neovim.enter("tabfirst", "IsthmusDiffReject")  # the only one that waits, from another window
     await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-1")], what="the other decision")
     await view_is_closed(neovim)
 
@@ -137,13 +137,13 @@ async def test_with_two_reviews_the_command_decides_none_from_elsewhere(
 ) -> None:
     await editor.open_diff(review(make_file(workspace, "one.py"), "first\n", 1))
     await editor.open_diff(review(make_file(workspace, "two.py"), "second\n", 2))
-    await neovim.command("tabfirst", "IsthmusDiffAccept")
+    await neovim.enter("tabfirst", "IsthmusDiffAccept")
     assert "go to the proposed edit" in await neovim.lua("return vim.fn.execute('messages')")
     assert heard.decisions == []
 
 
 async def test_without_a_review_the_command_says_that_none_waits(neovim: RunningNeovim, editor: NeovimEditor) -> None:
-    await neovim.command("IsthmusDiffReject")
+    await neovim.enter("IsthmusDiffReject")
     assert "no proposed edit waits" in await neovim.lua("return vim.fn.execute('messages')")
 
 

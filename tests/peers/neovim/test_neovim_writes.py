@@ -32,7 +32,7 @@ IDS = ["plain", "autowrite", "autowriteall", "nested", "not nested", "wall", "de
 @pytest.mark.parametrize(
     "keys",
     [
-        ":make<CR>",
+        ":silent make<CR>",
         ":silent !true<CR>",
         "gt",
         "<C-w>w",

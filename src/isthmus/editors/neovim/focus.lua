@@ -13,11 +13,13 @@
 local session = ...
 local api, fn = vim.api, vim.fn
 local uv = vim.uv or vim.loop
+local programs = session.programs
 
 local DEFAULTS = { pause = 1.0, reading = 2.0 }
 local NEXT_MS = 1000 -- for a view that follows the one that was closed: its keys have nowhere else to go
 local LOOK_MS = 100 -- between two looks whether a user who is not in Normal mode has come back to it
 local MAX_KEYS = 50
+local RECENT_MS = 1000 -- after a key of the user, in which what a plugin does later may be its effect
 local DISCARDING = { "quit", "qall", "quitall", "close", "tabclose", "bdelete", "bwipeout", "bunload", "edit", "enew" }
 
 local waiting = {} -- views that have not come to the front yet, in their order
@@ -25,6 +27,8 @@ local front -- the view that has the keyboard, or gets it soon
 local last_key = -math.huge -- when a key came last, in ms
 local began -- when the command began that runs now; nil: Neovim waits for keys
 local keys = "" -- the keys of that command
+local foreign -- why that command is not the user's; nil: it is
+local last_users_key = -math.huge -- when the user pressed a key last, in ms
 local ours = false -- the keys that come now are from this script
 local returned_at -- when keys were given back; their command line may throw nothing away
 local closing = false -- a window is being closed, which moves the focus
@@ -102,7 +106,7 @@ end
 function focus.entered(view)
   if ours then
     return
-  elseif began and not closing then
+  elseif began and not foreign and not closing then
     takes_keys(view, began)
   else
     focus.follows(view)
@@ -166,10 +170,21 @@ function focus.by_us(act, ...)
   return result[2]
 end
 
+-- Return why what runs now is not a command of the user, who may have pressed its key a moment ago; nil if it is one.
+function focus.why_not_users(may_be_later)
+  if began and not programs.has_waited() then
+    return foreign
+  elseif may_be_later and now() - last_users_key < RECENT_MS and not programs.is_around() then
+    return nil
+  end
+  return "that did not come from a key"
+end
+
 -- Return why the running command is not an answer to the view; nil if it is one.
 function focus.why_not(view)
-  if not began then
-    return "that did not come from a key"
+  local reason = focus.why_not_users()
+  if reason then
+    return reason
   elseif not view.takes_keys_at or began < view.takes_keys_at then
     return "that began before it could be read"
   end
@@ -219,6 +234,7 @@ local namespace = api.nvim_create_namespace("isthmus_keys_" .. session.channel)
 local has_safe_state = fn.exists("##SafeState") == 1
 
 local function wait_for_keys()
+  programs.waits()
   local current = mode():sub(1, 1)
   if current ~= "c" and current ~= "r" then
     began = nil
@@ -226,17 +242,20 @@ local function wait_for_keys()
 end
 
 vim.on_key(function(key, typed)
+  typed = typed or key -- before 0.10
   if ours or typed == "" then -- not from the keyboard: the rest of a mapping, or a script's
     return
   end
   local at, current = now(), mode()
   local is_middle = current:sub(1, 1) == "c" or current:sub(1, 2) == "no"
   if not began or (not is_middle and at - last_key > setting("pause")) then
-    began, keys = at, ""
+    began, keys, foreign = at, "", nil
   end
-  last_key = at
+  local reason = programs.why_not_typed(at - last_users_key < RECENT_MS)
+  foreign, last_key = foreign or reason, at
+  last_users_key = reason and last_users_key or at
   keys = #keys < MAX_KEYS and keys .. typed or keys
-  if not has_safe_state then
+  if not has_safe_state or current == "t" then -- there is no SafeState in a terminal
     vim.schedule(wait_for_keys)
   end
   return give_back(key, typed)
@@ -249,6 +268,7 @@ end
 if has_safe_state then
   on("SafeState", wait_for_keys)
 end
+on("ModeChanged", vim.schedule_wrap(programs.waits), "*:no*") -- nor where an operator waits for its motion
 on({ "WinClosed", "TabClosed" }, function()
   closing = true
   vim.schedule(function()
@@ -275,6 +295,7 @@ on("CmdlineLeave", function()
 end, ":")
 
 function focus.stop()
+  programs.stop()
   vim.on_key(nil, namespace)
   waiting, front = {}, nil
 end

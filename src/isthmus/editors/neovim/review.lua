@@ -24,6 +24,7 @@ local LAYOUTS = {
   vertical = { "topleft split", "rightbelow vsplit" },
   horizontal = { "topleft vsplit", "rightbelow split" },
 }
+local AGAIN_MS, MOST_AGAIN_MS = 1000, 30000 -- before a view that a program closed again and again is shown again
 local LARGE = 20000 -- lines; copying and colouring takes a while from here on
 
 local function on(events, callback, pattern)
@@ -211,15 +212,49 @@ local function accept(review)
 end
 
 local function reject(review)
-  if reviews[review.id] ~= review then
-    return
-  end
   notify("isthmus", "rejected", review.id, text_of(review) or review.left or vim.NIL)
   decided(review, false)
   vim.schedule(function()
     close_view(review)
     tell("rejected " .. review.options.label)
   end)
+end
+
+-- Show the view again that a program has closed, later each time, for a program that closes everything. Only the user
+-- decides, by keys.
+local function show_again(review)
+  if review.comes_again then
+    return
+  end
+  review.comes_again = true
+  local times = (review.options.times or 0) + 1
+  local options = vim.tbl_extend("force", review.options, { times = times, text = text_of(review) or review.left })
+  local function show_now()
+    if reviews[review.id] ~= review or leaving or _G.isthmus_sessions[session.channel] ~= session then
+      return
+    elseif fn.getcmdwintype() ~= "" then -- no window can be opened beside the command-line window
+      return vim.defer_fn(show_now, AGAIN_MS)
+    end
+    close_view(review)
+    if pcall(session.open_diff, review.id, options) then
+      tell(("the review of %s is not decided: a program closed it; :w accepts, :q rejects"):format(options.label))
+    else
+      reviews[review.id] = review
+      vim.defer_fn(show_now, MOST_AGAIN_MS)
+    end
+  end
+  vim.defer_fn(show_now, math.min((times - 1) * AGAIN_MS, MOST_AGAIN_MS))
+end
+
+-- End a review whose view is closed: the user rejects it. `reason`: why it was not the user; nil: it was.
+local function is_closed(review, reason)
+  if reviews[review.id] ~= review then
+    return
+  elseif reason then
+    show_again(review)
+  else
+    reject(review)
+  end
 end
 
 -- An undecided proposal counts as modified, so that :x and ZZ write it and nothing discards it without asking. A command
@@ -304,7 +339,7 @@ local function watch(review)
     review.left = text_of(review)
   end)
   inside("BufWipeout", review.proposed, function()
-    reject(review)
+    is_closed(review, focus.why_not_users(true))
   end)
   inside("QuitPre", review.current, function()
     review.quitting = true
@@ -493,7 +528,7 @@ function session.open_diff(id, options)
   review.current = new_buffer(review, "current", options.current)
   vim.bo[review.current].modifiable = false
   vim.bo[review.current].readonly = true
-  review.proposed = new_buffer(review, "proposed", options.proposed)
+  review.proposed = new_buffer(review, "proposed", options.text or options.proposed)
   vim.bo[review.proposed].buftype = "acwrite"
   vim.bo[review.proposed].modified = true
   local mode = api.nvim_get_mode().mode
@@ -525,7 +560,9 @@ function session.open_diff(id, options)
     end)
     focus.wait(review)
   end
-  session.fire("DiffOpened", { path = options.path })
+  if not options.times then
+    session.fire("DiffOpened", { path = options.path })
+  end
   session.changed()
 end
 
@@ -554,8 +591,11 @@ function session.decide_here(accepting, is_here)
   local _, only = next(reviews)
   found = found or (count == 1 and not is_here and only or nil)
   local began = focus.began()
+  local foreign = focus.why_not_users()
   local reason = found and is_here and focus.why_not(found)
-  if found and accepting and began and began < last_closed then
+  if found and foreign then
+    tell(("the edit of %s is not decided: %s; once more does so"):format(found.options.label, foreign))
+  elseif found and accepting and began and began < last_closed then
     tell("nothing is accepted: another review ended while you typed; once more accepts " .. found.options.label)
   elseif found and accepting and reason then
     tell(("the edit of %s is not accepted: %s; once more accepts"):format(found.options.label, reason))
@@ -627,10 +667,11 @@ on({ "WinClosed", "BufWinLeave" }, function(event)
   for _, review in pairs(reviews) do
     review.abandoned = review.abandoned or (review.quitting and event.buf == review.current)
   end
+  local reason = focus.why_not_users(true)
   vim.schedule(function()
     for _, review in pairs(reviews) do
       if review.abandoned or #fn.win_findbuf(review.proposed) == 0 then
-        reject(review)
+        is_closed(review, reason)
       end
     end
   end)

@@ -9,6 +9,7 @@ local api, fn = vim.api, vim.fn
 local notify, tell, focus = session.notify, session.tell, session.focus
 
 local MAX_QUESTION_LINES = 1000
+local NOT_USERS = "the question is not answered: %s; once more answers"
 local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
   IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
@@ -30,8 +31,7 @@ end
 
 -- Questions ----------------------------------------------------------------------------------------------------------
 
-local function close(id)
-  local question = questions[id]
+local function forget(id)
   questions[id] = nil
   for index, other in ipairs(oldest) do
     if other == id then
@@ -39,6 +39,11 @@ local function close(id)
       break
     end
   end
+end
+
+local function close(id)
+  local question = questions[id]
+  forget(id)
   if question and api.nvim_buf_is_valid(question.buffer) then
     pcall(api.nvim_buf_delete, question.buffer, { force = true })
   end
@@ -53,7 +58,10 @@ end
 
 function session.answer_oldest(yes)
   local id = oldest[1]
-  if id then
+  local reason = id and focus.why_not_users()
+  if reason then
+    tell(NOT_USERS:format(reason))
+  elseif id then
     answer(id, yes)
   end
   return id ~= nil
@@ -93,12 +101,19 @@ function session.ask(id, title, text)
     end
   end
   map({ "y", "Y" }, function()
-    if focus.why_not(question) then
-      return tell("read the question first; then y once more")
+    local reason = focus.why_not_users()
+    if reason or focus.why_not(question) then
+      return tell(reason and NOT_USERS:format(reason) or "read the question first; then y once more")
     end
     answer(id, true)
   end)
-  map({ "n", "N", "q", "<Esc>" }, function() answer(id, false) end)
+  map({ "n", "N", "q", "<Esc>" }, function()
+    local reason = focus.why_not_users()
+    if reason then
+      return tell(NOT_USERS:format(reason))
+    end
+    answer(id, false)
+  end)
   -- Keys that are under way must not answer: see focus.lua.
   local enter = focus.may_come()
   question.came_from, question.from_terminal = api.nvim_get_current_win(), api.nvim_get_mode().mode == "t"
@@ -137,7 +152,20 @@ function session.ask(id, title, text)
   api.nvim_create_autocmd("BufWipeout", {
     group = session.group,
     buffer = buffer,
-    callback = function() answer(id, false) end, -- closed in any way: a no
+    callback = function() -- closed by the user in any way: a no
+      if not questions[id] then
+        return
+      end
+      forget(id) -- Neovim itself removes the buffer
+      if not focus.why_not_users(true) then
+        return notify("isthmus", "answered", id, false)
+      end
+      vim.schedule(function()
+        if _G.isthmus_sessions[session.channel] == session then
+          session.ask(id, title, text)
+        end
+      end)
+    end,
   })
   if enter then
     focus.came(question)
