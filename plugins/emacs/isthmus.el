@@ -794,6 +794,7 @@ CHANGE is `add-hook' or `remove-hook'."
   (funcall change 'post-command-hook #'isthmus--look-for-hidden)
   (funcall change 'after-change-major-mode-hook #'isthmus--restore-local-values)
   (funcall change 'kill-buffer-hook #'isthmus--buffer-killed)
+  (isthmus--watch-programs change)
   (if (eq change 'add-hook)
       (add-hook 'kill-emacs-query-functions #'isthmus--about-to-quit 90)
     (remove-hook 'kill-emacs-query-functions #'isthmus--about-to-quit))
@@ -1239,6 +1240,50 @@ The request ID is answered later."
       (display-buffer buffer '((display-buffer-in-side-window) (side . bottom) (window-height . fit-window-to-buffer)
                                (inhibit-same-window . t))))))
 
+;; Programs at Emacs's server: `emacsclient --eval', which an agent may run, answers nothing.
+
+(defvar isthmus--in-command nil
+  "Whether the command loop runs a command.")
+
+(defvar isthmus--is-serving nil
+  "Whether Emacs does what a program sent to its server.")
+
+(defvar isthmus--has-sent-keys nil
+  "Whether a program has put keys into the queue of Emacs that are not used up.")
+
+(defun isthmus--note-program (serve &rest arguments)
+  "Call SERVE with ARGUMENTS, and note whether it leaves keys behind."
+  (let ((before unread-command-events))
+    (unwind-protect
+        (let ((isthmus--is-serving t))
+          (apply serve arguments))
+      (unless (or (eq before unread-command-events) (null unread-command-events))
+        (setq isthmus--has-sent-keys t)))))
+
+(defun isthmus--command-begins ()
+  "Note that a command begins."
+  (setq isthmus--in-command t))
+
+(defun isthmus--command-ends ()
+  "Note that a command has ended."
+  (setq isthmus--in-command nil
+        isthmus--has-sent-keys (and isthmus--has-sent-keys unread-command-events t)))
+
+(defun isthmus--watch-programs (change)
+  "Begin or end to note what comes from programs; CHANGE is `add-hook' or `remove-hook'."
+  (funcall change 'pre-command-hook #'isthmus--command-begins)
+  (funcall change 'post-command-hook #'isthmus--command-ends)
+  (dolist (function '(server-process-filter server-execute))
+    (if (eq change #'add-hook)
+        (advice-add function :around #'isthmus--note-program)
+      (advice-remove function #'isthmus--note-program))))
+
+(defun isthmus--require-user ()
+  "Signal an error, and say so, unless the running command is the user's."
+  (when (or isthmus--is-serving isthmus--has-sent-keys (not isthmus--in-command))
+    (isthmus--say "not answered: a program called that, not a key of yours")
+    (user-error "Isthmus: only the user answers, with a key")))
+
 (defun isthmus--question-closed ()
   "Answer the question in this buffer, which is killed, with no."
   (setq isthmus--questions (remq (current-buffer) isthmus--questions))
@@ -1265,16 +1310,19 @@ Without an ANSWER it is only closed."
 (defun isthmus-answer-yes ()
   "Answer the question in this buffer with yes."
   (interactive)
+  (isthmus--require-user)
   (isthmus--close-question "Yes"))
 
 (defun isthmus-answer-no ()
   "Answer the question in this buffer with no."
   (interactive)
+  (isthmus--require-user)
   (isthmus--close-question "No"))
 
 (defun isthmus-answer ()
   "Answer the question that has waited longest."
   (interactive)
+  (isthmus--require-user)
   (let ((buffer (or (car (last isthmus--questions))
                     (user-error "Isthmus: nobody asks anything"))))
     (pop-to-buffer buffer)
@@ -1944,6 +1992,7 @@ Nil means exactly as proposed."
 (defun isthmus-review-accept ()
   "Accept the text in this review; the agent writes it to the file."
   (interactive)
+  (isthmus--require-user)
   (let* ((review (isthmus--here))
          (said (isthmus--id-and-text review)))
     (when (isthmus--is-fresh review)
@@ -1967,6 +2016,7 @@ Nil means exactly as proposed."
 (defun isthmus-review-reject ()
   "Reject this review."
   (interactive)
+  (isthmus--require-user)
   (isthmus--reject (isthmus--here)))
 
 (defun isthmus--reject (review)

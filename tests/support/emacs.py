@@ -194,7 +194,8 @@ class EmacsDriver:
         await self._in_review(review, f"(progn (erase-buffer) (insert {lisp_string(text)}))")
 
     async def accept(self, review: DiffReview) -> None:
-        await self._in_review(review, '(call-interactively (key-binding (kbd "C-c C-c")))')
+        await self._in_review(review, "(pop-to-buffer (current-buffer))")
+        self.emacs.terminal.press("\x03\x03")
 
     async def reject(self, review: DiffReview) -> None:
         await self._in_review(review, "(kill-buffer)")

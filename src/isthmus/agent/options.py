@@ -72,15 +72,21 @@ class AgentOptions:
 OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN", "ISTHMUS_JOURNAL"))
 """Variables that let programs in at the companion, a server, or the database that holds all conversations."""
 AGENT_MARK = "ISTHMUS_AGENT"
+EDITOR_ADDRESSES = frozenset(
+    ("NVIM", "NVIM_LISTEN_ADDRESS", "VIM_SERVERNAME", "EMACS_SERVER_FILE", "EMACS_SOCKET_NAME")
+    + ("VSCODE_IPC_HOOK", "VSCODE_IPC_HOOK_CLI")
+)
+"""Variables with which a program finds the user's editor and takes the place of its user: by keys, or by code."""
 
 
 def environment_for_commands(environment: Mapping[str, str], model_secrets: Set[str]) -> Mapping[str, str]:
     """Return the environment without the agent's own tokens, and without ``model_secrets``, the keys of its models.
 
-    No command of a model needs them; a user's commands may need the other variables. A mark tells programs that an
-    agent runs the command instead of its user.
+    No command of a model needs them, nor the addresses of the user's editor; a user's commands may need the other
+    variables. A mark tells programs that an agent runs the command instead of its user.
     """
-    kept = {name: value for name, value in environment.items() if name not in OWN_TOKENS | model_secrets}
+    left_out = OWN_TOKENS | EDITOR_ADDRESSES | model_secrets
+    kept = {name: value for name, value in environment.items() if name not in left_out}
     return {**kept, AGENT_MARK: "1"}
 
 

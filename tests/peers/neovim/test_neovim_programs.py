@@ -232,7 +232,7 @@ async def test_the_user_rejects_while_a_program_is_connected(
     "keys",
     [":w<CR>", "ZZ", "<Space>w", "<Space>u", "<Space>l", "<Space>n", "<Space>f", "<Space>m", "@q", ":normal ZZ<CR>"],
 )
-async def test_commands_mappings_macros_and_plugins_of_the_user_accept_while_a_program_is_connected(
+async def test_commands_and_mappings_of_the_user_accept_while_a_program_is_connected(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path, keys: str
 ) -> None:
     await neovim.command(

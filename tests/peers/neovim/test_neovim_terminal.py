@@ -68,7 +68,11 @@ async def test_an_agent_in_a_terminal_has_the_variables_of_this_neovim(
         await eventually_async(lambda: (tmp_path / "received").exists(), what="the agent has started")
         files = (isolated_folders.temporary / "gemini" / "ide").glob(f"gemini-ide-server-{neovim.process.pid}-*.json")
         (port,) = [path.stem.rpartition("-")[2] for path in files]
-        assert f"GEMINI_CLI_IDE_SERVER_PORT={port}\n" in (tmp_path / "variables").read_text(encoding="utf-8")
+        variables = (tmp_path / "variables").read_text(encoding="utf-8").splitlines()
+        assert f"GEMINI_CLI_IDE_SERVER_PORT={port}" in variables
+        assert [
+            line for line in variables if line.startswith(("NVIM=", "NVIM_LISTEN"))
+        ] == []  # with which it could press the user's keys
 
 
 async def test_without_a_companion_the_agent_starts_and_the_user_is_told(workspace: Path, tmp_path: Path) -> None:

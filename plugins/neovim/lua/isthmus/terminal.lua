@@ -20,6 +20,8 @@ local COMPANION_MS, LOOK_MS = 5000, 50 -- the longest wait for the companion's v
 local PASTE_MS = 30000 -- the longest wait of a text for an agent that starts or is busy
 local ENTER_MS = 150 -- between a text and Enter, which agents take as a part of the text when it comes at once
 local MAX_BYTES = 1024 * 1024 -- of the texts that wait
+-- Neovim gives its address to each of its jobs, whatever their `env`; with it, an agent could press the user's keys.
+local WITHOUT_ADDRESS = { "sh", "-c", 'unset NVIM NVIM_LISTEN_ADDRESS; exec "$@"', "agent" }
 local TAIL = 32 -- bytes of output that are kept, in which a control sequence may have begun
 
 local terminals = {} -- command line -> terminal, while its program runs
@@ -125,7 +127,8 @@ local function run(terminal, line)
     terminals[terminal.name] = nil
     return
   end
-  terminal.job = run_in(terminal.buffer, line, {
+  local has_shell = fn.executable("sh") == 1
+  terminal.job = run_in(terminal.buffer, has_shell and vim.list_extend(vim.deepcopy(WITHOUT_ADDRESS), line) or line, {
     on_stdout = function(_, data) note_output(terminal, data) end,
     on_exit = function(_, code) ended(terminal, code) end,
   })
