@@ -22,7 +22,7 @@ WAYS = [
     '(execute-kbd-macro (kbd "C-c C-c"))',
     '(setq unread-command-events (listify-key-sequence (kbd "C-c C-c")))',
     "(run-at-time 0 nil (lambda () (with-current-buffer (window-buffer) (isthmus-review-accept))))",
-    "(run-at-time 0 nil (lambda () (with-current-buffer (window-buffer) (call-interactively #'isthmus-review-accept))))",
+    "(run-at-time 0 nil (lambda () (with-current-buffer (window-buffer) (command-execute #'isthmus-review-accept))))",
     "(isthmus-review-reject)",
     '(execute-kbd-macro (kbd "C-c C-k"))',
 ]
