@@ -152,6 +152,18 @@ async def test_an_answer_that_comes_again_is_no_error_and_does_nothing(
     assert response.json()["error"]["code"] == -32602
 
 
+async def test_another_answer_under_the_id_of_an_earlier_one_is_not_its_repetition(
+    client: Hosted, agent: Counting, workspace: Path
+) -> None:
+    """Its sender would believe that the call was rejected."""
+    seen = await client.stream("message/stream", prompt("dangerous", workspace), EXTENSION)
+    task_id = seen[0].result["id"]
+    await client.stream("message/stream", answer(task_id, allow("c")), EXTENSION)
+    response = await client.post("message/send", answer(task_id, allow("c", selected_option_id="cancel")), EXTENSION)
+    assert response.json()["error"]["code"] == -32602
+    assert agent.done == ["pressed"]
+
+
 async def test_who_went_on_with_a_task_or_cancelled_it_may_send_its_first_message_anew(
     client: Hosted, agent: Counting
 ) -> None:

@@ -101,6 +101,19 @@ async def test_a_task_that_rests_is_told_with_its_artifacts_as_they_were(tmp_pat
     assert parts == [1, 2]
 
 
+async def test_a_target_that_is_deleted_and_set_again_is_told_where_the_task_rests(tmp_path: Path) -> None:
+    """What is known of the former target of this id does not count."""
+    with WireServer(lambda _: FINE) as server:
+        async with pushing(tmp_path, EchoAgent()) as served:
+            task = await served.prompted()
+            target = PushTarget(server.base_url, id="p")
+            await served.pushes.set(task.task_id, target, "0.3", None, after=1)
+            await told(server, "working", "completed")
+            await served.pushes.delete(task.task_id, "p")
+            await served.pushes.set(task.task_id, target, "0.3", None)
+            await told(server, "working", "completed", "completed")
+
+
 async def test_a_task_that_rests_already_is_told_at_once(tmp_path: Path) -> None:
     with WireServer(lambda _: FINE) as server:
         async with pushing(tmp_path, EchoAgent()) as served:

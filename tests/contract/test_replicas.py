@@ -5,6 +5,7 @@ No engine here would notice anything by itself in time: leases last ten minutes.
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +19,12 @@ from isthmus.engine import Engine, EngineOptions, subscriptions
 from isthmus.engine.agents import Agent
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate, event_to_json
 from isthmus.internal_events import ThoughtProgress
 from isthmus.journal import postgres_replicas
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_sql import lock_number
-from isthmus.journal.replicas import Member
+from isthmus.journal.replicas import CallProgress, Member
 from isthmus.tools.base import ToolKind
 from support.agents import EchoAgent, GatedAgent, WaitingAgent
 from support.postgres import Postgres, postgres, run_sql
@@ -150,6 +151,46 @@ async def test_progress_of_calls_and_thoughts_reaches_followers_elsewhere(url: s
         agent.release.set()
         await all_of(await second.follow(turn.task_id, 0))
         await eventually_async(lambda: run_sql(url, "SELECT count(*) = 0 FROM progress"))
+
+
+async def test_progress_of_a_tasks_former_owner_is_not_shown(url: str, tmp_path: Path) -> None:
+    """It was written late, or left behind by a process that was killed; that call may long be over."""
+    old, new = (ToolCall(name, ToolCallStatus.EXECUTING, "shell", {}, live_content=name) for name in ("old", "new"))
+
+    class Working(WaitingAgent):
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            await turn.emit(StateChange(TaskState.WORKING))
+            await turn.emit(ToolCallUpdate(new))
+            return await super().advance(turn)
+
+    agent = Working()
+    async with replica(url, tmp_path, agent) as first, replica(url, tmp_path, EchoAgent()) as second:
+        await until_met(first, second)
+        turn = await first.prompt(PromptMessage("hi"))
+        await agent.started.wait()
+        body = json.dumps(event_to_json(ToolCallUpdate(old)))
+        await run_sql(url, "INSERT INTO progress VALUES ($1, 'old', $2, $3)", turn.task_id, (1 << 32) - 1, body)
+        found = await until_seen((await second.follow(turn.task_id, 0)).deliveries, ToolCallUpdate)
+        assert isinstance(found, ToolCallUpdate)
+        assert found.tool_call == new
+        agent.release.set()
+        await all_of(await second.follow(turn.task_id, 0))
+
+
+async def test_older_progress_of_a_call_does_not_replace_newer(url: str, tmp_path: Path) -> None:
+    async with replica(url, tmp_path, EchoAgent()) as engine:
+        replicas = engine.journal.replicas
+        await eventually_async(lambda: replicas.hears)
+
+        async def written(marker: CallProgress) -> bool:
+            return marker in await replicas.progress("t1", 0)
+
+        newer, marker = CallProgress("call", 7, "newer"), CallProgress("marker", 8, "written")
+        replicas.publish("t1", [newer])
+        await eventually_async(lambda: written(newer))
+        replicas.publish("t1", [CallProgress("call", 6, "older"), marker])
+        await eventually_async(lambda: written(marker))
+        assert list(await replicas.progress("t1", 0)) == [newer, marker]
 
 
 async def test_a_task_that_finds_no_slot_starts_where_one_is_free(url: str, tmp_path: Path) -> None:

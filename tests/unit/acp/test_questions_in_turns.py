@@ -108,6 +108,20 @@ async def test_an_answer_given_elsewhere_withdraws_the_question_and_the_turn_goe
         assert client.last_status == "completed"
 
 
+async def test_an_answer_given_elsewhere_withdraws_its_question_while_another_call_waits(workspace: Path) -> None:
+    agent = AskingAgent(("one", "two"))
+    async with engine_on(workspace, agent) as engine, front(engine) as client:
+        _, turn, first = await asked(client, workspace)
+        assert first["params"]["toolCall"]["toolCallId"] == "one"
+        await engine.answer(await the_task(engine), once("one"), answered_by="terminal")
+        second = await client.question(1)
+        assert (second["params"]["toolCall"]["toolCallId"], client.withdrawn) == ("two", [first["id"]])
+        await client.respond(first, REJECT)  # too late
+        await client.respond(second, ALLOW)
+        assert await end_of(turn) == "end_turn"
+        assert agent.ran == ["one", "two"]
+
+
 async def test_an_outcome_of_cancelled_stops_the_turn(workspace: Path) -> None:
     agent = AskingAgent()
     async with engine_on(workspace, agent) as engine, front(engine, answer=CANCELLED) as client:

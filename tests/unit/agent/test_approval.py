@@ -16,12 +16,15 @@ from isthmus.agent.approval.policy import (
     Grant,
     Policy,
     PrefixGrant,
+    ServerGrant,
+    ServerToolGrant,
     ToolGrant,
     decide,
     grants_from_settings,
     grants_of,
     is_guarded,
 )
+from isthmus.development_tool import McpDetails
 from isthmus.tools.base import ToolKind
 
 SHELL = "run_shell_command"
@@ -279,3 +282,12 @@ def test_there_are_sixty_everyday_lines_and_no_lasting_answer_for_nothing() -> N
     for command in ("", " ", "\n"):
         asked = decide(Policy(), SHELL, ToolKind.EXECUTE, {"command": command}, folder="/w")
         assert options_of(asked) == ["proceed_once", "cancel"]
+
+
+@pytest.mark.parametrize("option", ["proceed_always_tool", "proceed_always_and_save"])
+def test_a_grant_for_a_servers_tool_is_for_the_definition_that_was_shown(option: str) -> None:
+    """A server that changes what its tool does is asked about again: see the calls of tools with versions."""
+    shown = McpDetails("one", "run")
+    assert grants_of(option, "one__run", ToolKind.OTHER, {}, shown, "v1") == {ServerToolGrant("one", "run", "v1")}
+    assert grants_of("proceed_always_server", "one__run", ToolKind.OTHER, {}, shown, "v1") == {ServerGrant("one")}
+    assert grants_of("proceed_once", "one__run", ToolKind.OTHER, {}, shown, "v1") == frozenset()

@@ -1,6 +1,7 @@
 import os
 import sqlite3
 import stat
+import zlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -278,3 +279,15 @@ async def test_two_processes_may_use_one_store(store: CheckpointStore, workspace
     await other.restore(reason(workspace), first)
     assert path.read_bytes() == b"one"
     await other.aclose()
+
+
+async def test_content_that_is_damaged_is_not_put_back(store: CheckpointStore, workspace: Path, tmp_path: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_bytes(b"one\n")
+    taken = await edit(store, path, b"two\n")
+    with sqlite3.connect(tmp_path / "data" / "checkpoints.sqlite") as connection:
+        connection.execute("UPDATE contents SET data = ?", (zlib.compress(b"something else\n"),))
+    connection.close()
+    report = await store.restore(reason(workspace), taken)
+    assert (len(report.done), len(report.problems)) == (0, 1)
+    assert path.read_bytes() == b"two\n"

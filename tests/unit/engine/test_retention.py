@@ -127,6 +127,31 @@ async def test_the_longest_unchanged_ended_tasks_go_first_and_only_as_many_as_ne
     await journal.aclose()
 
 
+@pytest.mark.parametrize("target", [0.9, 0.5])
+async def test_what_is_removed_leaves_the_share_that_was_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: float
+) -> None:
+    """Otherwise a journal at its maximum would remove a task for each new one."""
+    monkeypatch.setattr("isthmus.engine.retention.TASKS", 1)
+    journal = await opened(tmp_path)
+    for number in range(30):
+        await add(journal, f"t{number:02}", TaskState.COMPLETED, "x" * 20_000)
+    maximum = await journal.removal.size() - 1000
+    assert len(await Retention(journal, maximum_size=maximum, target=target).hold_size()) > 1
+    size = await journal.removal.size()
+    assert maximum * (target - 0.1) < size <= maximum * target
+    await journal.aclose()
+
+
+async def test_a_journal_below_its_maximum_keeps_everything_also_above_the_share(tmp_path: Path) -> None:
+    journal = await opened(tmp_path)
+    for number in range(5):
+        await add(journal, f"t{number}", TaskState.COMPLETED, "x" * 20_000)
+    maximum = await journal.removal.size() + 1000
+    assert await Retention(journal, maximum_size=maximum, target=0.5).hold_size() == []
+    await journal.aclose()
+
+
 async def test_a_journal_without_maximum_keeps_everything(tmp_path: Path) -> None:
     journal = await opened(tmp_path)
     await add(journal, "t1", TaskState.COMPLETED, "x" * 100_000)

@@ -1,6 +1,11 @@
 """Text that is typed while the agent works, and what becomes of it."""
 
+import pytest
+
+from isthmus.development_tool import ConfirmationRequest, ToolCall, ToolCallStatus
+from isthmus.terminal.questions import question_of
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
+from support.agents import OPTIONS
 
 
 def typed(text: str) -> TypedAhead:
@@ -43,3 +48,30 @@ def test_after_a_turn_that_went_otherwise_everything_is_in_the_draft() -> None:
     ahead.take([TypedKey("x", "x"), TypedKey("c-m", "\r"), TypedKey("y", "y")])
     ahead.unqueue()
     assert (ahead.draft, ahead.queue, ahead.sent) == ("now\nx\ny", [], [])
+
+
+ESCAPE = TypedKey("escape", "\x1b")
+
+
+@pytest.mark.parametrize("behind", [[], [TypedKey("a", "a")], [TypedKey("c-m", "\r")]], ids=["end", "letter", "Enter"])
+def test_escape_twice_in_one_read_interrupts_and_is_not_alt(behind: list[TypedKey]) -> None:
+    """Who presses it twice in a hurry, or over a slow line, means what one press means."""
+    effects = TypedAhead().take([ESCAPE, ESCAPE, *behind])
+    assert effects == [WorkKey.INTERRUPT] * (1 if behind else 2)
+
+
+def test_escape_before_another_key_of_the_same_read_is_that_key_with_alt() -> None:
+    ahead = typed("one")
+    assert ahead.take([ESCAPE, TypedKey("c-m", "\r")]) == []
+    assert (ahead.draft, ahead.queue) == ("one\n", [])
+    assert ahead.take([ESCAPE]) == [WorkKey.INTERRUPT]
+
+
+def test_what_waits_and_looks_like_an_answer_is_not_sent_after_a_question_came() -> None:
+    ahead = typed("y\rplease go on\rn\r")
+    call = ToolCall("c", ToolCallStatus.PENDING, "touch", {}, confirmation_request=ConfirmationRequest(OPTIONS))
+    assert (
+        ahead.drop_answers(question_of(call))
+        == "too early for an answer, dropped: y; too early for an answer, dropped: n"
+    )
+    assert (ahead.queue, ahead.draft) == (["please go on"], "")

@@ -1,7 +1,9 @@
 """Devices among the tokens of a server's users."""
 
+import pytest
+
 from isthmus.a2a.server.auth import Principal, Refusal, RequestGate
-from isthmus.a2a.server.users import Caps, ExpiredToken, UserTable
+from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
 
 GATE = RequestGate("the-owners-token")
 
@@ -42,3 +44,14 @@ def test_a_table_of_an_earlier_version_is_read() -> None:
     data = b'{"version": 1, "tokens": [{"id": "0a0a0a0a", "name": "alice", "digest": "d", "created": 1.0}]}'
     (entry,) = UserTable.decode(data).entries.values()
     assert entry.device == ""
+
+
+def test_a_code_of_a_device_that_was_removed_meanwhile_lets_nobody_in() -> None:
+    """The code was made before, and is used after; its device is named by its id, which is an old fact by then."""
+    table, first, _ = UserTable().with_device("alice", "Laptop", 0, 100)
+    table, second, _ = table.with_device("alice", "Phone", 0, 100, first.id)
+    assert second.paired_by == first.id
+    removed, gone = table.revoked(first.id)
+    assert gone == (first, second)
+    with pytest.raises(UsersError, match="was removed; make a new one"):
+        removed.with_device("alice", "Tablet", 0, 100, first.id)

@@ -106,6 +106,16 @@ async def _asked(connection: socket.socket, request: Mapping[str, object]) -> st
     return str(answer["error"])
 
 
+@pytest.mark.parametrize("token", [{}, {"token": ""}, {"token": None}, {"token": "of an earlier companion"}])
+@pytest.mark.parametrize("command", ["diffs", "agent", "accept", "answer", "decide", "page_view", "unknown"])
+async def test_no_command_is_run_without_the_token_of_this_companion(
+    control: Path, token: Mapping[str, object], command: str
+) -> None:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(json.loads(control.read_text(encoding="utf-8"))["socket"])
+    assert "Unauthorized" in await _asked(connection, {"command": command, **token})
+
+
 async def test_nothing_is_allowed_to_a_process_that_is_gone_before_it_could_be_looked_at(
     control: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
