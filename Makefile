@@ -40,6 +40,8 @@ STARTED_TESTS ?= tests/peers/neovim tests/peers/test_emacs_keyboard.py tests/pee
 # Which tests make repeat runs, and how many times each.
 REPEATED ?= $(error name tests: make repeat REPEATED="tests/unit/test_x.py::test_y")
 REPETITIONS ?= 200
+# Which mutants make mutants tries: words of their names or files; empty for all.
+MUTANTS ?=
 # How many times make chaos kills at least. Its seed is printed; repeat a run with: make chaos CHAOS_SEED=...
 # CHAOS_FAULTS="pause,clock" lets only these faults befall servers that share a database.
 CHAOS_KILLS ?= 200
@@ -69,7 +71,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +96,9 @@ test: setup peers frontend ## all gates, then all tests but the comparisons
 
 repeat: setup peers frontend ## run tests many times, four beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
+
+mutants: setup ## remove 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
+	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
 	$(BIN)/python -m pytest -m comparison tests/peers $(PYTEST_ARGS)
