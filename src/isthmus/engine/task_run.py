@@ -304,20 +304,28 @@ class TaskRun:
         return finished.inbox
 
     async def _take(self, inbox: Sequence[AgentEvent]) -> bool:
-        """Record the events that arrived while the segment ran; return False if one was a cancellation."""
+        """Record the events that arrived while the segment ran; return False if one was a cancellation.
+
+        A message behind an answer stays in the inbox until the answered call has run, which it would give up.
+        """
+        if any(isinstance(event, StateChange) and event.state is TaskState.CANCELED for event in inbox):
+            return False
         kept: list[AgentEvent] = []
+        count = 0
         for event in inbox:
             match event:
-                case StateChange(state=TaskState.CANCELED):
-                    return False
                 case ConfirmationAccepted(confirmation):
                     if any(call.tool_call_id == confirmation.tool_call_id for call in self.session.waiting):
                         kept.append(self.session.apply(event))
                 case Prompt():
+                    if any(isinstance(one, ConfirmationAccepted) for one in kept):
+                        self.has_inbox = True
+                        break
                     kept.append(self.session.apply(event))
                 case _:
                     pass
-        self.feed.publish(await self._journal.take(self.lease, kept, len(inbox)))
+            count += 1
+        self.feed.publish(await self._journal.take(self.lease, kept, count))
         return True
 
     async def _take_steering(self) -> bool:

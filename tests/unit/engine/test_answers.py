@@ -6,10 +6,11 @@ import pytest
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage, Turn
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import AgentEvent, ConfirmationAccepted, StateChange, TaskState, ToolCallUpdate
+from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
 from support.agents import AskingAgent
 from support.engines import engine_on, events, once
 from support.turns import all_of
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -91,3 +92,33 @@ async def test_a_question_stays_open_while_a_newer_task_of_its_session_works(tmp
             seen = events(await all_of(await engine.answer(turn.task_id, once("one"), answered_by="test")))
             assert seen[-1] == StateChange(TaskState.COMPLETED)
             assert agent.ran == ["one"] * number
+
+
+async def test_a_call_that_was_allowed_before_a_message_came_runs_first(tmp_path: Path) -> None:
+    running, release = asyncio.Event(), asyncio.Event()
+
+    class Slow(AskingAgent):
+        async def advance(self, turn: AgentTurn) -> StateChange:
+            async def keep(event: AgentEvent) -> None:
+                await turn.keep(event)
+                if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
+                    running.set()
+                    await release.wait()
+
+            return await super().advance(AgentTurn(turn.session, keep))
+
+    agent = Slow(("one", "two"))
+    async with engine_on(tmp_path, agent) as engine:
+        turn = await engine.prompt(PromptMessage("do both"))
+        await all_of(turn)
+        await engine.answer(turn.task_id, once("one"), answered_by="test")
+        await running.wait()
+        await engine.answer(turn.task_id, once("two"), answered_by="test")
+        said = await engine.prompt(PromptMessage("and then this", task_id=turn.task_id))
+        release.set()
+        await all_of(said)
+        await eventually_async(lambda: engine.running == 0)
+        assert agent.ran == ["one", "two"]
+        kept = events(await engine.journal.events(turn.task_id, 0, 100))
+        assert [event.text for event in kept if isinstance(event, Prompt)] == ["do both", "and then this"]
+        assert list(await engine.journal.inbox(turn.task_id)) == []
