@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ async def _propose(cli: GeminiCli | QwenCode, file: Path, text: str, closing: st
 async def test_a_cli_comes_back_to_a_companion_that_is_killed_and_gets_its_answer(workspace: Path, name: str) -> None:
     file = workspace / "a.py"
     file.write_text("one\n", encoding="utf-8")
-    settings = {"program": PROGRAM, "arguments": ["--allow-agent-accept"]}
+    settings: dict[str, Any] = {"program": PROGRAM, "arguments": ["--allow-agent-accept"]}
     async with neovim_with_plugin(workspace, **settings) as neovim:
         await neovim.command("edit a.py")
         await _companion_of(neovim)

@@ -76,7 +76,11 @@ async def test_an_agent_in_a_terminal_has_the_variables_of_this_neovim(
 
 
 async def test_without_a_companion_the_agent_starts_and_the_user_is_told(workspace: Path, tmp_path: Path) -> None:
-    settings = {"program": ["sh", "-c", "exit 3"], "autostart": False, "terminal": {"command": _agent(tmp_path)}}
+    settings: dict[str, Any] = {
+        "program": ["sh", "-c", "exit 3"],
+        "autostart": False,
+        "terminal": {"command": _agent(tmp_path)},
+    }
     async with neovim_with_plugin(workspace, **settings) as neovim:
         await neovim.command("IsthmusTerminal")
         await eventually_async(lambda: (tmp_path / "received").exists(), what="the agent has started")
