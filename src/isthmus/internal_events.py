@@ -141,8 +141,8 @@ class ToolResultRecorded(InternalEvent):
 class SeenText:
     """Lines ``first`` to ``last`` (1-based, inclusive) of ``total`` of the file at ``path``, which a model was shown.
 
-    ``path`` is absolute. ``digest`` is that of the whole text, see :mod:`isthmus.tools.seen_text`. If ``last`` is less
-    than ``first``, no line was shown in full.
+    ``path`` is absolute. ``digest`` is that of the whole text, ``cells`` that of a notebook without its outputs, see
+    :mod:`isthmus.tools.seen_text`. If ``last`` is less than ``first``, no line was shown in full.
     """
 
     path: str
@@ -150,13 +150,18 @@ class SeenText:
     first: int
     last: int
     total: int
+    cells: str = ""
 
 
 @record
 class FilesSeen(InternalEvent):
-    """The model knows this of files: it was shown them, or a call of its own has changed them. Not shown."""
+    """The model is shown this of files, or a call of its own (``is_own``) has changed them. Not shown to users.
+
+    What was changed is known as far as it was before, unless the call named all of the text.
+    """
 
     files: tuple[SeenText, ...]
+    is_own: bool = False
 
 
 @record

@@ -1,8 +1,9 @@
-"""The files that the model of a session has read or written, as they were then: guards what it would overwrite. Pure.
+"""The files that the model of a session knows, as it last read or left them: guards what it would overwrite. Pure.
 
 A call that replaces text without naming it needs to know that text. It does if the file is still as the model last read
-or left it, or if a later part of the conversation has the file's whole text. Commands of the agent itself may change
-what it has seen, see :mod:`isthmus.agent.calls.own_changes`.
+or left it, or if a later part of the conversation has the file's whole text. What a call shows counts from the model's
+next message on: the calls of one message were written before any of their results. Changes that commands of the agent
+itself make are noted by :mod:`isthmus.agent.calls.own_changes`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from isthmus.development_tool import FileDiff
-from isthmus.internal_events import SeenText
+from isthmus.internal_events import FilesSeen, SeenText
 from isthmus.models.base import Message, ModelToolResult, Text
 from isthmus.record import record
 from isthmus.text.diff import split_lines, unified_diff
 from isthmus.tools.base import Overwriting
-from isthmus.tools.seen_text import comparable_text, text_digest, whole_text
+from isthmus.tools.seen_text import cells_digest, comparable_text, text_digest, whole_text
 
 NOT_READ = "file_not_read"
 """Category of a call that would replace text which the model has not read."""
@@ -25,16 +26,20 @@ MAXIMUM_TEXT = 100_000
 """Maximum number of characters of a written text that is kept, to show what changed since."""
 MAXIMUM_SHOWN_CHANGE = 20_000
 """Maximum number of characters of a change that is shown to the model."""
+TELLING_LINES, TELLING_CHARACTERS = 3, 40
+"""A text of fewer lines and fewer characters is found anywhere: that the conversation has it says nothing of a file."""
 
 
 @record
-class _Seen:
+class _Known:
     """A file as the model last saw it; ``ranges`` are its lines that were shown, sorted, 1-based and inclusive.
 
-    ``messages`` is the number of messages when it was seen. ``text`` is None if it is not kept.
+    ``cells`` is the digest of a notebook's cells without their outputs, empty for other files. ``messages`` is the
+    number of messages when it was seen. ``text`` is None if it is not kept.
     """
 
     digest: str
+    cells: str
     ranges: tuple[tuple[int, int], ...]
     total: int
     messages: int
@@ -60,74 +65,65 @@ class OverwriteRefusal:
 
 @dataclass(slots=True)
 class KnownFiles:
-    """The files that the model of a session has seen, by their absolute paths, after the events applied so far."""
+    """The files that the model of a session knows, by their absolute paths, after the events applied so far."""
 
-    _files: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
-    _log: list[tuple[str, _Seen | None]] = field(default_factory=list[tuple[str, _Seen | None]])
-    """Each change with the former entry, so that a restored session has what it knew before."""
-
-    @property
-    def length(self) -> int:
-        """Number of changes, for :meth:`go_back`."""
-        return len(self._log)
+    _files: dict[str, _Known] = field(default_factory=dict[str, _Known])
+    _is_shared: bool = False
+    """Whether a snapshot is the same dictionary, which then never changes."""
+    _pending: list[FilesSeen | FileDiff] = field(default_factory=list[FilesSeen | FileDiff])
+    """The events since the model's last message that show files, and all that follow them."""
 
     @property
     def digests(self) -> Mapping[str, str]:
         """The digests of the files whose state is known, by path."""
-        return {path: seen.digest for path, seen in self._files.items()}
+        return {path: known.digest for path, known in self._files.items()}
 
-    def add(self, seen: Iterable[SeenText], messages: int) -> None:
-        """Note what was shown, when the conversation had this many messages."""
-        for item in seen:
-            before = self._files.get(item.path)
-            ranges = [(item.first, item.last)] if item.first <= item.last else []
-            text = None
-            if before is not None and before.digest == item.digest:
-                ranges, text = [*before.ranges, *ranges], before.text
-            self._set(item.path, _Seen(item.digest, _merged(ranges), item.total, messages, text))
+    def snapshot(self) -> Mapping[str, _Known]:
+        """Return what is known now, for :meth:`restore`."""
+        self._is_shared = True
+        return self._files
 
-    def add_edit(self, change: FileDiff, messages: int) -> None:
-        """Note a change that was made for the model, which knows the whole file from now on if it knew it before.
+    def restore(self, snapshot: Mapping[str, _Known]) -> None:
+        """Know again what was known when ``snapshot`` was taken."""
+        self._files, self._is_shared = dict(snapshot), False
+        self._pending = []
 
-        The call that creates a file, or replaces all of it, names its text; others leave the ranges as they were.
-        """
-        path = PurePath(change.file_path)
-        before = self._files.get(change.file_path)
-        knew = change.old_content is None or (
-            before is not None and before.is_whole and before.digest == text_digest(path, change.old_content)
-        )
-        lines = len(split_lines(change.new_content))
-        text = change.new_content if len(change.new_content) <= MAXIMUM_TEXT else None
-        ranges = ((1, lines),) if knew and lines else ()
-        self._set(
-            change.file_path,
-            _Seen(text_digest(path, change.new_content), ranges, lines, messages, text if knew else None),
-        )
+    def take(self, event: FilesSeen, messages: int) -> None:
+        """Note what was shown, or changed by a call of the agent, when the conversation had this many messages."""
+        if not event.is_own:
+            self._pending.append(event)
+            return
+        self._take_own(event, messages)
+        if self._pending:
+            self._pending.append(event)
 
-    def after_own_change(self, path: str, digest: str) -> SeenText:
-        """Return what the model knows of a file after a call of its own has changed it, as much as it did before."""
-        seen = self._files.get(path)
-        is_whole = seen is None or seen.is_whole
-        return SeenText(path, digest, 1, 1 if is_whole else 0, 1)
+    def take_edit(self, change: FileDiff, messages: int) -> None:
+        """Note a change that a call of the agent has made."""
+        self._take_edit(change, messages)
+        if self._pending:
+            self._pending.append(change)
 
-    def move(self, messages: int) -> None:
+    def model_spoke(self, messages: int) -> None:
+        """Let what was shown since the model's last message count: it has read it now."""
+        pending, self._pending = self._pending, []
+        for event in pending:
+            match event:
+                case FileDiff():
+                    self._take_edit(event, messages)
+                case FilesSeen(is_own=True):
+                    self._take_own(event, messages)
+                case FilesSeen(files):
+                    for item in files:
+                        self._take_shown(item, messages)
+
+    def cut(self, messages: int) -> None:
         """Note that the conversation was cut: it has this many messages now, and what was seen came before these."""
-        for path, seen in list(self._files.items()):
-            self._set(path, replace(seen, messages=messages))
+        for path, known in list(self._files.items()):
+            self._set(path, replace(known, messages=messages))
 
     def clear(self) -> None:
         """Forget all files: the conversation was replaced by another one."""
-        for path in list(self._files):
-            self._log.append((path, self._files.pop(path)))
-
-    def go_back(self, length: int) -> None:
-        """Undo all changes but the first ``length``."""
-        while len(self._log) > length:
-            path, before = self._log.pop()
-            if before is None:
-                self._files.pop(path, None)
-            else:
-                self._files[path] = before
+        self._files, self._is_shared, self._pending = {}, False, []
 
     def refusal(
         self, change: FileDiff, shown: str, overwriting: Overwriting, messages: Sequence[Message]
@@ -136,31 +132,71 @@ class KnownFiles:
         if overwriting is Overwriting.NOTHING or change.old_content is None or not change.old_content.strip():
             return None
         path, old = PurePath(change.file_path), change.old_content
-        seen = self._files.get(change.file_path)
-        is_same = seen is not None and seen.digest == text_digest(path, old)
-        if seen is not None and is_same and (seen.is_whole or overwriting is Overwriting.PART):
+        digest = text_digest(old)
+        known = self._files.get(change.file_path)
+        is_same = known is not None and known.digest == digest
+        if known is not None and overwriting is Overwriting.PART and known.cells:
+            is_same = known.cells == cells_digest(path, old)
+        if known is not None and is_same and known.is_whole:
             return None
-        later = messages if seen is None else messages[seen.messages + 1 :]
-        if any(comparable_text(path, old).strip() in text for text in _texts(later)):
+        later = messages if known is None else messages[known.messages + 1 :]
+        if _has_text(later, comparable_text(old)):
             return None
-        if seen is None:
+        if known is None:
+            if any(other.is_whole and other.digest == digest for other in self._files.values()):
+                return None  # a file that was read, under another name
             message = f"{shown} exists, and was not read in this conversation, so it was not changed"
             return OverwriteRefusal(message, f"{message}. Read it, then repeat the call if it is still right", NOT_READ)
         if is_same:
-            message = f"only a part of {shown} was read in this conversation, so it was not replaced as a whole"
-            advice = "Read the rest of it, or use a tool that changes only the part that you name"
+            message = f"only a part of {shown} was read in this conversation, so it was not replaced"
+            advice = (
+                "Read the rest of it (lines that were cut by a command, such as cat), or use a tool that changes only"
+                " the part that you name"
+            )
             return OverwriteRefusal(message, f"{message}. {advice}", NOT_READ)
-        return _changed_since(shown, path, self._known_text(path, seen, messages), old)
+        return _changed_since(shown, path, _known_text(known, messages), old)
 
-    def _known_text(self, path: PurePath, seen: _Seen, messages: Sequence[Message]) -> str | None:
-        """Return the text that the model knows, if it is kept or in the conversation."""
-        if seen.text is not None:
-            return seen.text
-        return next((text for text in _texts(reversed(messages)) if text_digest(path, text) == seen.digest), None)
+    def _take_shown(self, item: SeenText, messages: int) -> None:
+        before = self._files.get(item.path)
+        ranges, text = [(item.first, item.last)] if item.first <= item.last else [], None
+        if before is not None and before.digest == item.digest:
+            ranges, text = [*before.ranges, *ranges], before.text
+        self._set(item.path, _Known(item.digest, item.cells, _merged(ranges), item.total, messages, text))
 
-    def _set(self, path: str, seen: _Seen) -> None:
-        self._log.append((path, self._files.get(path)))
-        self._files[path] = seen
+    def _take_own(self, event: FilesSeen, messages: int) -> None:
+        for item in event.files:
+            before = self._files.get(item.path)
+            is_whole = item.first <= item.last or item.total == 0  # The call named all of the text.
+            if not is_whole and before is None:
+                continue
+            is_whole = is_whole or (before is not None and before.is_whole)
+            text = before.text if before is not None and before.digest == item.digest else None
+            ranges = ((1, item.total),) if is_whole and item.total else ()
+            self._set(item.path, _Known(item.digest, item.cells, ranges, item.total, messages, text))
+
+    def _take_edit(self, change: FileDiff, messages: int) -> None:
+        path = PurePath(change.file_path)
+        before = self._files.get(change.file_path)
+        if change.old_content is not None and (before is None or before.digest != text_digest(change.old_content)):
+            return  # The call named what it replaced; the rest is as unknown as it was.
+        is_whole = before is None or change.old_content is None or before.is_whole
+        lines = len(split_lines(change.new_content))
+        text = change.new_content if is_whole and len(change.new_content) <= MAXIMUM_TEXT else None
+        ranges = ((1, lines),) if is_whole and lines else ()
+        cells = cells_digest(path, change.new_content)
+        self._set(change.file_path, _Known(text_digest(change.new_content), cells, ranges, lines, messages, text))
+
+    def _set(self, path: str, known: _Known) -> None:
+        if self._is_shared:
+            self._files, self._is_shared = dict(self._files), False
+        self._files[path] = known
+
+
+def _known_text(known: _Known, messages: Sequence[Message]) -> str | None:
+    """Return the text that the model knows, if it is kept or in the conversation."""
+    if known.text is not None:
+        return known.text
+    return next((text for text in _texts(reversed(messages)) if text_digest(text) == known.digest), None)
 
 
 def _changed_since(shown: str, path: PurePath, known: str | None, now: str) -> OverwriteRefusal:
@@ -171,6 +207,22 @@ def _changed_since(shown: str, path: PurePath, known: str | None, now: str) -> O
         return OverwriteRefusal(message, f"{message}. {advice}", CHANGED_SINCE_READ)
     advice = f"Another program or the user made this change:\n{change}\nKeep it, and repeat the call"
     return OverwriteRefusal(message, f"{message}. {advice}", CHANGED_SINCE_READ, whole_text(path, now))
+
+
+def _has_text(messages: Iterable[Message], wanted: str) -> bool:
+    """Return whether the model was given a text in whole lines; the first one may follow a colon (``Output: ``)."""
+    if wanted.count("\n") + 1 < TELLING_LINES and len(wanted) < TELLING_CHARACTERS:
+        return False
+    for text in _texts(messages):
+        plain = text.replace("\r\n", "\n")
+        at = plain.find(wanted)
+        while at >= 0:
+            end = at + len(wanted)
+            begins = at == 0 or plain[at - 1] == "\n" or plain[max(0, at - 2) : at] == ": "
+            if begins and (end == len(plain) or plain[end] == "\n"):
+                return True
+            at = plain.find(wanted, at + 1)
+    return False
 
 
 def _texts(messages: Iterable[Message]) -> Iterable[str]:

@@ -5,9 +5,9 @@ the model saw them, the tool calls that are still open, and what the user has al
 them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.context.pruning import pruned
 from isthmus.agent.known_files import KnownFiles
@@ -148,11 +148,11 @@ class Session:
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
     """The last AgentRecord of the session."""
-    checkpoints: dict[str, tuple[list[Message], int, int]] = field(
-        default_factory=dict[str, "tuple[list[Message], int, int]"]
+    checkpoints: dict[str, tuple[list[Message], int, Mapping[str, Any]]] = field(
+        default_factory=dict[str, "tuple[list[Message], int, Mapping[str, Any]]"]
     )
     """The conversation before each checkpoint, by checkpoint id: a list of messages, the number that belongs to it, and
-    the length of the changes of ``known_files``.
+    a snapshot of ``known_files``.
 
     The list goes on growing, but messages before a model message never change.
     """
@@ -162,8 +162,8 @@ class Session:
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     known_files: KnownFiles = field(default_factory=KnownFiles)
     """The files that the model has read or written, as they were then."""
-    _known_before_reply: int = 0
-    """Length of the changes of ``known_files`` at the last model message."""
+    _known_before_reply: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Snapshot of ``known_files`` before the last model message."""
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""
     loaded_tools: tuple[str, ...] | None = None
@@ -244,8 +244,8 @@ class Session:
             case AgentMessage(text=text):
                 if self.command is None:
                     self.messages.append(Message("assistant", (Text(text),)))
-            case FilesSeen(files):
-                self.known_files.add(files, len(self.messages))
+            case FilesSeen():
+                self.known_files.take(event, len(self.messages))
             case Compacted():
                 self._compact(event)
             case ResultsPruned(count, freed):
@@ -363,14 +363,14 @@ class Session:
             summary.append(SUMMARY_SEEN)
         # A new list: earlier checkpoints need the old one.
         self.messages = [*summary, *rest]
-        self.known_files.move(len(self.messages))
+        self.known_files.cut(len(self.messages))
         self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
 
     def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
         item = self.calls.get(call_id)
         if item is not None and not item.is_models:
             # For a command: the present conversation.
-            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.known_files.length)
+            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.known_files.snapshot())
             return
         # Before the message that asked for the call.
         asked = next((at for at in range(len(self.messages), 0, -1) if self.messages[at - 1].role == "user"), 0)
@@ -379,9 +379,9 @@ class Session:
     def _restore(self, checkpoint_id: str) -> None:
         if (kept := self.checkpoints.get(checkpoint_id)) is None:
             return
-        messages, length, seen = kept
+        messages, length, known = kept
         self.messages = messages[:length]
-        self.known_files.go_back(seen)
+        self.known_files.restore(known)
         self.measured_tokens = self.measured_messages = 0
 
     def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
@@ -397,8 +397,9 @@ class Session:
 
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
+        self.known_files.model_spoke(len(self.messages))
+        self._known_before_reply = self.known_files.snapshot()
         self.messages.append(message)
-        self._known_before_reply = self.known_files.length
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
@@ -415,7 +416,7 @@ class Session:
         if self.loaded_tools is not None and call.tool_name not in self.loaded_tools:
             self._load_tools(call.tool_name)
         if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
-            self.known_files.add_edit(call.output.diff, len(self.messages))
+            self.known_files.take_edit(call.output.diff, len(self.messages))
         item = self.calls.get(call.tool_call_id)
         if item is None:
             request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)

@@ -153,7 +153,7 @@ class ToolSucceeded:
     """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
     ``loads`` names tools whose schemas are sent to the model from now on. ``tokens`` is what models needed for it.
-    ``seen`` is what the model knows of files once it has read the result.
+    ``seen`` is what the result shows of files, ``wrote`` are files whose whole text the call itself named.
     """
 
     output: ToolOutput
@@ -162,6 +162,7 @@ class ToolSucceeded:
     loads: tuple[str, ...] = ()
     tokens: tuple[ModelTokens, ...] = ()
     seen: tuple[SeenText, ...] = ()
+    wrote: tuple[SeenText, ...] = ()
 
 
 @record

@@ -59,8 +59,9 @@ class WriteFile:
         written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
         done = "Created and wrote the new file" if written.old_content is None else "Overwrote the file"
         for_model = f"{done} {written.file_path}."
-        if written.new_content != proposal.new_content:
-            for_model += f" User modified the `content` to be: {written.new_content}"
+        if written.new_content == proposal.new_content:
+            return ToolSucceeded(ToolOutput(diff=written), for_model, wrote=written_text(written))
+        for_model += f" User modified the `content` to be: {written.new_content}"
         return ToolSucceeded(ToolOutput(diff=written), for_model, seen=written_text(written))
 
     def overwriting(self, arguments: Arguments) -> Overwriting:

@@ -12,7 +12,7 @@ from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.known_files import CHANGED_SINCE_READ, NOT_READ, KnownFiles
 from isthmus.development_tool import FileDiff, ToolCall, ToolCallStatus
 from isthmus.events import StateChange, TaskState
-from isthmus.internal_events import Restored
+from isthmus.internal_events import FilesSeen, Restored
 from isthmus.models.base import Message, ModelToolResult, Text
 from isthmus.tools.base import Overwriting
 from isthmus.tools.seen_text import whole_text
@@ -322,42 +322,168 @@ def changed(old: str | None, new: str) -> FileDiff:
     return FileDiff("a.txt", "/w/a.txt", new_content=new, old_content=old)
 
 
+ONE, TWO = "one\nis a text of three\nlines\n", "two\nis a text of three\nlines\n"
+PATH = Path("/w/a.txt")
+
+
 def refused(files: KnownFiles, now: str, *messages: Message) -> str | None:
     found = files.refusal(changed(now, "mine"), "a.txt", Overwriting.WHOLE, messages)
     return found and found.category
 
 
+def read_before(text: str, messages: int) -> KnownFiles:
+    files = KnownFiles()
+    files.take(FilesSeen((whole_text(PATH, text),)), messages)
+    files.model_spoke(messages)
+    return files
+
+
 def test_a_restored_conversation_knows_what_it_knew_then() -> None:
-    files, path = KnownFiles(), Path("/w/a.txt")
-    files.add([whole_text(path, "one")], 1)
-    before = files.length
-    files.add_edit(changed("one", "two"), 3)
-    files.move(2)
-    assert (refused(files, "two"), refused(files, "one")) == (None, CHANGED_SINCE_READ)
-    files.go_back(before)
-    assert (refused(files, "two"), refused(files, "one")) == (CHANGED_SINCE_READ, None)
-    files.go_back(0)
-    assert refused(files, "one") == NOT_READ
+    files = KnownFiles()
+    empty = files.snapshot()
+    files.take(FilesSeen((whole_text(PATH, ONE),)), 1)
+    files.model_spoke(1)
+    before = files.snapshot()
+    files.take_edit(changed(ONE, TWO), 3)
+    files.cut(2)
+    after = files.snapshot()
+    assert (refused(files, TWO), refused(files, ONE)) == (None, CHANGED_SINCE_READ)
+    files.restore(before)
+    assert (refused(files, TWO), refused(files, ONE)) == (CHANGED_SINCE_READ, None)
+    files.restore(empty)
+    assert refused(files, ONE) == NOT_READ
+    files.take(FilesSeen((whole_text(Path("/w/other"), ONE),)), 1)
+    files.restore(after)
+    assert (refused(files, TWO), refused(files, ONE)) == (None, CHANGED_SINCE_READ)
 
 
 def test_another_conversation_knows_only_what_it_says() -> None:
-    files = KnownFiles()
-    files.add([whole_text(Path("/w/a.txt"), "one")], 1)
+    files = read_before(ONE, 1)
     files.clear()
-    assert refused(files, "one") == NOT_READ
-    assert refused(files, "one", Message("user", (Text("Here: one"),))) is None
-    assert refused(files, "one", Message("assistant", (Text("Here: one"),))) == NOT_READ
+    assert refused(files, ONE) == NOT_READ
+    assert refused(files, ONE, Message("user", (Text(f"Here:\n{ONE}"),))) is None
+    assert refused(files, ONE, Message("assistant", (Text(f"Here:\n{ONE}"),))) == NOT_READ
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("18\n", "It is 2018."), (ONE, f"also {ONE}"), (ONE, f"{ONE.rstrip()} and more"), (f" {ONE}", ONE)],
+    ids=["short", "in a line", "longer", "indented"],
+)
+def test_a_text_that_occurs_by_chance_was_not_read(file: str, said: str) -> None:
+    assert refused(KnownFiles(), file, Message("user", (Text(said),))) == NOT_READ
 
 
 def test_only_later_parts_of_the_conversation_show_a_changed_file() -> None:
-    files = KnownFiles()
-    files.add([whole_text(Path("/w/a.txt"), "two")], 1)
-    shown = Message("user", (ModelToolResult("1", "cat", "one"),))
+    files = read_before(TWO, 1)
+    shown = Message("user", (ModelToolResult("1", "cat", f"Output: {ONE}"),))
     said = Message("assistant", (Text("I see."),))
-    assert refused(files, "one", shown, said, shown) is None
-    assert refused(files, "one", shown, shown, said) == CHANGED_SINCE_READ
-    files.move(3)
-    assert refused(files, "one", shown, said, shown) == CHANGED_SINCE_READ
+    assert refused(files, ONE, shown, said, shown) is None
+    assert refused(files, ONE, shown, shown, said) == CHANGED_SINCE_READ
+    files.cut(3)
+    assert refused(files, ONE, shown, said, shown) == CHANGED_SINCE_READ
+
+
+def several(harness: OpenHarness, *calls: Call) -> AgentHarness:
+    """Return an agent whose model makes all these calls in one message."""
+    return harness([Reply.of(*calls), Reply.of(Say("Done."))], policy=Policy(ApprovalMode.YOLO))
+
+
+async def test_a_reading_counts_from_the_next_message_on(harness: OpenHarness, workspace: Path) -> None:
+    (workspace / "a.txt").write_text(TEXT)
+    agent = several(harness, read("a.txt"), overwrite("write_file"))
+    assert category(await outcome(agent, "write_file")) == NOT_READ
+    assert (workspace / "a.txt").read_text() == TEXT
+
+
+async def test_a_refusal_does_not_make_way_for_the_next_call_of_the_same_message(
+    harness: OpenHarness, workspace: Path
+) -> None:
+    path = workspace / "a.txt"
+    path.write_text(TEXT)
+    numbers = count(1)
+
+    def reply(_: WireRequest) -> Reply:
+        match next(numbers):
+            case 1:
+                return Reply.of(read("a.txt"))
+            case 2:
+                path.write_text(THEIRS)
+                return Reply.of(overwrite("write_file"), overwrite("write_file"))
+            case _:
+                return Reply.of(Say("Done."))
+
+    agent = harness(reply, policy=Policy(ApprovalMode.YOLO))
+    assert category(await outcome(agent, "write_file")) == CHANGED_SINCE_READ
+    assert path.read_text() == THEIRS
+
+
+async def test_edits_of_several_cells_in_one_message_are_made(harness: OpenHarness, workspace: Path) -> None:
+    (workspace / "a.ipynb").write_text(notebook("a = 1", "b = 2"))
+    edits = [
+        Call("notebook_edit", {"notebook_path": "a.ipynb", "cell_id": cell, "new_source": "c"}) for cell in ("c0", "c1")
+    ]
+    agent = harness(
+        [Reply.of(read("a.ipynb")), Reply.of(*edits), Reply.of(Say("Done."))], policy=Policy(ApprovalMode.YOLO)
+    )
+    await agent.prompt("go")
+    assert [call.status for call in agent.calls] == [ToolCallStatus.SUCCEEDED] * 3
+
+
+async def test_a_part_of_a_notebook_is_not_enough_to_replace_a_cell(harness: OpenHarness, workspace: Path) -> None:
+    (workspace / "a.ipynb").write_text(notebook("a = 1", "b = 2"))
+    agent = opened(harness, read("a.ipynb", end_line=1), overwrite("notebook_edit"))
+    assert category(await outcome(agent, "notebook_edit")) == NOT_READ
+
+
+async def test_outputs_count_where_all_of_a_notebook_is_replaced(harness: OpenHarness, workspace: Path) -> None:
+    path = workspace / "a.ipynb"
+    path.write_text(notebook("a = 1"))
+    agent = opened(
+        harness,
+        read("a.ipynb"),
+        lambda: path.write_text(notebook("a = 1", outputs=("hours of computing\n",))),
+        Call("write_file", {"file_path": "a.ipynb", "content": notebook("a = 2")}),
+    )
+    assert category(await outcome(agent, "write_file")) == CHANGED_SINCE_READ
+    assert "hours of computing" in path.read_text()
+
+
+async def test_always_allow_for_one_file_does_not_overwrite_another_that_was_not_read(
+    harness: OpenHarness, workspace: Path
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        (workspace / name).write_text(TEXT)
+    writes = [Call("write_file", {"file_path": name, "content": "mine\n"}) for name in ("a.txt", "b.txt")]
+    agent = harness([Reply.of(*writes), Reply.of(Say("Done."))])
+    await agent.prompt("go")
+    await agent.answer(agent.calls[0], "proceed_always_tool")
+    assert [category(call) for call in agent.calls] == [None, NOT_READ]
+    assert ((workspace / "a.txt").read_text(), (workspace / "b.txt").read_text()) == ("mine\n", TEXT)
+
+
+async def test_a_file_that_was_read_and_moved_by_the_agent_is_known(harness: OpenHarness, workspace: Path) -> None:
+    (workspace / "a.txt").write_text(TEXT)
+    agent = opened(
+        harness,
+        read("a.txt"),
+        Call("run_shell_command", {"command": "mv a.txt b.txt"}),
+        Call("write_file", {"file_path": "b.txt", "content": "mine\n"}),
+    )
+    assert (await outcome(agent, "write_file")).status is ToolCallStatus.SUCCEEDED
+
+
+async def test_a_file_that_was_edited_unread_stays_unread_after_a_command(
+    harness: OpenHarness, workspace: Path
+) -> None:
+    (workspace / "a.txt").write_text(TEXT)
+    agent = opened(
+        harness,
+        Call("replace", NAMING["replace"][2]),
+        Call("run_shell_command", {"command": "sed -i 's/four/4/' a.txt"}),
+        Call("write_file", {"file_path": "a.txt", "content": "mine\n"}),
+    )
+    assert category(await outcome(agent, "write_file")) == NOT_READ
 
 
 async def test_after_a_restore_the_restored_text_may_be_overwritten(harness: OpenHarness, workspace: Path) -> None:

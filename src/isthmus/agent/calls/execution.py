@@ -120,6 +120,7 @@ class CallExecution:
         asked = await tool.open_questions(call.tool_call_id)
         await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id, asked))
         running = RunningCall(call)
+        running.files_before = await unchanged_files(self._session)
         answers = answers_of(self._session, call.tool_call_id)
         running.start(tool, call.input_parameters, place, Approved(), answers, self._turn.telemetry)
         await self._follow(running)
@@ -139,6 +140,7 @@ class CallExecution:
         if answer is None and found.question.is_open:
             return
         suspended = self._suspended.take(task_id, call_id) or found
+        suspended.running.files_before = {}  # The user may have changed files meanwhile.
         try:
             if asked is not None and asked.call is not None and asked.result is None:
                 await self._settle(asked.call, suspended.question, answer)
@@ -163,27 +165,27 @@ class CallExecution:
                     case ToolWaits(questions):
                         await self._relay(call, questions)
                         return
-                    case ToolSucceeded(output, _, media, loads, tokens, seen) as result:
+                    case ToolSucceeded(output, _, media, loads, tokens, seen, wrote) as result:
                         await self._note_edit(running.checkpoint_id)
                         for_model, is_hidden = await self._after_hooks(call, result)
-                        known = (*seen, *await own_changes(self._session, running.files_before, result))
+                        changed = await own_changes(running.files_before, result)
                         if loads:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
-                            *_seen(known, is_hidden=is_hidden),
+                            *_files_seen(() if is_hidden else seen, (*wrote, *changed)),
                             ToolResultRecorded(call.tool_call_id, for_model, is_hidden, () if is_hidden else media),
                         )
                         return
                     case ToolFailed(error, _, media, tokens) as result:
                         for_model, is_hidden = await self._after_hooks(call, result)
-                        known = await own_changes(self._session, running.files_before, result)
+                        changed = await own_changes(running.files_before, result)
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
-                            *_seen(known),
+                            *_files_seen((), changed),
                             ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
                             ToolResultRecorded(call.tool_call_id, for_model, True, () if is_hidden else media),
                         )
@@ -198,8 +200,9 @@ class CallExecution:
                 replace(event, content=for_model) if isinstance(event, ToolResultRecorded) else event
                 for event in events
             ]
-            known = await own_changes(self._session, running.files_before, failed)
-            await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id), *_seen(known), *told)
+            changed = await own_changes(running.files_before, failed)
+            events = (*_files_seen((), changed), *told)
+            await self._turn.emit(*withdrawal_events(self._session, call.tool_call_id), *events)
         finally:
             if not is_suspended:
                 await running.stop()
@@ -354,9 +357,10 @@ class CallExecution:
             await self._checkpoints.edited(checkpoint_id)
 
 
-def _seen(files: Sequence[SeenText], *, is_hidden: bool = False) -> Sequence[AgentEvent]:
-    """Return the event that the model knows files; none if there are none, or a hook hides the result with them."""
-    return (FilesSeen(tuple(files)),) if files and not is_hidden else ()
+def _files_seen(shown: Sequence[SeenText], own: Sequence[SeenText]) -> Sequence[AgentEvent]:
+    """Return the events that the model is shown files, and that its call has written or changed some."""
+    events = (FilesSeen(tuple(own), is_own=True), FilesSeen(tuple(shown)))
+    return tuple(event for event in events if event.files)
 
 
 def _usage(tokens: ModelTokens) -> ModelUsed:

@@ -1,8 +1,9 @@
-"""Changes that a call makes to files which the model has seen: they are its own, and no reason to refuse a later edit.
+"""Changes that a call makes to files which the model knows: they are its own, and no reason to refuse a later edit.
 
 A file that was as the model knew it before the call, and is not after it, was changed by the call: by its command, a
-tool of a server, a subagent, or a hook that formats what was edited. Changes of others during a call cannot be told
-apart. Not here: the decision on an edit, see :mod:`isthmus.agent.known_files`.
+tool of a server, a subagent, or a hook that formats what was edited. What others change while a call runs cannot be
+told apart, and counts as its own, too; not while it waits for an answer. The decision on an edit is in
+:mod:`isthmus.agent.known_files`.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from isthmus.agent.session import Session
 from isthmus.development_tool import FileDiff, ToolOutput
 from isthmus.internal_events import SeenText
 from isthmus.tools.base import ToolResult, ToolSucceeded
-from isthmus.tools.seen_text import file_digest, text_digest
+from isthmus.tools.seen_text import file_now, text_digest
 
 
 async def unchanged_files(session: Session) -> Mapping[str, str]:
@@ -21,31 +22,27 @@ async def unchanged_files(session: Session) -> Mapping[str, str]:
     known = session.known_files.digests
     if not known:
         return {}
-    now = await asyncio.to_thread(_digests, known)
-    return {path: digest for path, digest in known.items() if now.get(path) == digest}
+    now = await asyncio.to_thread(_files_now, known)
+    return {item.path: item.digest for item in now if known[item.path] == item.digest}
 
 
-async def own_changes(session: Session, before: Mapping[str, str], result: ToolResult | None) -> tuple[SeenText, ...]:
-    """Return what the model knows of files after a call: ``before`` are those that were unchanged before it."""
+async def own_changes(before: Mapping[str, str], result: ToolResult) -> tuple[SeenText, ...]:
+    """Return the files that a call has changed, as they are now: ``before`` are those that were unchanged before it."""
     known = {**before, **_written(result)}
     if not known:
         return ()
-    now = await asyncio.to_thread(_digests, known)
-    return tuple(
-        session.known_files.after_own_change(path, digest)
-        for path, digest in now.items()
-        if digest is not None and digest != known[path]
-    )
+    now = await asyncio.to_thread(_files_now, known)
+    return tuple(item for item in now if item.digest != known[item.path])
 
 
-def _written(result: ToolResult | None) -> Mapping[str, str]:
+def _written(result: ToolResult) -> Mapping[str, str]:
     match result:
         case ToolSucceeded(output=ToolOutput(diff=FileDiff(file_path=path, new_content=text))):
-            return {path: text_digest(Path(path), text)}
+            return {path: text_digest(text)}
         case _:
             return {}
 
 
-def _digests(paths: Iterable[str]) -> Mapping[str, str | None]:
-    """Return the digests of files as they are now; None for one that is not there or cannot be read. Blocks."""
-    return {path: file_digest(Path(path)) for path in paths}
+def _files_now(paths: Iterable[str]) -> list[SeenText]:
+    """Return the states of files, without those that are not there or cannot be read. Blocks."""
+    return [state for path in paths if (state := file_now(Path(path))) is not None]

@@ -303,10 +303,7 @@ class CallRunner:
             case Deny(reason, category):
                 await self._turn.emit(*refusal_events(ready.announced, ErrorDetails(reason, category)))
             case Allow():
-                if (refusal := self._overwrite_refusal(ready)) is not None:
-                    error = ErrorDetails(refusal.message, refusal.category)
-                    shown = () if refusal.shown is None else (FilesSeen((refusal.shown,)),)
-                    await self._turn.emit(*shown, *refusal_events(ready.announced, error, refusal.for_model))
+                if await self._is_refused(ready):
                     return
                 await self._turn.emit(ToolCallUpdate(ready.announced))
                 approved = Approved(ready.proposal, version=ready.version)
@@ -314,12 +311,20 @@ class CallRunner:
             case _:
                 assert_never(decision)
 
+    async def _is_refused(self, ready: _Ready) -> bool:
+        """Refuse an edit that no user has answered, if the model has not read what it replaces."""
+        if (refusal := self._overwrite_refusal(ready)) is None:
+            return False
+        error = ErrorDetails(refusal.message, refusal.category)
+        shown = () if refusal.shown is None else (FilesSeen((refusal.shown,)),)
+        await self._turn.emit(*shown, *refusal_events(ready.announced, error, refusal.for_model))
+        return True
+
     def _overwrite_refusal(self, ready: _Ready) -> OverwriteRefusal | None:
-        """Return why an edit that no user looks at may not be made: the model has not read what it replaces."""
         change, tool, session = ready.proposal, ready.tool, self._session
-        if not isinstance(change, FileDiff) or not isinstance(tool, OverwritingTool) or self._is_permitted:
+        if not isinstance(change, FileDiff) or not isinstance(tool, OverwritingTool):
             return None
-        if is_requested(session, change.file_path):
+        if self._is_permitted or is_requested(session, change.file_path):
             return None
         shown = ready.context.workspace.relative(Path(change.file_path))
         overwriting = tool.overwriting(ready.announced.input_parameters)
@@ -362,6 +367,8 @@ class CallRunner:
         proposal = item.proposal if not isinstance(tool, AskingTool) else None
         approved = Approved(proposal, content, version, chosen)
         at_rest = replace(call, confirmation_request=None)
+        if confirmation is None and await self._is_refused(_Ready(tool, self._context(item), proposal, at_rest)):
+            return
         await self._execution.begin(at_rest, tool, self._context(item), approved)
 
     def _on_outside_read(self, item: OpenCall, tool: Tool) -> tuple[Path, ApprovalRequired] | None:
