@@ -35,6 +35,24 @@ export function exact(text: string): string {
   return visible(latin).replace(BLANK, standIn);
 }
 
+/** Return the three parts of such a text that two places in it make; letters are judged by their neighbours in any part. */
+export function exactParts(text: string, from: number, to: number): [string, string, string] {
+  const found = new Map<number, string>();
+  for (const letters of text.matchAll(LETTERS)) {
+    if (/[A-Za-z]/.test(letters[0])) for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
+  }
+  const part = (begin: number, end: number): string => {
+    let result = "", at = begin;
+    for (const [place, letter] of found) {
+      if (place < at || place >= end) continue;
+      result += visible(text.slice(at, place)).replace(BLANK, standIn) + standIn(letter);
+      at = place + letter.length;
+    }
+    return result + visible(text.slice(at, end)).replace(BLANK, standIn);
+  };
+  return [part(0, from), part(from, to), part(to, text.length)];
+}
+
 /** The same in one line, cut to a number of characters. */
 export function exactLine(text: string, limit = 300): string {
   return cutLine(exact(text), limit);

@@ -16,6 +16,18 @@ from support.workbench import Workbench, answer_by, until_answers_count, workben
 NUMBERS = itertools.count(1)
 LONG_COMMAND = "".join(f"echo line {number}\n" for number in range(500)) + "echo the last line"
 NEW_LINES = [f"line {number} of the new file\n" for number in range(600)]
+
+
+def notebook(name: str) -> str:
+    """Return a notebook of five cells with 100 lines each."""
+    sources = [[f"{name} = {cell * 100 + line}\n" for line in range(100)] for cell in range(5)]
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "raw", "id": f"c{number}", "metadata": {}, "source": source}
+        for number, source in enumerate(sources)
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
 SCRIPT = json.dumps(
     {
         "name": "practice",
@@ -49,6 +61,18 @@ SCRIPT = json.dumps(
                 ],
             },
             {
+                "prompt": r"\Acells",
+                "replies": [
+                    {
+                        "call": {
+                            "name": "write_file",
+                            "arguments": {"file_path": "large.ipynb", "content": notebook("new")},
+                        }
+                    },
+                    {"text": "It is over."},
+                ],
+            },
+            {
                 "prompt": r"\Arun",
                 "replies": [
                     {"call": {"name": "run_shell_command", "arguments": {"command": LONG_COMMAND}}},
@@ -59,10 +83,11 @@ SCRIPT = json.dumps(
     }
 )  # a YAML document, too
 
-READ_ALL = """
+MOUNT = """
 async ([old, now, width]) => {
   await customElements.whenDefined("isthmus-diff");
   const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  globalThis.frame = frame;
   const box = document.createElement("div"), diff = document.createElement("isthmus-diff");
   Object.assign(box.style, {
     position: "fixed", inset: "0 auto auto 0", width: width + "px", height: "600px", overflow: "auto", zIndex: 9,
@@ -73,6 +98,14 @@ async ([old, now, width]) => {
   box.append(diff);
   document.body.append(box);
   await shown;
+  await frame();
+  globalThis.mounted = { box, diff };
+}
+"""
+"""Shows a change in a box of 600 pixels that scrolls."""
+READ_ALL = """
+async () => {
+  const { box, diff } = mounted;
   const root = diff.shadowRoot, added = new Set(), removed = new Set(), marks = new Set();
   const text = (node) => {
     const copy = node.cloneNode(true);
@@ -155,7 +188,24 @@ def text_of(size: int, seed: int) -> list[str]:
 
 def read_all(page: Page, old: str | None, new: str, width: int = 800) -> dict[str, Any]:
     """Show a change in the page, scroll through all of it, and return what was on the screen."""
-    return page.evaluate(READ_ALL, [old, new, width])
+    mount(page, old, new, width)
+    return page.evaluate(READ_ALL)
+
+
+def mount(page: Page, old: str | None, new: str, width: int = 800) -> None:
+    page.evaluate(MOUNT, [old, new, width])
+
+
+def unseen(page: Page, action: str = "") -> dict[str, int] | None:
+    """Do something with the change that is shown, and return what of it was not on the screen yet."""
+    body = f"const {{ box, diff }} = mounted; {action}; await frame(); await frame(); return diff.unseen ?? null"
+    return page.evaluate(f"async () => {{ {body} }}")
+
+
+def go_on(page: Page) -> dict[str, int] | None:
+    """Go on with what was not on the screen, until all of it was or nothing more comes; return what is left."""
+    step = "for (let at = 0; at < 300 && diff.unseen; at += 1) { diff.goUnseen(); await frame(); await frame(); }"
+    return unseen(page, step)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +259,7 @@ def test_all_changed_lines_are_shown_wherever_they_are(page: Page, seed: int) ->
 
 
 def test_a_change_in_a_line_of_any_length_is_marked_and_the_rest_is_said(page: Page) -> None:
-    for length in (1_500, 3_000, 30_000, 2_000_000):
+    for length in (1_500, 3_000, 19_000, 30_000, 2_000_000):
         line = "".join(f"{number}," for number in range(length // 5))
         at = len(line) // 2
         found = read_all(page, f"{line}\n", f"{line[:at]}THE CHANGE{line[at:]}\n")
@@ -226,15 +276,64 @@ def test_a_change_in_a_line_of_any_length_is_marked_and_the_rest_is_said(page: P
         ("one\ntwo\n", "one\ntwo", "two"),
         ("one\0\n", "two\0\n", "two␀"),
         ("one\n" * 300_000, "one\n" * 300_000 + "one", "one"),
+        ("a\r\nb\nc\n", "a\nb\r\nc\n", "b␍"),
+        ("# c\rrm -rf ~\nx\n", "# c\nrm -rf ~\nx\n", "# c␍rm -rf ~"),
+        (None, "# c\rrm -rf ~\n", "# c␍rm -rf ~"),
     ],
-    ids=["line ends", "last newline", "NUL", "last newline of a large file"],
+    ids=["ends", "last newline", "NUL", "last newline of a large file", "other ends", "a lone CR", "a new lone CR"],
 )
-def test_what_an_editor_does_not_show_is_shown(page: Page, old: str, new: str, shown: str) -> None:
+def test_what_an_editor_does_not_show_is_shown(page: Page, old: str | None, new: str, shown: str) -> None:
     found = read_all(page, old, new)
     assert any(shown in text.replace("\0", "␀") for text in [*found["added"], *found["marks"], *found["removed"]]), (
         found
     )
     assert found["left"] is None
+
+
+def test_letters_of_another_alphabet_are_marked_in_a_large_change(page: Page) -> None:
+    lines = text_of(450_000, 5)
+    found = read_all(page, "".join([*lines, "import paypal\n"]), "".join([*lines, "import p\u0430ypal\n"]))
+    assert found["isLong"]
+    assert found["added"] == [r"import p\u{430}ypal"]
+
+
+def lines_of(name: str, count: int) -> str:
+    return "".join(f"{name} {number}\n" for number in range(count))
+
+
+def test_what_the_user_types_elsewhere_leaves_the_rest_unseen(page: Page) -> None:
+    top, middle, end = lines_of("top", 400), lines_of("UNSEEN", 60), lines_of("end", 400)
+    mount(page, None, top + middle + end)
+    text = json.dumps(lines_of("mine", 300) + middle + lines_of("my end", 300))
+    assert unseen(page, f"diff.edit({{ text: {text}, hunks: [] }}); await new Promise((done) => setTimeout(done, 300))")
+    assert go_on(page) is None
+
+
+@pytest.mark.parametrize("width", [800, 1200])
+def test_with_a_hunk_kept_as_it_was_the_other_is_still_to_be_seen_and_can_be(page: Page, width: int) -> None:
+    same = lines_of("same", 50)
+    old = lines_of("old", 300) + same + lines_of("former", 300)
+    mount(page, old, lines_of("new", 300) + same + lines_of("later", 300), width)
+    left = unseen(page, "diff.goHunk(1); await frame(); diff.decide(true)")
+    assert left
+    assert go_on(page) is None
+
+
+def test_another_text_before_is_to_be_seen_anew(page: Page) -> None:
+    old, new = lines_of("old", 300), lines_of("new", 300)
+    mount(page, old, new)
+    assert go_on(page) is None
+    more = json.dumps(old + lines_of("of the user", 300))
+    assert unseen(
+        page, f"diff.oldText = {more}; await diff.updateComplete; await new Promise((d) => setTimeout(d, 300))"
+    )
+    assert go_on(page) is None
+
+
+def test_a_view_in_two_columns_knows_what_was_seen_in_one(page: Page) -> None:
+    mount(page, lines_of("old", 300), lines_of("new", 300), 1200)
+    assert go_on(page) is None
+    assert unseen(page, "diff.toggle(); await new Promise((done) => setTimeout(done, 300))") is None
 
 
 def test_large_changes_wait_until_each_hunk_was_on_the_screen(page: Page) -> None:
@@ -310,6 +409,32 @@ def test_without_the_editor_of_changes_the_change_is_shown_all_the_same(page: Pa
     until_answers_count(page)
     answer_by(page, "y")
     expect(page.locator(".item.done")).to_have_count(1)
+
+
+def test_many_cells_of_a_notebook_are_a_large_change(page: Page, served: Workbench) -> None:
+    (served.workspace / "large.ipynb").write_text(notebook("old"))
+    ask(page, served, f"cells {name()}")
+    expect(page.get_by_text("of 5 hunks seen. Allow waits until all were on the screen.")).to_be_visible()
+    page.wait_for_timeout(500)
+    answer_by(page, "y")
+    expect(page.locator(".item:not(.done)")).to_have_count(1)
+
+
+def test_an_answer_counts_only_some_time_after_the_last_part_came(page: Page, served: Workbench) -> None:
+    ask(page, served, f"create {name()}")
+    expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
+    state = page.evaluate("""async () => {
+        const card = document.querySelector("isthmus-question"), next = () => new Promise(requestAnimationFrame);
+        await new Promise((done) => setTimeout(done, 600));
+        while (card.textContent.includes("Allow waits")) {
+            card.querySelector("isthmus-diff").goUnseen();
+            await next();
+            await next();
+        }
+        return card.querySelector(".primary").getAttribute("aria-disabled");
+    }""")
+    assert state == "true"
+    until_answers_count(page)
 
 
 def test_a_long_command_is_shown_whole_and_run_once_all_of_it_was_seen(page: Page, served: Workbench) -> None:

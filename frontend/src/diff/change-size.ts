@@ -3,7 +3,7 @@
 import { type LineHunk, lineHunks, splitLines } from "./line-diff.ts";
 
 /** Above one of these each hunk is to be seen: characters of both texts, changed lines, characters of a changed line. */
-const LIMITS = { characters: 200_000, lines: 400, line: 2_000 };
+export const LIMITS = { characters: 200_000, lines: 400, line: 2_000 };
 /** Above these a text is shown in parts, and cannot be edited in the page. */
 const EDITOR_LIMITS = { characters: 400_000, line: /[^\n]{20000}/ };
 
@@ -15,7 +15,7 @@ export function isLongText(text: string): boolean {
 /** Return whether an editor can show a change, with each character of it. */
 export function fitsEditor(before: string, after: string): boolean {
   return before.length + after.length <= EDITOR_LIMITS.characters && ![before, after].some((text) => EDITOR_LIMITS.line.test(text))
-    && (lineEnds(before) === lineEnds(after) || !before || !after);
+    && haveOneLineEnd(before, after);
 }
 
 /** Return whether a change is to be seen as a whole. Texts of more characters than the limit are not compared for it. */
@@ -36,8 +36,13 @@ function isLargeChange(old: readonly string[], now: readonly string[], hunks: re
   return false;
 }
 
-/** Return the line ends of a text, which an editor does not show. */
-function lineEnds(text: string): string {
-  const pairs = (text.match(/\r\n/g) ?? []).length, returns = (text.match(/\r/g) ?? []).length - pairs, feeds = (text.match(/\n/g) ?? []).length - pairs;
-  return [pairs && "CRLF", returns && "CR", feeds && "LF"].filter(Boolean).join(" ");
+/** Return whether texts have one kind of line ends in all, LF or CRLF: an editor shows no other, and writes one. */
+function haveOneLineEnd(...texts: readonly string[]): boolean {
+  const kinds = new Set<string>();
+  for (const text of texts) {
+    if (/\r(?!\n)/.test(text)) return false;
+    if (text.includes("\r\n")) kinds.add("CRLF");
+    if (/(?<!\r)\n/.test(text)) kinds.add("LF");
+  }
+  return kinds.size <= 1;
 }

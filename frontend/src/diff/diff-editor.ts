@@ -6,15 +6,15 @@ import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemi
 import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension, StateEffect, StateField, Text, Transaction } from "@codemirror/state";
-import { BlockType, Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
+import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
-import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, lineAcross, sameLine } from "./diff-hunks.ts";
+import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
 import type { LineComment, Place } from "./line-comments.ts";
 import type { LineNumbers } from "./long-rows.ts";
-import { watchScreen, windowOf } from "./on-screen.ts";
+import { watchScreen } from "./on-screen.ts";
 import { MARKED } from "../safe.ts";
-import { SeenParts } from "./seen-parts.ts";
+import { EditorSeen, type SeenState, seenLines } from "./editor-seen.ts";
 
 export const COLOURS = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--c-key)" },
@@ -78,14 +78,11 @@ const chosenField = StateField.define<boolean>({
     state.field(field) ? Decoration.set([Decoration.line({ class: "cm-chosenLine" }).range(state.doc.lineAt(state.selection.main.head).from)]) : Decoration.none),
 });
 
-/** Height in px at the top of a card that its line of tools may cover. */
-const COVERED = 60;
-
 export interface DiffView {
   readonly text: string;
   readonly hunks: readonly Hunk[];
   /** What was on the screen, if all of the change is to be seen. */
-  readonly seen: SeenParts | undefined;
+  readonly seen: EditorSeen | undefined;
   /** Scroll to what was not on the screen yet. */
   goUnseen(): void;
   setEditable(isEditable: boolean): void;
@@ -115,7 +112,7 @@ export interface DiffOptions extends CommentEvents {
   isOpen: boolean;
   editable: boolean;
   /** Whether all of the change is to be seen; what was seen of it before, if it was shown before. */
-  seen: SeenParts | boolean;
+  seen: SeenState | boolean;
   label: { before: string; after: string; hunk: HunkWords; comment: CommentWords };
   onChange: (text: string) => void;
   onChoose: (place: Place) => void;
@@ -136,16 +133,6 @@ function numbered(numbers: readonly number[] | undefined): Extension {
   return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
 }
 
-/** Return the changed lines, each as a part that is to be seen. */
-function partsOf(hunks: readonly Hunk[], hasBefore: boolean): SeenParts {
-  const parts = new SeenParts();
-  hunks.forEach(({ oldStart, oldLines, start, newLines }, at) => {
-    if (hasBefore) oldLines.forEach((_, line) => parts.add(at, `old ${oldStart + line + 1}`));
-    newLines.forEach((_, line) => parts.add(at, `new ${start + line + 1}`));
-  });
-  return parts;
-}
-
 const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
 
 /** Show a diff in a shadow root. */
@@ -157,6 +144,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   let deleted: { line: number; element: Element } | undefined;
   let active: EditorView | undefined;
   let screen: ReturnType<typeof watchScreen> | undefined;
+  let seen: EditorSeen | undefined;
   /** The comment whose field is to have the focus, until the user has done with it. */
   let awaited: number | undefined;
   const onLeave = (): void => {
@@ -171,12 +159,13 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     drawSelection(), highlightSpecialChars({ addSpecialChars: MARKED }), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
     EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, { onComment: options.onComment, onLeave }), keymap.of(defaultKeymap),
     EditorView.updateListener.of((update) => {
+      if (update.docChanged) seen?.textChanged();
       if (update.geometryChanged || update.viewportChanged) screen?.soon();
       if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
     }),
   ];
   const own: Extension = [
-    common, numbered(options.numbers?.after), hunkBars(hunks, options.label.hunk),
+    common, seenLines, numbered(options.numbers?.after), hunkBars(hunks, options.label.hunk),
     history(), keymap.of([...historyKeymap, { key: "Escape", run: () => { onLeave(); return true; } }]), editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
@@ -213,53 +202,8 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     });
   }
   const views = left ? [left, right] : [right];
-  const seen = options.seen === true ? partsOf(hunksOf(before, proposed), options.before !== "") : options.seen || undefined;
-  screen = seen ? watchScreen(() => look(seen)) : undefined;
-  let inProposed = { doc: proposed, hunks: hunksOf(proposed, proposed) };
-
-  /** Note which changed lines are on the screen now. */
-  function look(seen: SeenParts): void {
-    const { top, bottom } = windowOf(parent);
-    let isMore = false;
-    const note = (key: string, at: number, height: number): void => {
-      if (height > 0 && seen.isAwaited(key)) isMore = seen.note(key, Math.max(0, (top - at) / height), Math.min(1, (bottom - at) / height)) || isMore;
-    };
-    for (const view of views) {
-      if (view === right && view.state.doc !== inProposed.doc) {
-        inProposed = { doc: view.state.doc, hunks: hunksOf(view.state.doc, proposed) };
-        // Lines that the user has kept out or typed over are looked at.
-        for (const { start, newLines } of inProposed.hunks) newLines.forEach((_, at) => note(`new ${start + at + 1}`, top, bottom - top));
-      }
-      for (const block of view.viewportLineBlocks) {
-        const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
-        if (!text) continue;
-        const { number } = view.state.doc.lineAt(text.from);
-        note(view === left ? `old ${number}` : `new ${lineAcross(inProposed.hunks, proposed, number)}`, view.documentTop + text.top, text.height);
-      }
-    }
-    if (!left) for (const [line, element] of deletedLines()) { const rect = element.getBoundingClientRect(); note(`old ${line}`, rect.top, rect.height); }
-    if (isMore) options.onSeen();
-  }
-
-  /** Return the removed lines that are drawn, by their numbers from 1. */
-  function deletedLines(): [number, Element][] {
-    const chunks = [...parent.querySelectorAll(".cm-deletedChunk")], hunks = chunks.length ? hunksOf(before, right.state.doc) : [];
-    return chunks.flatMap((chunk) => {
-      const start = right.state.doc.lineAt(right.posAtDOM(chunk)).number - 1;
-      const hunk = hunks.find((one) => one.start === start);
-      return hunk ? [...chunk.querySelectorAll(".cm-deletedLine")].map((line, at): [number, Element] => [hunk.oldStart + at + 1, line]) : [];
-    });
-  }
-
-  function goUnseen(): void {
-    const key = seen?.next?.key;
-    if (key === undefined) return;
-    const [side, line] = [key.slice(0, 3), Number(key.slice(4))];
-    const view = side === "old" && left ? left : right, { doc } = view.state;
-    const number = view === left ? line : side === "new" ? lineAcross(hunksOf(proposed, doc), doc, line) : sameLine(before, doc, line);
-    view.dispatch({ effects: EditorView.scrollIntoView(doc.line(Math.min(number, doc.lines)).from, { y: "start", yMargin: COVERED }) });
-    if (side === "old" && !left) requestAnimationFrame(() => deletedLines().find(([one]) => one === line)?.[1].scrollIntoView({ block: "start" }));
-  }
+  seen = options.seen ? new EditorSeen(right, left, before, parent, options.seen === true ? undefined : options.seen) : undefined;
+  screen = seen ? watchScreen(() => { if (seen?.look()) options.onSeen(); }) : undefined;
 
   /** Make the line of the cursor in an editor the chosen one. */
   function choose(view: EditorView): void {
@@ -329,7 +273,9 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     get text() { return right.state.doc.toString(); },
     get hunks() { return right.state.field(hunkField); },
     seen,
-    goUnseen,
+    goUnseen() {
+      seen?.go((view, position) => view.dispatch({ effects: EditorView.scrollIntoView(position, { y: "start" }) }));
+    },
     setEditable(isEditable) {
       right.dispatch({ effects: editing.reconfigure(editable(isEditable)) });
       if (isEditable) right.focus();

@@ -30,7 +30,8 @@ export interface HunkWords {
   kept: string;
 }
 
-function linesIn(doc: Text, from: number, to: number): { start: number; lines: string[] } {
+/** Return the lines of a text from one position to another, and the number of the first one from 0. */
+export function linesIn(doc: Text, from: number, to: number): { start: number; lines: string[] } {
   if (from > doc.length) return { start: doc.lines, lines: [] };
   const start = doc.lineAt(from).number - 1, lines: string[] = [];
   const end = to > from ? doc.lineAt(Math.min(to - 1, doc.length)).number : start;
@@ -60,13 +61,8 @@ export function changesBetween(from: Text, to: Text): ChangeSpec[] {
 
 /** Return the line of another text that stands for a line of one; lines count from 1. */
 export function sameLine(from: Text, to: Text, line: number): number {
-  return lineAcross(hunksOf(from, to), to, line);
-}
-
-/** The same by the hunks between the texts. */
-export function lineAcross(hunks: readonly Hunk[], to: Text, line: number): number {
   let shift = 0;
-  for (const hunk of hunks) {
+  for (const hunk of hunksOf(from, to)) {
     if (line - 1 < hunk.oldStart) break;
     if (line - 1 < hunk.oldStart + hunk.oldLines.length) return Math.max(1, Math.min(hunk.start + 1, to.lines));
     shift = hunk.start + hunk.newLines.length - hunk.oldStart - hunk.oldLines.length;

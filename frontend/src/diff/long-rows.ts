@@ -77,13 +77,21 @@ function addRows(rows: Row[], kind: RowKind, line: string, number: number, isLas
   const last = isFolded && text.length > ROW ? Math.min(text.length, kind === "same" ? LINE_MARGIN : to + LINE_MARGIN) : text.length;
   const note = (count: number): void => { if (count > 0) rows.push({ kind: "note", line: 0, text: words.alikeCharacters(count) }); };
   note(first);
-  for (let at = first; at < last || at === first; at += ROW) {
-    const end = Math.min(at + ROW, last), mark: [number, number] = [Math.max(from, at) - at, Math.min(to, end) - at];
+  for (let at = first; at < last || at === first; at = rowEnd(text, at, last)) {
+    const end = rowEnd(text, at, last), mark: [number, number] = [Math.max(from, at) - at, Math.min(to, end) - at];
     rows.push({ kind, line: at === first ? number : 0, text: text.slice(at, end), ...(other !== undefined && mark[0] < mark[1] ? { mark } : {}) });
     if (end >= last) break;
   }
   note(text.length - last);
   if (isLast && !line.endsWith("\n") && kind !== "same") rows.push({ kind: "note", line: 0, text: words.noNewline });
+}
+
+/** Return the end of a row; it goes through no word, whose letters are judged together. */
+function rowEnd(text: string, at: number, last: number): number {
+  const end = Math.min(at + ROW, last);
+  if (end === last) return end;
+  const cut = text.slice(end - 100, end + 1).search(/[^\p{L}]\p{L}+$/u);
+  return cut < 0 ? end : end - 99 + cut;
 }
 
 /** Return the part of a line between what it has in common with another one at its beginning and at its end. */

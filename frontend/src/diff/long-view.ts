@@ -1,12 +1,13 @@
 // A change or a text of any size in parts that are drawn when they come near the screen. It knows what was on the screen.
 
 import type { Row, RowHunk } from "./long-rows.ts";
-import { exact } from "../safe.ts";
+import { exactParts } from "../safe.ts";
 import { SeenParts } from "./seen-parts.ts";
-import { parentOf, watchScreen, windowOf } from "./on-screen.ts";
+import { scrollerOf, watchScreen, windowOf } from "./on-screen.ts";
 
-/** Number of rows that are drawn together. */
+/** Numbers of rows and characters that are drawn together. */
 const BLOCK = 20;
+const BLOCK_CHARACTERS = 4_000;
 const LINE_HEIGHT = 20;
 /** Width in px of a character, and of all but the text of a row: they only estimate the height of what is not drawn. */
 const CHARACTER_WIDTH = 7.8;
@@ -47,12 +48,13 @@ export class LongView {
       const head = words.hunk(number + 1, hunks.length, hunk.line), section = element("hunk");
       if (head) section.append(element("head", head));
       this.#heads.push(section);
-      for (let from = 0; from < hunk.rows.length; from += BLOCK) {
-        const rows = hunk.rows.slice(from, from + BLOCK), block = element("block"), at = this.#blocks.length;
+      for (let from = 0, to = 0; from < hunk.rows.length; from = to) {
+        for (let size = 0; to < hunk.rows.length && to - from < BLOCK && size < BLOCK_CHARACTERS; to += 1) size += hunk.rows[to]?.text.length ?? 0;
+        const rows = hunk.rows.slice(from, to), block = element("block"), at = this.#blocks.length;
         block.dataset.at = String(at);
         block.style.minHeight = `${LINE_HEIGHT * rows.reduce((sum, row) => sum + Math.max(1, Math.ceil(row.text.length / columns)), 0)}px`;
         this.#blocks.push({ hunk: number, rows, element: block, isDrawn: false });
-        if (rows.some((row) => row.kind === "added" || row.kind === "removed")) this.seen.add(number, String(at));
+        if (rows.some((row) => row.kind === "added" || row.kind === "removed")) this.seen.add(number, at);
         section.append(block);
         this.#observer.observe(block);
       }
@@ -70,7 +72,7 @@ export class LongView {
 
   /** Scroll to what was not on the screen yet. */
   goUnseen(): void {
-    const next = this.seen.next, block = next && this.#blocks[Number(next.key)];
+    const next = this.seen.next, block = next && this.#blocks[next.part];
     if (!next || !block) return;
     this.#draw(block);
     const { height } = block.element.getBoundingClientRect(), { element: target } = block;
@@ -111,12 +113,13 @@ export class LongView {
     sign.setAttribute("aria-hidden", "true");
     const said = kind === "same" ? "" : kind === "added" ? this.words.added : this.words.removed;
     if (said) text.append(element("said", `${said} `));
+    const [before, marked, after] = exactParts(row.text, ...(row.mark ?? [row.text.length, row.text.length]));
     if (row.mark) {
       const mark = document.createElement("mark");
-      mark.textContent = exact(row.text.slice(...row.mark));
-      text.append(exact(row.text.slice(0, row.mark[0])), mark, exact(row.text.slice(row.mark[1])));
+      mark.textContent = marked;
+      text.append(before, mark, after);
     } else {
-      text.append(exact(row.text));
+      text.append(before);
     }
     line.append(number, sign, text);
     return line;
@@ -129,9 +132,9 @@ export class LongView {
     let isMore = false;
     for (const at of this.#near) {
       const block = this.#blocks[at];
-      if (!block?.isDrawn || !this.seen.isAwaited(String(at))) continue;
+      if (!block?.isDrawn || !this.seen.isAwaited(at)) continue;
       const rect = block.element.getBoundingClientRect(), height = Math.max(1, rect.height);
-      isMore = this.seen.note(String(at), Math.max(0, (top - rect.top) / height), Math.min(1, (bottom - rect.top) / height)) || isMore;
+      isMore = this.seen.note(at, Math.max(0, (top - rect.top) / height), Math.min(1, (bottom - rect.top) / height), height) || isMore;
     }
     if (isMore) this.onSeen();
   }
@@ -142,11 +145,4 @@ function element(name: string, text = ""): HTMLElement {
   made.className = name;
   if (text) made.textContent = text;
   return made;
-}
-
-function scrollerOf(target: Element): Element | Window {
-  for (let at = parentOf(target); at; at = parentOf(at)) {
-    if (at.scrollHeight > at.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
-  }
-  return window;
 }

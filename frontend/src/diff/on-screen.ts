@@ -2,7 +2,7 @@
 
 /** Return the upper and lower border of it in px: those of the page and of all boxes that scroll or cut off around the element. */
 export function windowOf(element: Element): { top: number; bottom: number } {
-  let top = 0, bottom = innerHeight;
+  let top = visualViewport?.offsetTop ?? 0, bottom = top + (visualViewport?.height ?? innerHeight);
   for (let at: Element | null = parentOf(element); at; at = parentOf(at)) {
     const { overflowY, display, scrollPaddingTop } = getComputedStyle(at);
     if (overflowY === "visible" || display === "contents" || at === document.scrollingElement || at === document.body) continue;
@@ -12,6 +12,14 @@ export function windowOf(element: Element): { top: number; bottom: number } {
     bottom = Math.min(bottom, rect.bottom);
   }
   return { top, bottom };
+}
+
+/** Return the nearest element around one, or that one, which scrolls; the window if there is none. */
+export function scrollerOf(element: Element): Element | Window {
+  for (let at: Element | null = element; at; at = parentOf(at)) {
+    if (at.scrollHeight > at.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+  }
+  return window;
 }
 
 /** Return the parent of an element, also across the border of a shadow root. */

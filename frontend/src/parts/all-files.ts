@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { mustBeSeen } from "../diff/change-size.ts";
+import { LIMITS, mustBeSeen } from "../diff/change-size.ts";
 import { answer } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { FileDiff } from "../protocol.ts";
@@ -24,6 +24,8 @@ interface Listed {
   /** Digest of what is listed. */
   state: string;
   isLooked: boolean;
+  /** Whether its diff is drawn, if it is to be looked at here. */
+  isDrawn?: boolean;
   /** Why it is not answered here, or how it was. */
   said: Word | undefined;
 }
@@ -79,7 +81,16 @@ export class AllFiles extends AnswerCard {
     if (!isOpen || this.files.find((file) => file.key === key)?.isLooked) return;
     this.unread();
     this.#put(key, { isLooked: true });
-    this.read();
+  }
+
+  #drawn(key: string): void {
+    this.#put(key, { isDrawn: true });
+    this.unread();
+    if (this.files.every((file) => !file.isLooked || file.isDrawn || this.#wasRead(file))) this.read();
+  }
+
+  #wasRead({ key, review, state }: Listed): boolean {
+    return wasRead(key, review ? state : "");
   }
 
   get #open(): Listed[] {
@@ -87,7 +98,7 @@ export class AllFiles extends AnswerCard {
   }
 
   get #looked(): Listed[] {
-    return this.#open.filter((file) => file.isLooked);
+    return this.#open.filter((file) => file.isLooked && (file.isDrawn || this.#wasRead(file)));
   }
 
   override render() {
@@ -97,9 +108,11 @@ export class AllFiles extends AnswerCard {
         <dl class="facts"><dt>${t("covers")}</dt><dd>${t("allCovers")}</dd></dl></div>
       <div class="card-body" tabindex="-1"><ul class="rows all">${this.files.map((file) => this.#row(file))}</ul></div>
       ${this.problems()}
+      ${this.hints()}
       ${isAll ? nothing : html`<p class="hint" role="status">${t("notLooked", open.length - looked.length)}</p>`}
       <div class="actions">
-        ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept())}
+        ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept(), "", this.unseen !== undefined)}
+        ${this.unseenButton()}
         ${isAll ? nothing : html`<button class="b" @click=${this.#lookAll}>${t("lookAll")}</button>`}
         ${this.button(t("rejectFiles", open.length), "n", "", this.sending === "reject", open.length > 0, () => void this.#reject())}
         <span class="right row wider"><button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span>
@@ -108,25 +121,32 @@ export class AllFiles extends AnswerCard {
 
   #row(file: Listed) {
     const { key, path, old, said } = file, after = file.new;
-    return html`<li><details ?open=${file.isLooked && !said && !wasRead(key, file.review ? file.state : "")} @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}>
+    return html`<li><details ?open=${file.isLooked && !said && !this.#wasRead(file)} @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}>
       <summary><code class="cut grow" dir="auto">${path}</code>
         ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}
         ${after === undefined ? nothing : shownCounts(countLines(old ?? "", after))}</summary>
-      ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff .oldText=${old} .newText=${after} .path=${path}></isthmus-diff>`}
+      ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.#isLarge} .oldText=${old} .newText=${after} .path=${path} @shown=${() => this.#drawn(key)}></isthmus-diff>`}
     </details></li>`;
   }
 
   #lookAll = (): void => {
     this.unread();
     this.files = this.files.map((file) => (file.said || file.new === undefined ? file : { ...file, isLooked: true }));
-    this.read();
+    if (this.files.every((file) => !file.isLooked || file.isDrawn || this.#wasRead(file))) this.read();
   };
 
   #close = (): void => {
     this.dispatchEvent(new CustomEvent("closed"));
   };
 
-  #accept(): Promise<void> {
+  /** Whether the files that are looked at here are a large change together. */
+  get #isLarge(): boolean {
+    const counts = this.#open.filter((file) => !this.#wasRead(file)).map((file) => countLines(file.old ?? "", file.new ?? ""));
+    return counts.reduce((sum, { added, removed }) => sum + added + removed, 0) > LIMITS.lines;
+  }
+
+  async #accept(): Promise<void> {
+    if (this.unseen) return;
     return this.#each("accept", this.#looked, async (file) => {
       if (file.review) {
         const said = await acceptReview(file.key, file.state);

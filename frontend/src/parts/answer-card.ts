@@ -1,9 +1,10 @@
 import { html, nothing } from "lit";
 import { property, query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
+import { isLongText, mustBeSeen } from "../diff/change-size.ts";
 import { icon } from "../icons.ts";
 import { type LineComment, type Place, commentText, newComment, saidComments } from "../diff/line-comments.ts";
-import { visibleLine } from "../safe.ts";
+import { exact, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { PageElement, READ_MS } from "./base.ts";
@@ -11,6 +12,7 @@ import type { DiffDraft, DiffElement } from "./diff-view.ts";
 import type { NotebookView } from "./notebook-view.ts";
 import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
 import "./diff-view.ts";
+import "./long-text.ts";
 import "./notebook-view.ts";
 import "./reject-reason.ts";
 import { isForPage, isMeant } from "../keys.ts";
@@ -184,7 +186,7 @@ export abstract class AnswerCard extends PageElement {
   }
 
   #seen = (): void => {
-    if (!this.unseen) this.read();
+    if (!this.unseen) { this.unread(); this.read(); }
     this.requestUpdate();
   };
 
@@ -286,9 +288,15 @@ export abstract class AnswerCard extends PageElement {
           ${before === undefined || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
-      ${isCells ? html`<isthmus-notebook .changes=${changes} @shown=${this.#drawn}></isthmus-notebook>` : keyed(this.subject, html`<isthmus-diff class="main" isAwaited .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
+      ${isCells ? keyed(this.subject, html`<isthmus-notebook .changes=${changes} ?isLarge=${mustBeSeen(before ?? "", after)} @shown=${this.#drawn}></isthmus-notebook>`) : keyed(this.subject, html`<isthmus-diff class="main" isAwaited .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
         @shown=${this.#drawn} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
         @chosen=${(event: CustomEvent<Place>) => { this.chosen = event.detail; }} @commented=${this.#commented} @left=${this.focusTitle}></isthmus-diff>`)}`;
+  }
+
+  /** Return a text to allow whole, in parts if it is long. */
+  protected shownText(text: string, label: string, before = "") {
+    if (isLongText(text)) return keyed(this.subject, html`<isthmus-long-text .text=${text} .label=${label}></isthmus-long-text>`);
+    return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
   }
 
   /** Return the field for the words of a rejection; `note` says what sending them does. */

@@ -12,7 +12,7 @@ import { LongView } from "../diff/long-view.ts";
 import type { FileDiff } from "../protocol.ts";
 import { countLines } from "../task-fold.ts";
 import { exact } from "../safe.ts";
-import type { SeenParts } from "../diff/seen-parts.ts";
+import type { SeenState } from "../diff/editor-seen.ts";
 import { t } from "../words.ts";
 
 const SIDES_FROM = 960;
@@ -45,13 +45,15 @@ export class DiffElement extends LitElement {
   @property({ type: Boolean }) isOpen = false;
   @property({ attribute: false }) comments: readonly LineComment[] = [];
   @property({ type: Boolean }) isAwaited = false;
+  /** Whether it is a part of a large change, so that all of it is to be seen, too. */
+  @property({ type: Boolean }) isLarge = false;
   @state() private hasFailed = false;
   text = "";
   /** Whether all of the diff is drawn; `shown` says when. */
   isShown = false;
   #view: DiffView | undefined;
   #long: LongView | undefined;
-  #seen: SeenParts | undefined;
+  #seen: SeenState | undefined;
   #hunks: readonly Hunk[] | undefined;
   #isLong = false;
   #sides = false;
@@ -136,7 +138,7 @@ export class DiffElement extends LitElement {
   }
 
   #clear(): void {
-    this.#seen = this.#view?.seen ?? this.#seen;
+    this.#seen = this.#view?.seen?.state ?? this.#seen;
     this.#view?.destroy();
     this.#long?.destroy();
     this.#view = this.#long = undefined;
@@ -147,12 +149,15 @@ export class DiffElement extends LitElement {
   }
 
   override updated(changed: Map<string, unknown>): void {
-    if (["oldText", "newText", "path", "isOpen", "hasFailed"].some((name) => changed.has(name))) {
+    if (["oldText", "newText", "path", "isOpen", "hasFailed", "isLarge"].some((name) => changed.has(name))) {
       if (changed.has("newText")) {
         this.text = this.newText;
         this.#clear();
-        this.#seen = undefined;
         this.#hunks = [];
+      }
+      if (changed.has("newText") || changed.has("oldText")) {
+        this.#clear();
+        this.#seen = undefined;
       }
       this.#sides = this.#wantsSides();
       this.#draw();
@@ -191,7 +196,7 @@ export class DiffElement extends LitElement {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
       const { oldText, newText: proposed, path } = this, sides = this.#sides;
-      const seen = this.isAwaited && (this.#seen ?? mustBeSeen(oldText ?? "", proposed));
+      const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
       this.#view = showDiff(root, {
         ...(this.numbers ? { numbers: this.numbers } : {}),
         before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable, seen,

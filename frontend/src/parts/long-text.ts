@@ -33,7 +33,9 @@ export class LongText extends LitElement {
     if (!root || (!changed.has("text") && this.#long)) return;
     this.#long?.destroy();
     const rows = textRows(this.text, { alikeCharacters: () => "", noNewline: "" });
-    this.#long = new LongView(root, rows, 0, { hunk: () => "", alike: () => "", added: "", removed: "" }, () => this.dispatchEvent(new CustomEvent("seen", { bubbles: true, composed: true })));
+    const tell = (): void => { this.dispatchEvent(new CustomEvent("seen", { bubbles: true, composed: true })); };
+    this.#long = new LongView(root, rows, 0, { hunk: () => "", alike: () => "", added: "", removed: "" }, tell);
+    tell();
   }
 
   override render() {

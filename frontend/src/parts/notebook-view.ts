@@ -11,6 +11,8 @@ import "./diff-view.ts";
 @customElement("isthmus-notebook")
 export class NotebookView extends PageElement {
   @property({ attribute: false }) changes!: NotebookChanges;
+  /** Whether all of the change is so large that each part is to be seen. */
+  @property({ type: Boolean }) isLarge = false;
 
   get isShown(): boolean {
     return [...this.querySelectorAll<DiffElement>("isthmus-diff")].every((diff) => diff.isShown);
@@ -37,7 +39,7 @@ export class NotebookView extends PageElement {
   override render() {
     const { cells, same, rest } = this.changes;
     return html`<p class="hint">${t("cellsSame", same)}</p>
-      ${rest ? html`<section class="cell"><h3>${t("cellRest")}</h3><isthmus-diff isAwaited .oldText=${rest.old} .newText=${rest.new} .path=${"notebook.json"}></isthmus-diff></section>` : nothing}
+      ${rest ? html`<section class="cell"><h3>${t("cellRest")}</h3><isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${rest.old} .newText=${rest.new} .path=${"notebook.json"}></isthmus-diff></section>` : nothing}
       ${cells.map((change) => this.#cell(change))}`;
   }
 
@@ -50,10 +52,10 @@ export class NotebookView extends PageElement {
     const hasOtherKind = old !== undefined && change.new !== undefined && old.kind !== change.new.kind;
     return html`<section class="cell"><h3>${t("cellNumber", kind, number)} <span class="pill ${what === "removed" ? "" : "acc"}">${t(word[what])}</span></h3>
       ${hasOtherKind ? html`<p>${t("cellKind", visibleLine(old.kind, 30), kind)}</p>` : nothing}
-      ${change.hasOtherOutputs ? html`<p>${t("cellOutputs", ...counts)}</p><isthmus-diff isAwaited .oldText=${outputsOf(old)} .newText=${outputsOf(change.new) ?? ""} .path=${"outputs.json"}></isthmus-diff>` : nothing}
-      ${before === after ? nothing : html`<isthmus-diff isAwaited .oldText=${before} .newText=${after} .path=${`cell${cell?.kind === "markdown" ? ".md" : this.changes.ending}`}></isthmus-diff>`}
-      ${hasOtherRest ? html`<isthmus-diff isAwaited .oldText=${restOf(old)} .newText=${change.new ? restOf(change.new) : ""} .path=${"cell.json"}></isthmus-diff>` : nothing}
-      ${what === "added" && cell && cell.rest !== "{}" ? html`<isthmus-diff isAwaited .newText=${cell.rest} .path=${"cell.json"}></isthmus-diff>` : nothing}
+      ${change.hasOtherOutputs ? html`<p>${t("cellOutputs", ...counts)}</p><isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${outputsOf(old)} .newText=${outputsOf(change.new) ?? ""} .path=${"outputs.json"}></isthmus-diff>` : nothing}
+      ${before === after ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${before} .newText=${after} .path=${`cell${cell?.kind === "markdown" ? ".md" : this.changes.ending}`}></isthmus-diff>`}
+      ${hasOtherRest ? html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${restOf(old)} .newText=${change.new ? restOf(change.new) : ""} .path=${"cell.json"}></isthmus-diff>` : nothing}
+      ${what === "added" && cell && cell.rest !== "{}" ? html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .newText=${cell.rest} .path=${"cell.json"}></isthmus-diff>` : nothing}
     </section>`;
   }
 }

@@ -9,7 +9,6 @@ import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { countsOf } from "./diff-view.ts";
-import "./long-text.ts";
 
 /** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
@@ -70,7 +69,7 @@ export class QuestionCard extends AnswerCard {
         </div>
         <div class="card-body" tabindex="-1">
           ${diff ? this.shownDiff(facts.object, diff.old_content, diff.new_content, countsOf(diff))
-          : command !== undefined ? this.#command(command)
+          : command !== undefined ? this.shownText(command, t("run"))
           : this.#parameters(request.generic_details?.description)}
         </div>
         ${this.problems()}
@@ -94,20 +93,10 @@ export class QuestionCard extends AnswerCard {
       ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}</div>`;
   }
 
-  #command(command: string) {
-    return this.#text(command, "", t("run"));
-  }
-
-  /** Return a text whole, in parts if it is long. */
-  #text(text: string, before: string, label: string) {
-    if (isLongText(text)) return html`<isthmus-long-text .text=${text} .label=${label}></isthmus-long-text>`;
-    return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
-  }
-
   #parameters(description: string | undefined) {
     const parameters = parametersOf(this.call);
-    return html`${description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
-      ${parameters === "{}" ? nothing : this.#text(parameters, `${exactLine(this.call.tool_name)} `, t("call"))}`;
+    return html`${description && isLongText(description) ? this.shownText(description, "") : description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
+      ${parameters === "{}" ? nothing : this.shownText(parameters, t("call"), `${exactLine(this.call.tool_name)} `)}`;
   }
 
   #actions(options: ConfirmationOption[]) {

@@ -115,10 +115,10 @@ export class ReviewCard extends AnswerCard {
       <div class="card-top"><h2 tabindex="-1" dir="auto">${title}</h2>
         <dl class="facts"><dt>${t("covers")}</dt><dd>${t("questionCovers")}</dd></dl></div>
       ${this.#notice()}
-      <div class="card-body" tabindex="-1"><pre class="command" tabindex="0">${exact(this.item.text)}</pre></div>
+      <div class="card-body" tabindex="-1">${this.shownText(this.item.text, title)}</div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : html`<div class="actions">
-        ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}
+      ${this.hasEnded ? nothing : html`${this.hints()}<div class="actions">
+        ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}
         <span class="right row wider">${this.#answer("session", t("allowSession"), "1", "quiet")}</span>
       </div>`}
     </article>`;
@@ -132,8 +132,13 @@ export class ReviewCard extends AnswerCard {
   }
 
   #answer(answer: string, words: string, key: string, more: string) {
-    const isWaiting = answer === "accept" && this.unseen !== undefined;
+    const isWaiting = this.#needsSight(answer);
     return this.button(words, key, more, this.sending === answer, this.#isPossible(answer), () => void this.#send(answer), "", isWaiting);
+  }
+
+  /** Whether an answer waits until all was on the screen. */
+  #needsSight(answer: string): boolean {
+    return answer !== "reject" && answer !== "no" && this.unseen !== undefined;
   }
 
   #isPossible(answer: string): boolean {
@@ -142,7 +147,7 @@ export class ReviewCard extends AnswerCard {
 
   async #send(answer: string): Promise<void> {
     const { item, seen: detail } = this;
-    if (!this.isReady || !this.#isPossible(answer) || (answer === "accept" && this.unseen)) return;
+    if (!this.isReady || !this.#isPossible(answer) || this.#needsSight(answer)) return;
     if (answer === "reject" && this.commentCount) { this.tell(); return; }
     await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
       : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));

@@ -28,7 +28,7 @@ def whole_text(path: PurePath, text: str) -> SeenText:
 
 
 def file_now(path: Path) -> SeenText | None:
-    """Return the state of a file, of which no line is shown; None if it is not there, or is no text. Blocks."""
+    """Return the state of a file, of which no line is shown; None if it is not there or not text. Blocks."""
     try:
         text = text_of(read_bytes(path, path.name), path, path.name).text
     except ToolFailure:
