@@ -1242,8 +1242,9 @@ The request ID is answered later."
 
 ;; Programs at Emacs's server: `emacsclient --eval', which an agent may run, answers nothing.
 
-(defvar isthmus--in-command nil
-  "Whether the command loop runs a command.")
+(defvar isthmus--in-commands nil
+  "The depths of the command loops that run a command.
+A command that reads from the minibuffer goes on after the commands there.")
 
 (defvar isthmus--is-serving nil
   "Whether Emacs does what a program sent to its server.")
@@ -1252,7 +1253,7 @@ The request ID is answered later."
   "Whether a program has put keys into the queue of Emacs that are not used up.")
 
 (defun isthmus--note-program (serve &rest arguments)
-  "Call SERVE with ARGUMENTS, and note whether it leaves keys behind."
+  "Call SERVE with ARGUMENTS, and note whether keys are in the queue then."
   (let ((before unread-command-events))
     (unwind-protect
         (let ((isthmus--is-serving t))
@@ -1262,15 +1263,16 @@ The request ID is answered later."
 
 (defun isthmus--command-begins ()
   "Note that a command begins."
-  (setq isthmus--in-command t))
+  (cl-pushnew (recursion-depth) isthmus--in-commands))
 
 (defun isthmus--command-ends ()
   "Note that a command has ended."
-  (setq isthmus--in-command nil
+  (setq isthmus--in-commands (remq (recursion-depth) isthmus--in-commands)
         isthmus--has-sent-keys (and isthmus--has-sent-keys unread-command-events t)))
 
 (defun isthmus--watch-programs (change)
-  "Begin or end to note what comes from programs; CHANGE is `add-hook' or `remove-hook'."
+  "Begin or end to note what comes from programs.
+CHANGE is `add-hook' or `remove-hook'."
   (funcall change 'pre-command-hook #'isthmus--command-begins)
   (funcall change 'post-command-hook #'isthmus--command-ends)
   (dolist (function '(server-process-filter server-execute))
@@ -1280,7 +1282,8 @@ The request ID is answered later."
 
 (defun isthmus--require-user ()
   "Signal an error, and say so, unless the running command is the user's."
-  (when (or isthmus--is-serving isthmus--has-sent-keys (not isthmus--in-command))
+  (when (or isthmus--is-serving isthmus--has-sent-keys
+            (not (memq (recursion-depth) isthmus--in-commands)))
     (isthmus--say "not answered: a program called that, not a key of yours")
     (user-error "Isthmus: only the user answers, with a key")))
 
@@ -1993,6 +1996,10 @@ Nil means exactly as proposed."
   "Accept the text in this review; the agent writes it to the file."
   (interactive)
   (isthmus--require-user)
+  (isthmus--accept))
+
+(defun isthmus--accept ()
+  "Accept the review in the current buffer for the user."
   (let* ((review (isthmus--here))
          (said (isthmus--id-and-text review)))
     (when (isthmus--is-fresh review)
@@ -2010,7 +2017,7 @@ Nil means exactly as proposed."
   (when (memq review isthmus--reviews)
     (with-current-buffer (isthmus-review-proposal review)
       (condition-case problem
-          (isthmus-review-accept)
+          (isthmus--accept)
         (user-error (message "%s" (error-message-string problem)))))))
 
 (defun isthmus-review-reject ()
@@ -2084,6 +2091,7 @@ in a command of the user it is said which keys decide."
    ((not (eq (current-buffer) (window-buffer (selected-window)))))
    ((isthmus--runs-by-itself))
    ((and (eq this-command 'save-buffer) (isthmus--is-proposal))
+    (isthmus--require-user)
     (run-at-time 0 nil #'isthmus--accept-later isthmus--review)) ; Emacs is not done with the buffer
    (this-command
     (isthmus--say "%s" (isthmus--keys))))

@@ -21,7 +21,8 @@ def test_a_patch_of_three_files_is_applied(
 ) -> None:
     (workspace / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     (workspace / "old.txt").write_text("old\n", encoding="utf-8")
-    with OpenAIWire([Reply.of(Call("apply_patch", {"input": PATCH})), Reply.of(Say("Patched."))]) as wire:
+    look, patch = Call("read_file", {"file_path": "old.txt"}), Call("apply_patch", {"input": PATCH})
+    with OpenAIWire([Reply.of(look), Reply.of(patch), Reply.of(Say("Patched."))]) as wire:
         monkeypatch.setitem(os.environ, "OPENAI_BASE_URL", wire.base_url)
         monkeypatch.setitem(os.environ, "OPENAI_API_KEY", "none-is-needed")
         done = loaded_isthmus.run("-p", "patch it", "-m", model, "--approval-mode", "auto_edit", folder=workspace)
@@ -31,5 +32,5 @@ def test_a_patch_of_three_files_is_applied(
     assert not (workspace / "old.txt").exists()
     offered = [tool["function"]["name"] for tool in wire.model_requests[0].json["tools"]]
     assert ("apply_patch" in offered) is is_offered
-    results = [message for message in wire.model_requests[1].json["messages"] if message["role"] == "tool"]
+    results = [message for message in wire.model_requests[2].json["messages"] if message["role"] == "tool"][1:]
     assert [result["content"].partition(".")[0].split()[0] for result in results] == ["Modified", "Created", "Deleted"]

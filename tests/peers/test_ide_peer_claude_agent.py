@@ -42,6 +42,10 @@ def edit(path: str, content: str) -> Reply:
     return Reply.of(Call("write_file", {"file_path": path, "content": content}))
 
 
+def change(path: str, old: str, new: str) -> Reply:
+    return Reply.of(Call("replace", {"file_path": path, "old_string": old, "new_string": new}))
+
+
 async def ended(harness: CommandHarness, ran: Ran) -> Ran:
     """Return the task, once it has stopped working."""
 
@@ -172,7 +176,7 @@ async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_do
     workspace: Path, open_harness: OpenHarness, approval_mode: str
 ) -> None:
     path = make_file(workspace, "a.py", "wrong_before\n")
-    replies = (edit(path, "\nwrong_before\nwrong_now\n"), Reply.of(Say("sorry")))
+    replies = (change(path, "wrong_before\n", "\nwrong_before\nwrong_now\n"), Reply.of(Say("sorry")))
     async with (
         claude_server(Linting, workspace) as server,
         open_harness(*replies, approval_mode=approval_mode, timeouts=PATIENT_EDITOR) as harness,
@@ -189,7 +193,7 @@ async def test_what_an_edit_broke_goes_to_the_model_and_what_was_wrong_before_do
 
 async def test_an_edit_that_broke_nothing_is_not_commented(workspace: Path, open_harness: OpenHarness) -> None:
     path = make_file(workspace, "a.py", "wrong_before\n")
-    replies = (edit(path, "wrong_before\nfine\n"), Reply.of(Say("done")))
+    replies = (change(path, "wrong_before\n", "wrong_before\nfine\n"), Reply.of(Say("done")))
     async with claude_server(Linting, workspace), open_harness(*replies, approval_mode="auto_edit") as harness:
         assert (await harness.prompt("change it")).state is TaskState.COMPLETED
         assert "new-diagnostics" not in harness.said()
@@ -199,7 +203,7 @@ async def test_an_editor_that_hangs_on_diagnostics_holds_nothing_up_for_long(
     workspace: Path, open_harness: OpenHarness
 ) -> None:
     path = make_file(workspace, "a.py", "one\n")
-    replies = (edit(path, "two\n"), Reply.of(Say("done")))
+    replies = (change(path, "one", "two"), Reply.of(Say("done")))
     async with (
         claude_server(SublimeServer, workspace) as server,
         open_harness(*replies, approval_mode="auto_edit") as harness,

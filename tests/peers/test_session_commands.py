@@ -20,6 +20,11 @@ scenarios:
     replies:
       - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
       - text: Carried out.
+  - prompt: 'look and write'
+    replies:
+      - call: {name: read_file, arguments: {file_path: new.txt}}
+      - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
+      - text: Written.
   - prompt: 'write it'
     replies:
       - call: {name: write_file, arguments: {file_path: new.txt, content: "made\\n"}}
@@ -118,9 +123,9 @@ def test_an_earlier_session_is_chosen_from_a_list(sessions: Sessions) -> None:
 
 def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions, isthmus_here: InProcess) -> None:
     (sessions.workspace / "new.txt").write_text("before\n", "utf-8")
-    with sessions.terminal("write it", "-y") as terminal:
+    with sessions.terminal("look and write", "-y") as terminal:
         terminal.wait_for("Written.").press("/diff\r").wait_for(r"(?m)^-before$").wait_for(r"(?m)^\+made$")
-        terminal.press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  write it")
+        terminal.press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  look and write")
     _, shown, _ = isthmus_here(*sessions.options, "-c", "-p", "/diff")
     assert "--- a/new.txt" in shown
     assert "-before\n+made\n" in shown

@@ -71,6 +71,8 @@ class NeovimUser(ScriptedUser):
             lines: list[str] = await connection.request("nvim_buf_get_lines", 0, 0, -1, True, timeout=10)
             changed = review("\n".join(lines) + "\n").removesuffix("\n").split("\n")
             await connection.request("nvim_buf_set_lines", 0, 0, -1, True, changed, timeout=10)
+            # Only keys from a screen are the user's.
+            await connection.request("nvim_ui_attach", 80, 24, {"ext_linegrid": True}, timeout=10)
             await connection.request("nvim_input", ":write<CR>", timeout=10)
         except TimeoutError as error:
             raise IsthmusError(f"no review of {path.name} appeared in Neovim within {REVIEW_SECONDS:g} s") from error
