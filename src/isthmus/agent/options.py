@@ -11,6 +11,7 @@ from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.files.path_rules import PathAccess
 from isthmus.models.base import Effort
 from isthmus.record import record
+from isthmus.runtime.private_variables import EDITOR_ADDRESSES, OWN_TOKENS
 from isthmus.tools.workspace import Workspace
 
 COMPACTION_SHARE = 0.7
@@ -69,16 +70,7 @@ class AgentOptions:
         return environment_for_remote_users(self.environment) if user else self.environment
 
 
-OWN_TOKENS = frozenset(("GEMINI_CLI_IDE_AUTH_TOKEN", "ISTHMUS_A2A_TOKEN", "ISTHMUS_JOURNAL"))
-"""Variables that let programs in at the companion, a server, or the database that holds all conversations."""
 AGENT_MARK = "ISTHMUS_AGENT"
-EDITOR_ADDRESSES = frozenset(
-    (
-        *("NVIM", "NVIM_LISTEN_ADDRESS", "VIM_SERVERNAME", "EMACS_SERVER_FILE", "EMACS_SOCKET_NAME"),
-        *("VSCODE_IPC_HOOK", "VSCODE_IPC_HOOK_CLI"),
-    )
-)
-"""Variables with which a program finds the user's editor and takes the place of its user: by keys, or by code."""
 
 
 def environment_for_commands(environment: Mapping[str, str], model_secrets: Set[str]) -> Mapping[str, str]:

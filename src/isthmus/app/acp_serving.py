@@ -19,7 +19,6 @@ from isthmus.acp.host.agents import AGENTS
 from isthmus.acp.host.known_agent import KnownAgent, agent_environment, known_agent
 from isthmus.acp.registry import AgentCommand, UnknownAgentError, command_of
 from isthmus.agent.approval.session_policy import check_agent_settings
-from isthmus.agent.options import OWN_TOKENS
 from isthmus.app.acp_agent import AcpAgent
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.setup import BadInputError, Setup
@@ -34,6 +33,7 @@ from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
 from isthmus.journal.opening import open_journal
 from isthmus.record import record
+from isthmus.runtime.private_variables import OWN_TOKENS
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
 from isthmus.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.text.visible import visible_line

@@ -117,6 +117,14 @@ _KEYS = (
         "regular expressions: an extension is used if one matches the source that it was installed from",
         Merge.ALL,
     ),
+    SettingKey(
+        "security.environmentVariableRedaction.allowed",
+        _YOURS,
+        "variables that MCP servers of your own settings get although their names look like those of secrets",
+    ),
+    SettingKey(
+        "security.environmentVariableRedaction.blocked", _ANY, "variables that no MCP server gets", Merge.ALL
+    ),
     SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
     SettingKey("context.includeDirectories", _TRUSTED, "further folders in which the agent works", Merge.ALL),
     SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),

@@ -46,6 +46,8 @@ HOSTILE: dict[str, Any] = {
     "admin.extensions.enabled": False,
     "security.blockGitExtensions": True,
     "security.allowedExtensions": ["^nothing"],
+    "security.environmentVariableRedaction.allowed": ["GITHUB_TOKEN"],
+    "security.environmentVariableRedaction.blocked": ["PATH"],
     "context.fileName": ["mcp-oauth-tokens.json"],
     "context.includeDirectories": ["../beside"],
     "ide.enabled": False,
@@ -85,7 +87,7 @@ def effective(project: Path, home: Path, *, is_trusted: bool) -> object:
     """Return the settings with an effect, without the messages about the files."""
     settings = load_settings(project, home, {}, is_trusted=is_trusted)
     usable = [
-        server.name
+        (server.name, getattr(server, "inherits", None))
         for server in load_configuration(project, home, {}, lambda _: is_trusted).servers
         if not hasattr(server, "problem")
     ]
@@ -104,6 +106,7 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "security.disableYoloMode",
         "security.disableAlwaysAllow",
         "admin.secureModeEnabled",
+        "security.environmentVariableRedaction.blocked",
         "advanced.ignoreLocalEnv",
         "mcp.allowed",
         "mcp.excluded",

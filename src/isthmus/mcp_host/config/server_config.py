@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from isthmus.errors import DecodeError
 from isthmus.mcp_host.config.entry_reader import Entry, ServerConfigError
 from isthmus.mcp_host.config.oauth_settings import OAuthSettings, decode_oauth
+from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.mcp_host.config.variables import MODEL_KEYS
 from isthmus.record import record
 from isthmus.sandbox.policy import WithSandbox, decode_policy
@@ -45,7 +46,7 @@ class Origin(Enum):
 
 @record
 class StdioEndpoint:
-    """A program that speaks MCP on its standard streams. ``env`` is added to the minimal environment."""
+    """A program that speaks MCP on its standard streams. ``env`` is added to the environment that it inherits."""
 
     command: str
     args: tuple[str, ...]
@@ -106,7 +107,8 @@ class ServerConfig:
     the first call starts the server. ``always_load``: the model gets the schemas of its tools from the beginning,
     regardless of their number. ``required``: no turn begins without the server. ``sandbox`` is the policy of the
     sandbox of its program; None for no sandbox. ``headers_helper``: a shell command that prints further headers,
-    never from a project's file. ``warnings`` are for the user. ``source`` is the settings file; None for a client's
+    never from a project's file. ``inherits`` is the rule for the variables of the user's shell that its program gets;
+    None for a few of them alone. ``warnings`` are for the user. ``source`` is the settings file; None for a client's
     server. ``variables`` are the names and values of the variables that were expanded.
     """
 
@@ -126,6 +128,7 @@ class ServerConfig:
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     auth_provider: str = DISCOVERED
     headers_helper: str | None = None
+    inherits: ShellVariables | None = None
     target_audience: str | None = None
     target_service_account: str | None = None
     warnings: tuple[str, ...] = ()
@@ -144,12 +147,14 @@ class ServerConfig:
 
 @record
 class ConfigContext:
-    """The context of a configuration: its origin and file, the workspace, and the variables."""
+    """The context of a configuration: its origin and file, the workspace, and the variables for its placeholders."""
 
     origin: Origin
     source: Path
     workspace: Path
     variables: Mapping[str, str]
+    inherits: ShellVariables = ShellVariables()
+    """The rule for the variables of the shell, which counts for servers of the user's own settings."""
 
 
 def decode_server(name: str, value: object, context: ConfigContext) -> ServerConfig:
@@ -182,6 +187,7 @@ def decode_server(name: str, value: object, context: ConfigContext) -> ServerCon
         origin=context.origin,
         endpoint=endpoint,
         source=context.source,
+        inherits=context.inherits if context.origin.is_own else None,
         timeout=None if timeout is None else timeout / 1000,
         trust=trust and context.origin.is_own,
         include_tools=include,

@@ -20,6 +20,7 @@ from isthmus.mcp_host.config.own_program import self_refusal
 from isthmus.mcp_host.config.run_servers import NO_RUN_SERVERS, RunServers
 from isthmus.mcp_host.config.server_config import REQUIRED, ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config.server_rules import NO_SERVER_RULES, RuleFile, ServerRules, server_rules
+from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.record import record
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
 from isthmus.settings.extensions import find_extensions
@@ -175,10 +176,14 @@ def load_configuration(
         return None
 
     seen = {**variables, "PWD": str(workspace)}
+    inherits = ShellVariables.of(
+        [*(file.values for file in files if file.origin.is_own), *(file.values for file in system)],
+        [file.values for file in files if not file.origin.is_own],
+    )
     servers: list[ConfiguredServer] = []
     for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
         entry = rules.managed(name, file.servers[name])
-        config, error = _decoded(name, entry, ConfigContext(file.origin, file.path, workspace, seen))
+        config, error = _decoded(name, entry, ConfigContext(file.origin, file.path, workspace, seen, inherits))
         if (found := cause(name, file, config)) is not None:
             servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
         elif config is not None:

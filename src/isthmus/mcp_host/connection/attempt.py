@@ -102,6 +102,7 @@ class Attempt:
             context.address_policy,
             config.oauth.token_param_name,
             sandbox=server_sandbox(config, context),
+            inherits=config.inherits,
         )
         transport = streams(endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
         if context.trace is not None:
@@ -161,7 +162,8 @@ class Attempt:
         endpoint = config.endpoint
         self._debug.begins("headersHelper")
         more = await helper_headers(
-            config.headers_helper, config.name, endpoint.url, context.environment, context.home or context.workspace
+            *(config.headers_helper, config.name, endpoint.url, context.environment, context.home or context.workspace),
+            inherits=config.inherits,
         )
         self._debug.done("headersHelper")
         given = {name.lower() for name in more}

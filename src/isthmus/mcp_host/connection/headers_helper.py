@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.mcp_host.connection.errors import ConnectFailedError
 from isthmus.mcp_host.transports.stdio import server_environment
 from isthmus.runtime.processes import end_process, start_process
@@ -26,9 +27,17 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 async def helper_headers(
-    command: str, name: str, url: str, environment: Mapping[str, str], folder: Path, seconds: float = HELPER_SECONDS
+    command: str,
+    name: str,
+    url: str,
+    environment: Mapping[str, str],
+    folder: Path,
+    seconds: float = HELPER_SECONDS,
+    inherits: ShellVariables | None = None,
 ) -> dict[str, str]:
     """Run the command for the server `name` at `url`, and return the headers that it prints as a JSON object.
+
+    It gets the variables of the shell by the rule ``inherits``.
 
     Raises:
         ConnectFailedError: it failed, took longer than `seconds`, or printed something else.
@@ -42,7 +51,7 @@ async def helper_headers(
     try:
         process = await start_process(
             "/bin/sh", "-c", command,
-            stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=folder, env=server_environment(environment, own),
+            stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd=folder, env=server_environment(environment, own, inherits),
         )  # fmt: skip
     except OSError as error:
         raise ConnectFailedError(f"its headersHelper could not be started: {error.strerror or error}") from error

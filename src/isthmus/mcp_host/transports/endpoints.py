@@ -16,6 +16,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
+from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.unreachable import connection_problem
@@ -61,7 +62,8 @@ class HttpWatch:
 class Access:
     """The means and restrictions of access to endpoints. ``address_policy`` is the rule for addresses; None allows all.
 
-    ``token_parameter`` is the query parameter of SSE URLs that carries the token instead of a header.
+    ``token_parameter`` is the query parameter of SSE URLs that carries the token instead of a header. ``inherits`` is
+    the rule for the variables of ``environment`` that a program gets; None for a few of them alone.
     """
 
     environment: Mapping[str, str]
@@ -70,6 +72,7 @@ class Access:
     address_policy: AddressPolicy | None = None
     token_parameter: str | None = None
     sandbox: ServerSandbox | None = None
+    inherits: ShellVariables | None = None
 
 
 class TokenInQuery(httpx2.AsyncBaseTransport):
@@ -148,7 +151,7 @@ def streams(
 ) -> AbstractAsyncContextManager[Any]:
     """Return the transport to `endpoint`; `kind` is the transport for a URL."""
     if isinstance(endpoint, StdioEndpoint):
-        return stdio_streams(endpoint, access.environment, log, access.sandbox, access.exit_seconds)
+        return stdio_streams(endpoint, access.environment, log, access.sandbox, access.exit_seconds, access.inherits)
     client = _http_client(endpoint, kind, access, connect_seconds, watch)
     if kind is HttpKind.SSE:
         return sse_streams(endpoint.url, client, log)

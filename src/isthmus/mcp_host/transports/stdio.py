@@ -21,6 +21,7 @@ from mcp.shared.message import SessionMessage
 
 from isthmus.encoding.line_splitter import Line, LineSplitter
 from isthmus.mcp_host.config.server_config import StdioEndpoint
+from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.mcp_host.connection.server_sandbox import ServerSandbox
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.transports.messages import MAXIMUM_MESSAGE_BYTES, message_of
@@ -33,7 +34,7 @@ EXIT_SECONDS = 1.0
 """Maximum wait in seconds for a server's exit code after its output has ended: a busy machine reports it late."""
 
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", CHAIN)
-"""Variables of the agent's environment that a server gets in addition to its own ``env``."""
+"""Variables of the agent's environment that each server gets in addition to its own ``env``."""
 
 _CHUNK = 256 * 1024
 _FLOOD_BYTES = 4 * 1024
@@ -47,9 +48,15 @@ MAXIMUM_JUNK_BYTES = 256 * 1024 * 1024
 """Maximum size in bytes of junk between two messages; more counts as a flood."""
 
 
-def server_environment(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a server: a few variables of the agent's environment, and its configured ones."""
-    return {**{name: environment[name] for name in INHERITED if name in environment}, **own}
+def server_environment(
+    environment: Mapping[str, str], own: Mapping[str, str], inherits: ShellVariables | None
+) -> dict[str, str]:
+    """Return the environment of a server: variables of the agent's environment, and its configured ones.
+
+    By the rule ``inherits``, or a few of them alone if that is None.
+    """
+    few = {name: environment[name] for name in INHERITED if name in environment}
+    return {**(inherits.given(environment) if inherits is not None else {}), **few, **own}
 
 
 @contextlib.asynccontextmanager
@@ -59,9 +66,12 @@ async def stdio_streams(
     log: ServerLog,
     sandbox: ServerSandbox | None,
     exit_seconds: tuple[float, float],
+    inherits: ShellVariables | None = None,
 ) -> AsyncGenerator["tuple[Incoming, OutgoingMessages]", None]:
     """Start a server, in `sandbox` unless that is None, and yield its streams; the server ends with the block.
 
+    It gets variables of ``environment`` by the rule ``inherits``, or a few of them alone if that is None or it is in a
+    sandbox.
     ``exit_seconds`` are the times in which it must end after its stdin is closed, and then after SIGTERM.
 
     Raises:
@@ -70,7 +80,7 @@ async def stdio_streams(
     """
     stack = contextlib.AsyncExitStack()
     try:
-        own = server_environment(environment, endpoint.env)
+        own = server_environment(environment, endpoint.env, inherits if sandbox is None else None)
         plain = Launch((endpoint.command, *endpoint.args), endpoint.cwd, own)
         launch = plain if sandbox is None else await sandbox.launch(plain, environment, log)
         stack.push_async_callback(asyncio.to_thread, launch.release)
