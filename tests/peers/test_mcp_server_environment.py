@@ -52,7 +52,7 @@ def test_a_server_gets_what_gemini_cli_gives_it(tmp_path: Path, workspace: Path)
     server = {"command": sys.executable, "args": [str(program), str(told)]}
     settings = {"mcpServers": {"e": server}, "security": {"folderTrust": {"enabled": False}}}
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings), "utf-8")
-    gemini = require(str(NODE_PEERS / "node_modules" / ".bin" / "gemini"))
+    gemini = str(require(str(NODE_PEERS / "node_modules" / ".bin" / "gemini")))
     shell = {**SHELL, "HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": "/pp"}
     theirs = given([gemini, "mcp", "list"], shell, workspace, told)
     ours = given([*ISTHMUS, "mcp", "list"], shell, workspace, told)

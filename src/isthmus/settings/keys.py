@@ -122,9 +122,7 @@ _KEYS = (
         _YOURS,
         "variables that MCP servers of your own settings get although their names look like those of secrets",
     ),
-    SettingKey(
-        "security.environmentVariableRedaction.blocked", _ANY, "variables that no MCP server gets", Merge.ALL
-    ),
+    SettingKey("security.environmentVariableRedaction.blocked", _ANY, "variables that no MCP server gets", Merge.ALL),
     SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
     SettingKey("context.includeDirectories", _TRUSTED, "further folders in which the agent works", Merge.ALL),
     SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),

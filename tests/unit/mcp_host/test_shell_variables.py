@@ -45,7 +45,7 @@ def test_a_server_of_a_project_gets_a_few_and_its_own() -> None:
     assert server_environment(environment, {"GITHUB_TOKEN": "own"}, None) == {**FEW, "GITHUB_TOKEN": "own"}
 
 
-def test_the_settings_allow_names_and_block_names_but_allow_no_value_that_is_a_secret() -> None:
+def test_the_settings_allow_and_block_names_but_allow_no_value_that_is_a_secret() -> None:
     own = {"security": {"environmentVariableRedaction": {"allowed": ["ssh_auth_sock", "NOTE", "NVIM"], "blocked": []}}}
     project = {"security": {"environmentVariableRedaction": {"allowed": ["GITHUB_TOKEN"], "blocked": ["display"]}}}
     rule = ShellVariables.of([own], [project])
