@@ -1,4 +1,4 @@
-"""The environment of an MCP server of the user's settings, beside that which the real Gemini CLI gives in that shell."""
+"""The environment of an MCP server of the user's settings, beside that which the real Gemini CLI gives it."""
 
 import json
 import subprocess
