@@ -12,7 +12,7 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.servers import ServerState
 from isthmus.tools.tool_set import ToolScope
-from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when
+from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.programs import require
 from support.tool_calls import result_of, running, said, success_of, tool_context
@@ -188,13 +188,14 @@ async def test_a_call_is_proposed_and_made_by_the_servers_own_name_for_the_tool(
 
 
 @pytest.mark.requirement("MCP-025")
-async def test_a_server_sees_little_of_the_environment_besides_its_own(
+async def test_a_projects_server_sees_little_of_the_environment_besides_its_own(
     home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOMEBODYS_SECRET", "s")
     monkeypatch.setenv("TOKEN", "t")
     server = {**node_server("server-everything", "stdio"), "env": {"API_KEY": "$TOKEN"}}
-    async with hosting(home, {"everything": server}) as host:
+    write_servers(workspace, {"everything": server})
+    async with hosting(home, {}, trusts=lambda _: True) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         shown = json.loads(said(await success_of(tools["get-env"], tool_context(workspace))))
         assert shown["API_KEY"] == "t"
