@@ -195,7 +195,11 @@ async def test_a_projects_server_sees_little_of_the_environment_besides_its_own(
     monkeypatch.setenv("TOKEN", "t")
     server = {**node_server("server-everything", "stdio"), "env": {"API_KEY": "$TOKEN"}}
     write_servers(workspace, {"everything": server})
-    async with hosting(home, {}, trusts=lambda _: True) as host:
+
+    def trusted(folder: Path) -> bool:
+        return folder == workspace
+
+    async with hosting(home, {}, trusts=trusted) as host:
         tools = (await host.tools(ToolScope(workspace))).tools
         shown = json.loads(said(await success_of(tools["get-env"], tool_context(workspace))))
         assert shown["API_KEY"] == "t"
