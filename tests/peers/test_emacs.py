@@ -229,7 +229,7 @@ async def test_a_user_in_the_minibuffer_is_left_there(driver: EmacsDriver, works
     driver.emacs.terminal.press("me")
     await driver.emacs.shows("half a name")
     assert {file.path for file in await driver.editor.open_files()} == {str(one), str(two)}
-    driver.emacs.terminal.press("\x07")
+    await driver.emacs.quits("half a name")
     await eventually_async(lambda: _is_active(driver, two), what="the file that was shown meanwhile")
 
 

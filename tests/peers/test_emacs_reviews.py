@@ -301,7 +301,7 @@ async def test_a_review_waits_until_the_minibuffer_is_free_and_can_be_taken_back
     assert await driver.editor.close_diff("r1") == _review(workspace).proposed
     driver.emacs.terminal.press("way")
     await driver.emacs.shows("halfway")
-    driver.emacs.terminal.press("\x07")
+    await driver.emacs.quits("halfway")
     await _shown(driver)
     driver.emacs.terminal.press(ACCEPT)
     assert await heard.decision() == DiffAccepted("r2", _review(workspace).proposed)
@@ -320,7 +320,7 @@ async def test_a_review_withdrawn_while_the_user_types_a_command_leaves_the_mini
     assert await driver.editor.close_diff("r1") == "mine\n"
     driver.emacs.terminal.press("way")
     await driver.emacs.shows("halfway")
-    driver.emacs.terminal.press("\x07")
+    await driver.emacs.quits("halfway")
     await _closed(driver)
     await eventually_async(lambda: _buffer_is(driver, "start.py"), what="the windows are as they were")
 

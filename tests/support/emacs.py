@@ -95,6 +95,14 @@ class RunningEmacs:
         """Wait until this text is on the screen."""
         await eventually_async(lambda: self.terminal.screen_with(text), what=f"{text!r} on the screen")
 
+    async def quits(self, shown: str) -> None:
+        """Press C-g, and wait until the prompt with this text is gone from the screen.
+
+        A C-g that comes while Emacs evaluates something for a program ends that instead of the prompt.
+        """
+        self.terminal.press("\x07")
+        await eventually_async(lambda: shown not in self.terminal.screen, what=f"{shown!r} is gone")
+
     async def says(self, text: str) -> None:
         """Wait until Emacs has said this text in the echo area, though other messages may have replaced it."""
         search = f"(save-excursion (goto-char (point-min)) (search-forward {lisp_string(text)} nil t))"
