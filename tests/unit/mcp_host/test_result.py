@@ -1,4 +1,5 @@
 import base64
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,37 @@ def test_text_and_image_are_told_apart_and_the_image_is_kept(tmp_path: Path) -> 
 
 def test_structured_content_counts_where_there_is_no_text(tmp_path: Path) -> None:
     assert rendered(tmp_path, structured={"a": 1}).for_model == '{\n  "a": 1\n}'
-    assert rendered(tmp_path, {"type": "text", "text": "t"}, structured={"a": 1}).for_model == "t"
+    assert rendered(tmp_path, {"type": "text", "text": "a is 1."}, structured={"a": 1}).for_model == "a is 1."
+
+
+@pytest.mark.parametrize(
+    ("text", "structured"),
+    [
+        ('{"a": 1, "b": ["x\\ny", true, null]}', {"a": 1, "b": ["x\ny", True, None]}),
+        ("It is 21.5 degrees in Bern", {"degrees": 21.5, "place": "Bern"}),
+        ("True, and 7", {"ok": True, "count": 7}),
+        ("nothing", {}),
+    ],
+)
+def test_structured_content_whose_values_the_text_has_is_not_repeated(
+    tmp_path: Path, text: str, structured: object
+) -> None:
+    assert rendered(tmp_path, {"type": "text", "text": text}, structured=structured).for_model == text
+
+
+@pytest.mark.parametrize(
+    ("text", "structured"),
+    [
+        ("Found 12 rows", {"rows": [{"id": 1}]}),
+        ("It is 21.5 degrees", {"degrees": 21}),
+        ("Done", {"ok": True}),
+        ("Three places", {"places": ["Bern", "Thun"]}),
+        ("See Bern", {"places": ["Bern", "Thun"]}),
+    ],
+)
+def test_structured_content_with_more_than_the_text_is_added(tmp_path: Path, text: str, structured: object) -> None:
+    found = rendered(tmp_path, {"type": "text", "text": text}, structured=structured).for_model
+    assert found == f"{text}\n{json.dumps(structured, indent=2)}"
     assert rendered(tmp_path).for_model == "(no output)"
 
 

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
+from isthmus.mcp_host.diagnosis.telling_lines import telling_lines
+
 MAXIMUM_BYTES = 64 * 1024
 MAXIMUM_LINE = 2_000
 MAXIMUM_LINES = 500
@@ -66,11 +68,13 @@ class ServerLog:
 
     @property
     def last_words(self) -> str:
-        """The last output with the prefix ``; its last output:``; empty if there is no output."""
-        tail = self.tail()
-        return f"; its last output: {tail}" if tail else ""
+        """The output that tells why it ended, with the prefix ``; its last output:``; empty if there is no output."""
+        found = "\n".join(telling_lines(self._all_lines()[-MAXIMUM_LINES:]))
+        return f"; its last output: {found}" if found else ""
 
     def tail(self, lines: int = 5) -> str:
         """Return the last lines that are not empty, joined by newlines."""
-        found = [*self._lines, self._open[:MAXIMUM_LINE].decode("utf-8", "replace")]
-        return "\n".join([line for line in found if line.strip()][-lines:])
+        return "\n".join([line for line in self._all_lines() if line.strip()][-lines:])
+
+    def _all_lines(self) -> list[str]:
+        return [*self._lines, self._open[:MAXIMUM_LINE].decode("utf-8", "replace")]

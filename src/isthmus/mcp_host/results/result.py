@@ -32,6 +32,8 @@ HEAD_SHARE = 2 / 3
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of one file; larger data is not stored."""
 MAXIMUM_KINDS = 20
+MAXIMUM_VALUES = 1_000
+"""Maximum number of values of structured content that are looked for in the text."""
 """Maximum number of items of a result that its summary lists; further ones are only counted."""
 MAXIMUM_SIZE_KEY = "anthropic/maxResultSizeChars"
 """Key in the ``_meta`` of a tool or a result with the maximum number of characters of a result."""
@@ -82,7 +84,7 @@ ResultPart: TypeAlias = TextPart | BinaryPart | LinkPart
 
 @record
 class McpResult:
-    """The result of a call. ``structured`` is any JSON; it is shown only if there is no text."""
+    """The result of a call. ``structured`` is any JSON; it is shown unless the text has all of its values."""
 
     parts: tuple[ResultPart, ...]
     structured: object = None
@@ -178,7 +180,7 @@ def render(
     pieces = _Pieces(KeptFiles(folder, call_id))
     for part in result.parts:
         pieces.take(part)
-    if not pieces.has_text and result.structured is not None:
+    if result.structured is not None and not has_values("\n".join(pieces.for_model), result.structured):
         pieces.take(TextPart(json.dumps(result.structured, ensure_ascii=False, indent=2)))
     for_model, for_user = "\n".join(pieces.for_model), "\n".join(pieces.for_user)
     is_same = for_model == for_user and maximum == MAXIMUM_CHARACTERS
@@ -193,6 +195,28 @@ def render(
     )
 
 
+def has_values(text: str, structured: object) -> bool:
+    """Return whether a text has all values of JSON, up to a limit: names and numbers as words, strings as they are."""
+    open_values: list[object] = [structured]
+    for _ in range(MAXIMUM_VALUES):
+        if not open_values:
+            return bool(text.strip())
+        match open_values.pop():
+            case dict() as members:
+                open_values += cast("dict[str, object]", members).values()
+            case list() as items:
+                open_values += cast("list[object]", items)
+            case str() as value:
+                if value not in text and json.dumps(value, ensure_ascii=False)[1:-1] not in text:
+                    return False
+            case None:
+                pass
+            case value:
+                if re.search(rf"(?<![\w.]){re.escape(json.dumps(value))}(?![\w.]*\d)", text, re.IGNORECASE) is None:
+                    return False
+    return True  # the text is long enough to be the whole
+
+
 class _Pieces:
     """The texts of a result's parts, in order, for the model and for the user."""
 
@@ -202,7 +226,6 @@ class _Pieces:
         self.for_user: list[str] = []
         self.media: list[Media] = []
         self.withheld = 0
-        self.has_text = False
         self._lines = 0
         self._kinds: list[str] = []
 
@@ -224,7 +247,6 @@ class _Pieces:
     def _text(self, part: ResultPart) -> str:
         match part:
             case TextPart(text, uri):
-                self.has_text = self.has_text or bool(text.strip())
                 self._lines += text.count("\n") + bool(text)
                 return f"[resource {uri}]\n{text}" if uri else text
             case BinaryPart():
