@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.mcp_host.diagnosis.telling_lines import telling_lines
 
-RECORDED = {
+RECORDED: dict[str, tuple[str, list[str]]] = {
     "node, missing module": (
         """node:internal/modules/cjs/loader:1215
   throw err;
