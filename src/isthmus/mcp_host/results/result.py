@@ -201,19 +201,18 @@ def has_values(text: str, structured: object) -> bool:
     for _ in range(MAXIMUM_VALUES):
         if not open_values:
             return bool(text.strip())
-        match open_values.pop():
-            case dict() as members:
-                open_values += cast("dict[str, object]", members).values()
-            case list() as items:
-                open_values += cast("list[object]", items)
-            case str() as value:
-                if value not in text and json.dumps(value, ensure_ascii=False)[1:-1] not in text:
-                    return False
-            case None:
-                pass
-            case value:
-                if re.search(rf"(?<![\w.]){re.escape(json.dumps(value))}(?![\w.]*\d)", text, re.IGNORECASE) is None:
-                    return False
+        value = open_values.pop()
+        if isinstance(value, dict):
+            open_values += cast("dict[str, object]", value).values()
+        elif isinstance(value, list):
+            open_values += cast("list[object]", value)
+        elif isinstance(value, str):
+            if value not in text and json.dumps(value, ensure_ascii=False)[1:-1] not in text:
+                return False
+        elif value is not None:
+            word = re.escape(json.dumps(value))
+            if re.search(rf"(?<![\w.]){word}(?![\w.]*\d)", text, re.IGNORECASE) is None:
+                return False
     return True  # the text is long enough to be the whole
 
 
