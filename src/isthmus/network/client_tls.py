@@ -5,6 +5,7 @@ a system takes 60 ms of processor time, and most connections stay on this machin
 of our own servers, see :mod:`isthmus.a2a.server.listen`.
 """
 
+import logging
 import os
 import ssl
 import threading
@@ -14,6 +15,10 @@ from typing import Any
 
 from isthmus.record import record
 
+log = logging.getLogger(__name__)
+
+_OTHER_PROGRAMS = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables of other programs for a file or a folder of certificates."""
 MAXIMUM_KEPT = 64
 """Maximum number of contexts that are kept for later connections."""
 
@@ -22,22 +27,28 @@ MAXIMUM_KEPT = 64
 class _Authorities:
     """A file and a folder of certificates as the environment names them; the usual ones of the system without either.
 
-    ``stamp`` tells versions of the file apart.
+    ``extra`` is a file whose certificates are trusted as well. The stamps tell versions of the files apart.
     """
 
     file: str | None
     folder: str | None
     stamp: tuple[int, int] | None
+    extra: str | None = None
+    extra_stamp: tuple[int, int] | None = None
+    variable: str | None = None
+    """The variable of another program that names the file or folder; None for those of OpenSSL."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "_Authorities":
-        file = environment.get("SSL_CERT_FILE") or None
-        try:
-            status = Path(file).stat() if file else None
-        except (OSError, ValueError):
-            status = None
-        stamp = None if status is None else (status.st_mtime_ns, status.st_size)
-        return cls(file, environment.get("SSL_CERT_DIR") or None, stamp)
+        file, folder = environment.get("SSL_CERT_FILE") or None, environment.get("SSL_CERT_DIR") or None
+        variable = None
+        if file is None and folder is None:
+            variable = next((name for name in _OTHER_PROGRAMS if environment.get(name)), None)
+        if variable is not None:
+            place = environment[variable]
+            file, folder = (None, place) if Path(place).is_dir() else (place, None)
+        extra = environment.get("NODE_EXTRA_CA_CERTS") or None
+        return cls(file, folder, _stamp(file), extra, _stamp(extra), variable)
 
     def context(self) -> ssl.SSLContext:
         """Read them.
@@ -46,10 +57,26 @@ class _Authorities:
             OSError: they cannot be read, or hold no certificate.
         """
         if self.file or self.folder:
-            return ssl.create_default_context(cafile=self.file, capath=self.folder)
-        import httpx2
+            context = ssl.create_default_context(cafile=self.file, capath=self.folder)
+        else:
+            import httpx2
 
-        return httpx2.create_ssl_context(trust_env=False)
+            context = httpx2.create_ssl_context(trust_env=False)
+        if self.extra:
+            try:
+                context.load_verify_locations(cafile=self.extra)
+            except OSError as error:  # as in Node.js: the others are enough for most connections
+                log.warning("the certificates of NODE_EXTRA_CA_CERTS (%s) are not used: %s", self.extra, error)
+        return context
+
+
+def _stamp(file: str | None) -> tuple[int, int] | None:
+    """Return the version of a file; None if there is none."""
+    try:
+        status = Path(file).stat() if file else None
+    except (OSError, ValueError):
+        return None
+    return None if status is None else (status.st_mtime_ns, status.st_size)
 
 
 class ClientTls(ssl.SSLContext):
@@ -113,7 +140,10 @@ class ClientTls(ssl.SSLContext):
         return self.load().wrap_socket(*args, **options)
 
     def _place(self) -> str:
-        named = {"SSL_CERT_FILE": self._authorities.file, "SSL_CERT_DIR": self._authorities.folder}
+        found = self._authorities
+        if found.variable is not None:
+            return f"{found.variable} ({found.file or found.folder})"
+        named = {"SSL_CERT_FILE": found.file, "SSL_CERT_DIR": found.folder}
         return " and ".join(f"{name} ({path})" for name, path in named.items() if path) or "the system's authorities"
 
 
@@ -124,8 +154,9 @@ _kept: dict[_Authorities, ClientTls] = {}
 def client_tls(environment: Mapping[str, str] | None = None) -> ClientTls:
     """Return the context for the authorities of an environment, by default that of this process.
 
-    They are in the file SSL_CERT_FILE and the folder SSL_CERT_DIR, or without either those of the system. A file that
-    was written anew has a context of its own.
+    They are in the file SSL_CERT_FILE and the folder SSL_CERT_DIR, without either in the file or folder
+    REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE, or those of the system; with those of the file NODE_EXTRA_CA_CERTS. A file
+    that was written anew has a context of its own.
     """
     authorities = _Authorities.of(os.environ if environment is None else environment)
     with _lock:

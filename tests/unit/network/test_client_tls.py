@@ -55,6 +55,26 @@ async def test_a_server_is_checked_against_the_file_of_the_environment(tmp_path:
                 await status(url, **variables)
 
 
+async def test_variables_of_other_programs_count_where_those_of_openssl_are_not_set(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    files, other = make_certificate(tmp_path), make_certificate(tmp_path / "other")
+    async with listening(files) as url:
+        for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
+            assert await status(url, **{name: str(files.certificate)}) == 204
+        with pytest.raises(httpx2.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+            await status(url, SSL_CERT_FILE=str(other.certificate), REQUESTS_CA_BUNDLE=str(files.certificate))
+
+
+async def test_extra_certificates_that_cannot_be_read_are_ignored_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = make_certificate(tmp_path)
+    async with listening(files) as url:
+        missing = str(tmp_path / "missing.pem")
+        assert await status(url, SSL_CERT_FILE=str(files.certificate), NODE_EXTRA_CA_CERTS=missing) == 204
+    assert f"the certificates of NODE_EXTRA_CA_CERTS ({missing}) are not used" in caplog.text
+
+
 def test_a_server_is_checked_by_a_client_that_waits(tmp_path: Path) -> None:
     files = make_certificate(tmp_path)
 

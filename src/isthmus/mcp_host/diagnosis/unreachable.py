@@ -7,6 +7,10 @@ from typing import cast
 
 import httpx2
 
+CERTIFICATE_ADVICE = (
+    "If your network or the server has authorities of its own, name their file (PEM) in the variable SSL_CERT_FILE, or"
+    " add them to those of the system with NODE_EXTRA_CA_CERTS, and start Isthmus again"
+)
 _ERRNO = re.compile(r"\A\[Errno -?\d+\] ")
 
 
@@ -33,6 +37,8 @@ def connection_problem(error: Exception) -> str:
             return "Connection refused"
         cause = cause.__cause__ or cause.__context__
     text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"{_ERRNO.sub('', text)}. {CERTIFICATE_ADVICE}"
     if isinstance(error, httpx2.ConnectError) and text == "All connection attempts failed":
         return "Connection refused"
     return _ERRNO.sub("", text) or type(error).__name__
