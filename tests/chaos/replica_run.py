@@ -84,7 +84,7 @@ class ReplicaRun:
 
     @property
     def done(self) -> "Counter[str]":
-        """What commands have done: the lines that they wrote."""
+        """The lines that commands wrote, by which it is seen what they did."""
         return Counter(self.traces.read_text("utf-8").split() if self.traces.exists() else [])
 
     async def __aenter__(self) -> Self:

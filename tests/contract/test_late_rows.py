@@ -43,7 +43,7 @@ actions = st.one_of(
     st.tuples(st.just("cancel"), engines),
 )
 groups = st.lists(st.tuples(st.booleans(), st.lists(actions, min_size=1, max_size=5)), min_size=1, max_size=5)
-"""What is done at the same time, and whether calls that run meanwhile are held until it is done."""
+"""Actions at the same time, and whether calls that run meanwhile are held until these are done."""
 
 
 @dataclass

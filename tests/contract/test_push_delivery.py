@@ -102,7 +102,7 @@ async def test_a_task_that_rests_is_told_with_its_artifacts_as_they_were(tmp_pat
 
 
 async def test_a_target_that_is_deleted_and_set_again_is_told_where_the_task_rests(tmp_path: Path) -> None:
-    """What is known of the former target of this id does not count."""
+    """The state of the former target of this id does not count."""
     with WireServer(lambda _: FINE) as server:
         async with pushing(tmp_path, EchoAgent()) as served:
             task = await served.prompted()

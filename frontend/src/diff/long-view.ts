@@ -14,10 +14,10 @@ const CHARACTER_WIDTH = 7.8;
 const GUTTER_WIDTH = 90;
 
 export interface LongWords {
-  /** Heading of a hunk by its number from 1, the number of hunks, and its line; empty for a text that is no change. */
+  /** Heading of a hunk by its number from 1, the number of hunks, and its line; empty for a text without a change. */
   hunk: (number: number, all: number, line: number) => string;
   alike: (lines: number) => string;
-  /** Said before each added line; empty for a text that is no change. */
+  /** Said before each added line; empty for a text without a change. */
   added: string;
   removed: string;
 }

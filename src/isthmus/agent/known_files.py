@@ -9,6 +9,7 @@ itself make are noted by :mod:`isthmus.agent.calls.own_changes`.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import TypeAlias
 
 from isthmus.development_tool import FileDiff
 from isthmus.internal_events import FilesSeen, SeenText
@@ -50,6 +51,10 @@ class _Known:
         return self.total == 0 or self.ranges == ((1, self.total),)
 
 
+FilesSnapshot: TypeAlias = Mapping[str, _Known]
+"""The files that are known at one time, see :meth:`KnownFiles.snapshot`."""
+
+
 @record
 class OverwriteRefusal:
     """The reason why a call may not overwrite a file: ``message`` for the user, ``for_model`` for the model.
@@ -78,12 +83,12 @@ class KnownFiles:
         """The digests of the files whose state is known, by path."""
         return {path: known.digest for path, known in self._files.items()}
 
-    def snapshot(self) -> Mapping[str, _Known]:
+    def snapshot(self) -> "FilesSnapshot":
         """Return what is known now, for :meth:`restore`."""
         self._is_shared = True
         return self._files
 
-    def restore(self, snapshot: Mapping[str, _Known]) -> None:
+    def restore(self, snapshot: "FilesSnapshot") -> None:
         """Know again what was known when ``snapshot`` was taken."""
         self._files, self._is_shared = dict(snapshot), False
         self._pending = []

@@ -5,12 +5,12 @@ the model saw them, the tool calls that are still open, and what the user has al
 them, whether a turn runs or is resumed after a crash. No I/O, no clock.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.context.pruning import pruned
-from isthmus.agent.known_files import KnownFiles
+from isthmus.agent.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.statistics import Statistics
@@ -148,8 +148,8 @@ class Session:
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
     """The last AgentRecord of the session."""
-    checkpoints: dict[str, tuple[list[Message], int, Mapping[str, Any]]] = field(
-        default_factory=dict[str, "tuple[list[Message], int, Mapping[str, Any]]"]
+    checkpoints: dict[str, tuple[list[Message], int, FilesSnapshot]] = field(
+        default_factory=dict[str, "tuple[list[Message], int, FilesSnapshot]"]
     )
     """The conversation before each checkpoint, by checkpoint id: a list of messages, the number that belongs to it, and
     a snapshot of ``known_files``.
@@ -162,7 +162,7 @@ class Session:
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     known_files: KnownFiles = field(default_factory=KnownFiles)
     """The files that the model has read or written, as they were then."""
-    _known_before_reply: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    _known_before_reply: FilesSnapshot = field(default_factory=lambda: KnownFiles().snapshot())
     """Snapshot of ``known_files`` before the last model message."""
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""

@@ -54,12 +54,12 @@ ModuleNotFoundError: No module named 'httpx_missing'""",
         """npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/@me%2fnothing - Not found
 npm error 404
-npm error A complete log of this run can be found in: /root/.npm/_logs/x-debug-0.log""",
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/x-debug-0.log""",
         [
             "npm error code E404",
             "npm error 404 Not Found - GET https://registry.npmjs.org/@me%2fnothing - Not found",
             "npm error 404",
-            "npm error A complete log of this run can be found in: /root/.npm/_logs/x-debug-0.log",
+            "npm error A complete log of this run can be found in: /home/me/.npm/_logs/x-debug-0.log",
         ],
     ),
     "docker": (
@@ -93,6 +93,14 @@ main.main()
 @pytest.mark.parametrize(("output", "told"), RECORDED.values(), ids=RECORDED.keys())
 def test_the_reason_is_told_and_not_the_frames(output: str, told: list[str]) -> None:
     assert telling_lines(output.split("\n")) == told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [" " * 2000 + "x", "1: " + "a" * 2000, "goroutine 1 " + "[" * 2000, "at " + "a" * 2000, "/" + ":1" * 1000 + "x"],
+)
+def test_lines_that_are_made_to_take_long_take_no_longer_than_others(line: str) -> None:
+    assert telling_lines([line] * 500) == [line] * 5
 
 
 def test_of_many_errors_the_last_ones_are_told() -> None:

@@ -55,7 +55,7 @@ ESCAPE = TypedKey("escape", "\x1b")
 
 @pytest.mark.parametrize("behind", [[], [TypedKey("a", "a")], [TypedKey("c-m", "\r")]], ids=["end", "letter", "Enter"])
 def test_escape_twice_in_one_read_interrupts_and_is_not_alt(behind: list[TypedKey]) -> None:
-    """Who presses it twice in a hurry, or over a slow line, means what one press means."""
+    """Two presses in a hurry, or over a slow line, mean the same as one."""
     effects = TypedAhead().take([ESCAPE, ESCAPE, *behind])
     assert effects == [WorkKey.INTERRUPT] * (1 if behind else 2)
 

@@ -8,11 +8,11 @@ _FRAME = re.compile(
         at\s.+[:(].*                       # Node.js, Java
       | File\s".*",\sline\s\d+.*           # Python
       | \.\.\.\s\d+\s(?:more|lines).*
-      | \d+:\s+(?:0x[0-9a-f]+\s-\s)?\S+.*::.*  # Rust
-      | goroutine\s\d+.*\[.*\]:            # Go
+      | \d+:\s+(?:0x[0-9a-f]+\s-\s)?\S.*::.*  # Rust
+      | goroutine\s\d+\s\[[^\]]*\]:         # Go
       | (?:node:|file://|/).*:\d+(?::\d+)?\)?
       | node:internal/.*
-      | [~^\s|]+
+      | [~^|][~^\s|]*
       | Node\.js\sv\d.*
       | Traceback\s\(most\srecent\scall\slast\):
       | \[cause\]:\s*

@@ -32,6 +32,8 @@ HEAD_SHARE = 2 / 3
 MAXIMUM_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of one file; larger data is not stored."""
 MAXIMUM_KINDS = 20
+MAXIMUM_SEARCHED = 200_000
+"""Maximum number of characters of a text that is searched for the values of structured content."""
 MAXIMUM_VALUES = 1_000
 """Maximum number of values of structured content that are looked for in the text."""
 """Maximum number of items of a result that its summary lists; further ones are only counted."""
@@ -196,7 +198,12 @@ def render(
 
 
 def has_values(text: str, structured: object) -> bool:
-    """Return whether a text has all values of JSON, up to a limit: names and numbers as words, strings as they are."""
+    """Return whether a text has all values of JSON: numbers as words, strings as they are.
+
+    A text above the limit is not searched, and taken to have them.
+    """
+    if len(text) > MAXIMUM_SEARCHED:
+        return True
     open_values: list[object] = [structured]
     for _ in range(MAXIMUM_VALUES):
         if not open_values:
