@@ -16,6 +16,7 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ToolCallStatus,
 )
+from isthmus.engine.placement import Placement
 from isthmus.events import TaskState
 from support.acp_hosting import (
     LIMITS,
@@ -251,9 +252,10 @@ async def test_the_agent_gets_no_variables_but_its_own(tmp_path: Path, monkeypat
 
 
 async def test_after_a_restart_an_answer_is_too_late_and_the_session_is_loaded(tmp_path: Path) -> None:
-    async with acp_hosting(tmp_path) as first:
+    brief = Placement(lease_seconds=1.0)
+    async with acp_hosting(tmp_path, placement=brief) as first:
         asked = await first.prompt("shell")
-    async with acp_hosting(tmp_path) as second:
+    async with acp_hosting(tmp_path, placement=brief) as second:
         lost = await second.answer(asked, "once")
         call = lost.call("shell-1")
         assert (lost.state, call.status) == (TaskState.FAILED, ToolCallStatus.FAILED)

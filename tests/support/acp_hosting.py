@@ -21,6 +21,7 @@ from isthmus.app.acp_agent import AcpAgent, ContextOfEditor
 from isthmus.client import AgentClient, PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import TaskState, TextContent
 from isthmus.task_view import TaskView
@@ -153,6 +154,7 @@ async def acp_hosting(
     command: Sequence[str] | None = None,
     variables: Sequence[str] = (),
     editor_context: ContextOfEditor | None = None,
+    placement: Placement = EVERY_TASK,
 ) -> AsyncGenerator[AcpHosting]:
     """Serve the scripted agent, or the agent of another command; the journal stays in ``folder``."""
     words = tuple(command or (sys.executable, str(PROGRAM), *start))
@@ -161,7 +163,7 @@ async def acp_hosting(
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     journal = await journal_at(folder / "journal.sqlite", agent=("scripted",))
-    engine = Engine(hosted, journal, EngineOptions(WorkspaceRule(workspace, (workspace,))))
+    engine = Engine(hosted, journal, EngineOptions(WorkspaceRule(workspace, (workspace,)), placement=placement))
     await engine.start()
     try:
         async with serving(engine) as server, remote_agent(server.url, TOKEN) as client:

@@ -43,7 +43,6 @@ class Plugin:
         self.buffers: dict[str, Buffer] = {}
         self.active = ""
         self.views: dict[str, str] = {}
-        self.views_came = threading.Condition(self.lock)
         self.diagnostics: dict[str, list[Object]] = {}
         self.heard: list[Object] = []
         self.answers: Object = {}
@@ -157,9 +156,7 @@ class Plugin:
         self.tell("editor/didChange")
 
     def on_editor_openDiff(self, id: str, proposed: str, **more: object) -> None:  # noqa: A002
-        with self.views_came:
-            self.views[id] = proposed
-            self.views_came.notify_all()
+        self.views[id] = proposed
 
     def on_editor_closeDiff(self, id: str) -> Object | None:  # noqa: A002
         return {"text": self.views.pop(id)} if id in self.views else None
@@ -201,15 +198,11 @@ class Plugin:
         self.tell("editor/didEditDiff", id=review, text=text)
 
     def do_accept(self, review: str) -> None:
-        with self.views_came:  # The user answers what is shown, and it may be shown in a moment.
-            self.views_came.wait_for(lambda: review in self.views, 30)
-            shown = self.views.pop(review)
+        shown = self.views.pop(review)
         self.tell("editor/didAcceptDiff", id=review, text=shown)
 
     def do_reject(self, review: str) -> None:
-        with self.views_came:
-            self.views_came.wait_for(lambda: review in self.views, 30)
-            del self.views[review]
+        del self.views[review]
         self.tell("editor/didRejectDiff", id=review)
 
     def do_quit(self) -> None:

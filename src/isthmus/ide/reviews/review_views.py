@@ -63,6 +63,7 @@ class ReviewViews:
         Raises:
             EditorError: the editor cannot show it.
         """
+        self._visible.discard(review.id)  # nobody can see it until the editor has opened the new view
         await self.put_away(review.id)
         await self._open(replace(review, proposed=text))
 
