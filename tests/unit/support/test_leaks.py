@@ -22,6 +22,9 @@ import time
 
 import pytest
 
+from support import leaks
+
+leaks.SECONDS = 0.6  # nothing that these tests leave closes later, and each waits in vain
 kept = []
 
 def test_descriptor():
@@ -43,7 +46,7 @@ def test_closed_at_once():
 
 def test_closed_by_a_thread():
     descriptor, ended = os.open(os.devnull, os.O_RDONLY), threading.Event()
-    threading.Thread(target=lambda: ended.wait(0.2) or os.close(descriptor)).start()
+    threading.Thread(target=lambda: ended.wait(0.05) or os.close(descriptor)).start()
 """
 
 
