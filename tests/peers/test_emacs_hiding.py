@@ -21,9 +21,6 @@ class Row:
     keys: tuple[str, ...]
     before: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return self.name
-
 
 HIDING = (
     Row("delete-window", ("\x180",)),
@@ -66,11 +63,6 @@ KILLING_WITH_EVIL = (
 )
 
 
-def _in_layers(everywhere: tuple[Row, ...], with_evil: tuple[Row, ...]) -> list[object]:
-    rows = [(layer, row) for layer in LAYERS for row in everywhere] + [(EVIL, row) for row in with_evil]
-    return [pytest.param(layer, row, id=f"{layer}-{row}") for layer, row in rows]
-
-
 @pytest.fixture
 def layer() -> str:
     return PLAIN
@@ -82,28 +74,38 @@ async def scene(layer: str, workspace: Path) -> AsyncGenerator[Scene]:
         yield scene
 
 
-@pytest.mark.parametrize(("layer", "row"), _in_layers(HIDING, HIDING_WITH_EVIL))
-async def test_a_hidden_review_is_announced_counted_and_can_be_accepted(scene: Scene, row: Row) -> None:
-    await scene.press("\x0c", *row.before)
-    await scene.open_review()
-    await scene.press(*row.keys)
-    await scene.driver.emacs.shows("a review of a.py waits; C-c i v shows it")
-    await scene.is_undecided()
-    assert all("Isthmus:1" in line for line in await scene.mode_lines())
-    await scene.driver.emacs.shows("Isthmus:1")
-    await scene.press(SHOW)
-    await scene.in_front("*proposed: a.py*")
-    await scene.press(ACCEPT)
-    await scene.was_accepted_once()
+@pytest.mark.parametrize("layer", LAYERS)
+async def test_a_hidden_review_is_announced_counted_and_can_be_accepted(
+    scene: Scene, layer: str, subtests: pytest.Subtests
+) -> None:
+    for row in (*HIDING, *(HIDING_WITH_EVIL if layer == EVIL else ())):
+        with subtests.test(row.name):
+            await scene.begin_anew()
+            await scene.press(*row.before)
+            await scene.open_review()
+            await scene.press(*row.keys)
+            await scene.driver.emacs.shows("a review of a.py waits; C-c i v shows it")
+            await scene.is_undecided()
+            assert all("Isthmus:1" in line for line in await scene.mode_lines())
+            await scene.driver.emacs.shows("Isthmus:1")
+            await scene.press(SHOW)
+            await scene.in_front("*proposed: a.py*")
+            await scene.press(ACCEPT)
+            await scene.was_accepted_once()
 
 
-@pytest.mark.parametrize(("layer", "row"), _in_layers(KILLING, KILLING_WITH_EVIL))
-async def test_a_review_that_is_killed_is_rejected_and_emacs_says_so(scene: Scene, row: Row) -> None:
-    await scene.open_review()
-    await scene.press(*row.keys)
-    assert await scene.heard.decision() == DiffRejected("a.py")
-    await scene.driver.emacs.shows("rejected a.py")
-    await scene.nothing_waits()
+@pytest.mark.parametrize("layer", LAYERS)
+async def test_a_review_that_is_killed_is_rejected_and_emacs_says_so(
+    scene: Scene, layer: str, subtests: pytest.Subtests
+) -> None:
+    for row in (*KILLING, *(KILLING_WITH_EVIL if layer == EVIL else ())):
+        with subtests.test(row.name):
+            await scene.begin_anew()
+            await scene.open_review()
+            await scene.press(*row.keys)
+            assert await scene.heard.decision() == DiffRejected("a.py")
+            await scene.driver.emacs.shows("rejected a.py")
+            await scene.nothing_waits()
 
 
 async def test_a_review_that_lisp_hides_is_announced_too(scene: Scene) -> None:

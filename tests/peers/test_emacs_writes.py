@@ -84,19 +84,18 @@ async def scene(layer: str, workspace: Path) -> AsyncGenerator[Scene]:
         yield scene
 
 
-def _in_layers() -> list[object]:
-    rows = [(layer, *item) for layer in LAYERS for item in WRITING.items()]
-    rows += [(EVIL, *item) for item in WRITING_WITH_EVIL.items()]
-    return [pytest.param(layer, keys, id=f"{layer}-{name}") for layer, name, keys in rows]
-
-
-@pytest.mark.parametrize(("layer", "keys"), _in_layers())
-async def test_a_writing_command_accepts_once_and_asks_nothing(scene: Scene, keys: str) -> None:
-    await scene.open_review()
-    await scene.press(keys)
-    await scene.was_accepted_once()
-    await scene.driver.emacs.says("accepted a.py")
-    assert await scene.driver.emacs.evaluate("(buffer-name)") == "own.txt"
+@pytest.mark.parametrize("layer", LAYERS)
+async def test_a_writing_command_accepts_once_and_asks_nothing(
+    scene: Scene, layer: str, subtests: pytest.Subtests
+) -> None:
+    for name, keys in {**WRITING, **(WRITING_WITH_EVIL if layer == EVIL else {})}.items():
+        with subtests.test(name):
+            await scene.begin_anew()
+            await scene.open_review()
+            await scene.press(keys)
+            await scene.was_accepted_once()
+            await scene.driver.emacs.says("accepted a.py")
+            assert await scene.driver.emacs.evaluate("(buffer-name)") == "own.txt"
 
 
 @pytest.mark.parametrize("layer", [EVIL])

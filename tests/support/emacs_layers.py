@@ -69,6 +69,22 @@ class Scene:
 
         await eventually_async(has_focus, what=f"{name} has the focus")
 
+    async def begin_anew(self) -> None:
+        """Leave one window with own.txt, forget what was said and decided: for the next of several cases in one Emacs.
+
+        Raises:
+            AssertionError: a review is still there.
+        """
+        await self.nothing_waits()
+        assert await self.driver.emacs.reviews() == []
+        await self.driver.emacs.evaluate(
+            "(progn (delete-other-frames) (tab-bar-mode -1) (tab-bar-close-other-tabs) (delete-other-windows)"
+            ' (switch-to-buffer "own.txt") (let ((inhibit-read-only t))'
+            ' (with-current-buffer "*Messages*" (erase-buffer))) t)'
+        )
+        await self.press("\x0c")
+        self.heard.events.clear()
+
     async def mode_lines(self) -> list[str]:
         """Return the mode lines of all windows that can be seen."""
         texts = "(mapcar (lambda (window) (format-mode-line mode-line-format nil window)) (window-list))"
