@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.server.users import Caps
-from isthmus.app.token_use import JournalTokens
+from isthmus.a2a.serving.token_use import JournalTokens
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from isthmus.a2a.server.quota import UsedToday
-from isthmus.app.token_use import FIRST_TASKS, LOOK_SECONDS, PAGE, JournalTokens, TokenBudget
+from isthmus.a2a.serving.token_use import FIRST_TASKS, LOOK_SECONDS, PAGE, JournalTokens, TokenBudget
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
 from isthmus.journal.base import Journal

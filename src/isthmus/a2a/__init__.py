@@ -8,14 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isthmus.a2a.client import RemoteAgent
-    from isthmus.a2a.hosting import HostedApplication, Hosting, asgi_application, serve
+    from isthmus.a2a.hosting import HostedApplication, asgi_application, serve
+    from isthmus.a2a.hosting_options import Hosting
+    from isthmus.a2a.options import ServerOptions, Skill
+    from isthmus.a2a.server.users import Caps
+    from isthmus.a2a.serving.names import ServingError
+    from isthmus.a2a.serving.telemetry import TelemetryOptions
+    from isthmus.a2a.serving.users import SignIn
 
-__all__ = ["HostedApplication", "Hosting", "RemoteAgent", "asgi_application", "serve"]
+__all__ = [
+    "Caps",
+    "HostedApplication",
+    "Hosting",
+    "RemoteAgent",
+    "ServerOptions",
+    "ServingError",
+    "SignIn",
+    "Skill",
+    "TelemetryOptions",
+    "asgi_application",
+    "serve",
+]
 
 _MODULES = {
+    "Caps": "server.users",
     "HostedApplication": "hosting",
-    "Hosting": "hosting",
+    "Hosting": "hosting_options",
     "RemoteAgent": "client",
+    "ServerOptions": "options",
+    "ServingError": "serving.names",
+    "SignIn": "serving.users",
+    "Skill": "options",
+    "TelemetryOptions": "serving.telemetry",
     "asgi_application": "hosting",
     "serve": "hosting",
 }

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import click
 
+from isthmus.a2a.serving.engine import engine_of
 from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.agents import AGENTS
 from isthmus.acp.host.known_agent import KnownAgent, agent_environment, known_agent
@@ -31,7 +32,6 @@ from isthmus.engine.open_questions import QuestionOpened
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import KEY, WorkspaceRule
 from isthmus.files.locations import make_private_directory
-from isthmus.journal.opening import open_journal
 from isthmus.record import record
 from isthmus.runtime.private_variables import OWN_TOKENS
 from isthmus.settings.edit_file import MAXIMUM_BYTES, change_file
@@ -208,13 +208,11 @@ async def hosted_engine(
         JournalError: the data folder cannot be used.
     """
     folder = setup.data_dir / "acp-agents" / command.id
-    make_private_directory(folder)
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
     launch = AgentLaunch(command.words, environment, command.agent)
     editors = EditorDirectory(setup.environment) if setup.use_ide else None
     context = editors.context if editors is not None else None
     agent = AcpAgent(command.id, launch, passes_servers=not is_server, editor_context=context)
-    journal = await open_journal(folder / "journal.sqlite", setup.journal, (f"ACP agent {command.id}",))
     check = check_workspace_alone if is_server else check_workspace_and_servers
     maximum = setup.journal_maximum_size
     options = EngineOptions(
@@ -225,13 +223,12 @@ async def hosted_engine(
         placement=placement,
         telemetry=telemetry,
     )
-    engine = Engine(agent, journal, options)
+    names = (f"ACP agent {command.id}",)
     async with contextlib.AsyncExitStack() as stack:
         if editors is not None:
             stack.push_async_callback(editors.aclose)
         stack.push_async_callback(agent.aclose)
-        stack.push_async_callback(engine.aclose)
-        await engine.start()
+        engine = await stack.enter_async_context(engine_of(agent, folder, setup.journal, names, options))
         if editors is not None:
             await stack.enter_async_context(_reviewed_in(editors, engine))
         yield engine

@@ -4,16 +4,33 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.app.serving_telemetry import TelemetryOptions
+from isthmus.a2a.serving.names import OptionNames
+from isthmus.a2a.serving.options import ServingOptions
+from isthmus.a2a.serving.telemetry import TelemetryOptions
 from isthmus.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isthmus.a2a.serving.users import SignIn
     from isthmus.app.acp_serving import HostedCommand
-    from isthmus.app.serving_users import SignIn
     from isthmus.engine.placement import Placement
     from isthmus.worktrees.repository_url import RepositoryUrl
+
+NAMES = OptionNames(
+    audit_log="--audit-log",
+    certificate="--tls-cert and --tls-key",
+    host="--host",
+    insecure_http="--insecure-http",
+    otel="--otel",
+    public_url="--public-url",
+    pushes_to="--allow-push-to",
+    sign_in="--oidc-issuer",
+    tokens_a_day="--user-max-tokens-a-day",
+    unknown_tokens="the tokens that the agent of --agent uses are not known",
+    workspaces="--workspace DIR",
+)
+"""Names of the options on the command line."""
 
 
 @record
@@ -58,3 +75,17 @@ class ServeSettings:
     drain_seconds: float = 0.0
     """Maximum time in seconds for running tasks to end after SIGTERM."""
     telemetry: TelemetryOptions = TelemetryOptions()
+
+    @property
+    def serving(self) -> ServingOptions:
+        """Options that are the same for every agent."""
+        return ServingOptions(
+            self.certificate,
+            self.insecure_http,
+            self.allowed_pushes,
+            self.sign_in,
+            self.audit_log,
+            self.drain_seconds,
+            self.telemetry,
+            NAMES,
+        )

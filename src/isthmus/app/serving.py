@@ -4,35 +4,31 @@ import contextlib
 import logging
 import os
 import re
-import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from isthmus.a2a.serving.names import ServingError
 from isthmus.app.logs import Redaction, begin_log, secrets_of
-from isthmus.app.serve_settings import ServeSettings
+from isthmus.app.serve_settings import NAMES, ServeSettings
 from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
-from isthmus.app.serving_telemetry import ServedTelemetry
-from isthmus.app.serving_users import served_users, token_use
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Generator
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncGenerator, Callable, Generator
 
-    from isthmus.a2a.options import Identity
+    from isthmus.a2a.options import Identity, ServerOptions
     from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users_file import UsersFile
     from isthmus.agent.resources import AgentResources
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.served_repositories import ServedRepositories
-    from isthmus.app.serving_users import ServedUsers
     from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.telemetry import Telemetry
+    from isthmus.web.pages import WorkbenchPages
 
 log = logging.getLogger(__name__)
 
@@ -44,28 +40,28 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         BadInputError: options contradict each other.
         ListenError: the address or the certificate cannot be used.
     """
-    from isthmus.a2a.options import ServerOptions
+    try:
+        await _serve(setup, settings, output)
+    except ServingError as error:
+        raise BadInputError(str(error)) from error
+
+
+async def _serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.push.sender import PushSender
-    from isthmus.a2a.push.service import pushing
-    from isthmus.a2a.server.application import application
-    from isthmus.a2a.server.listen import A2AServer, Certificate, bind
-    from isthmus.a2a.server.users import Caps
+    from isthmus.a2a.serving.application import Admission, ServedAgent, push_rule, served_application
+    from isthmus.a2a.serving.listening import a2a_server, listening
+    from isthmus.a2a.serving.telemetry import ServedTelemetry
     from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
-    from isthmus.a2a.wires import Wires
     from isthmus.app.served_repositories import ServedRepositories
     from isthmus.app.task_files import TaskFiles
     from isthmus.engine.placement import EVERY_TASK
     from isthmus.engine.workspaces import WorkspaceRule
     from isthmus.journal.place import JournalPlace
-    from isthmus.listeners.limits import raise_descriptor_limit
     from isthmus.web.links import shown_url
 
-    raise_descriptor_limit()
-    certificate = Certificate(*settings.certificate) if settings.certificate is not None else None
-    if certificate is not None:
-        certificate.check()
-    push_rule = _push_rule(settings.allowed_pushes)
-    sender = PushSender(push_rule)
+    serving = settings.serving
+    rule_of_pushes = push_rule(serving.pushes_to, serving.names)
+    sender = PushSender(rule_of_pushes)
     pages = await workbench_pages(setup, settings) if settings.has_page else None
     token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     placement = settings.placement or EVERY_TASK
@@ -73,63 +69,32 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     if roots:
         roots += tuple(folder for folder, _ in placement.folders)
     users = _users(setup, roots)
-    listener = bind(settings.host, settings.port)
-    try:
-        _require_privacy(settings, listener)
+    with listening(settings.host, settings.port, serving, settings.public_url) as listener:
         token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         token = ensure_token_file(token_path)
-        telemetry = ServedTelemetry(settings.telemetry, "Isthmus" if settings.agent is None else settings.agent.title)
+        title = "Isthmus" if settings.agent is None else settings.agent.title
+        telemetry = ServedTelemetry(serving.telemetry, title, names=NAMES)
         redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
         handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+        telemetry.warn()
         telemetry.name_in(handler)
         has_default = settings.workspace is not None or settings.agent is not None
         journal_name = JournalPlace(TaskFiles(setup.data_dir).journal, setup.journal).name
         served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories, journal_name)
         default = setup.workspace if has_default else None
         rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
-        wires = Wires(strict_extension=settings.strict_extension, progress_text=settings.progress_text)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else completed(pages, setup, rule, sender)
-        async with (
-            telemetry,
-            served_users(settings.sign_in, settings.audit_log, roots) as access,
-            _engine(
-                setup, settings, rule, push_rule, view and view.begin, placement, served, runs_commands, telemetry.work
-            ) as engine,
-            served.pruned(engine.journal),
-            pushing(
-                engine, sender, wires, is_served=partial(_is_served, users, access), telemetry=telemetry.work
-            ) as push,
-            notifying(pages, engine),
-        ):
-            if pages is not None:
-                pages.agent_of = engine.for_user
-                watch_journal(pages, engine, rule)
-            options = ServerOptions(
-                token=token,
-                hosts=(settings.host,),
-                public_url=settings.public_url,
-                strict_extension=settings.strict_extension,
-                progress_text=settings.progress_text,
-                user_tier=settings.user_tier,
-                user_caps=Caps(*settings.user_caps),
-                identity=replace(_identity(setup, settings), security_schemes=access.security_schemes),
-            )
-            app = application(
-                engine,
-                options,
-                for_user=engine.for_user,
-                users=table_of(users, pages),
-                push=push,
-                wires=wires,
-                owner_here=engine.for_owner_here() if runs_commands else None,
-                pages=pages,
-                issued=access.issued,
-                audit=access.audit,
-                token_use=token_use(engine, settings.agent, settings.user_caps, table_of(users, pages)),
-                probes=telemetry.probes(engine),
-                telemetry=telemetry.work,
-            )
+        open_engine = partial(
+            _engine,
+            *(setup, settings, rule, rule_of_pushes, view and view.begin, placement, served, runs_commands),
+            telemetry.work,
+            pages,
+        )
+        agent = ServedAgent(open_engine, settings.agent is None, runs_commands, pages)
+        options = _server_options(setup, settings, token)
+        admission = Admission(roots, table_of(users, pages))
+        async with served_application(agent, options, serving, admission, telemetry, sender=sender) as (app, engine):
 
             def say_ready() -> None:
                 output.write(f"A2A server ready at {server.url}\n")
@@ -141,12 +106,25 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
                         pages.notifications.contact = pages.url
                     show_page(pages, output, opens=settings.opens_page)
 
-            drain = partial(engine.drain, settings.drain_seconds) if settings.drain_seconds else None
-            server = A2AServer(app, listener, certificate=certificate, on_ready=say_ready, drain=drain)
+            server = a2a_server(app, engine, listener, serving, say_ready)
             with _announced(server.url, token_path, setup, rule, settings.agent):
                 await server.run_until_stopped()
-    finally:
-        listener.close()
+
+
+def _server_options(setup: Setup, settings: ServeSettings, token: str) -> "ServerOptions":
+    from isthmus.a2a.options import ServerOptions
+    from isthmus.a2a.server.users import Caps
+
+    return ServerOptions(
+        token=token,
+        hosts=(settings.host,),
+        public_url=settings.public_url,
+        strict_extension=settings.strict_extension,
+        progress_text=settings.progress_text,
+        user_tier=settings.user_tier,
+        user_caps=Caps(*settings.user_caps),
+        identity=_identity(setup, settings),
+    )
 
 
 def _announced(
@@ -183,7 +161,8 @@ def _runs_owners_commands(settings: ServeSettings, listener: "socket.socket") ->
     return settings.agent is None and settings.public_url is None and is_loopback(listener) and is_free
 
 
-def _engine(
+@contextlib.asynccontextmanager
+async def _engine(
     setup: Setup,
     settings: ServeSettings,
     rule: "WorkspaceRule",
@@ -193,30 +172,37 @@ def _engine(
     repositories: "ServedRepositories",
     runs_commands: bool,
     telemetry: "Telemetry",
-) -> "AbstractAsyncContextManager[Engine]":
-    """Return the engine of our own agent, or of the one that the options name."""
+    pages: "WorkbenchPages | None",
+) -> "AsyncGenerator[Engine]":
+    """Run the engine of our own agent, or of the one that the options name, with what works beside it."""
     if settings.agent is not None:
         from isthmus.app.acp_serving import hosted_engine
 
-        return hosted_engine(setup, settings.agent, rule, placement=placement, telemetry=telemetry)
-    from isthmus.agent.approval.policy import ApprovalMode
-    from isthmus.agent.approval.session_policy import SettingsRule
-    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
+        running = hosted_engine(setup, settings.agent, rule, placement=placement, telemetry=telemetry)
+    else:
+        from isthmus.agent.approval.policy import ApprovalMode
+        from isthmus.agent.approval.session_policy import SettingsRule
+        from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
 
-    address_policy = None if settings.allow_client_mcp else push_rule.refusal
-    programs = ClientPrograms.OF_OWNER_HERE if runs_commands else ClientPrograms.OF_NOBODY
-    return local_agent(
-        setup,
-        rule,
-        takes_over=True,
-        mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
-        settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
-        names_settings_files=False,
-        on_resources=on_resources,
-        placement=placement,
-        repositories=repositories or None,
-        telemetry=telemetry,
-    )
+        address_policy = None if settings.allow_client_mcp else push_rule.refusal
+        programs = ClientPrograms.OF_OWNER_HERE if runs_commands else ClientPrograms.OF_NOBODY
+        running = local_agent(
+            setup,
+            rule,
+            takes_over=True,
+            mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
+            settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
+            names_settings_files=False,
+            on_resources=on_resources,
+            placement=placement,
+            repositories=repositories or None,
+            telemetry=telemetry,
+        )
+    async with running as engine, repositories.pruned(engine.journal), notifying(pages, engine):
+        if pages is not None:
+            pages.agent_of = engine.for_user
+            watch_journal(pages, engine, rule)
+        yield engine
 
 
 def _identity(setup: Setup, settings: "ServeSettings") -> "Identity":
@@ -239,19 +225,6 @@ def input_modes(provider: str) -> tuple[str, ...]:
     return (*TEXT_MODES, *(sorted(found.media.kinds) if found is not None else ()))
 
 
-def _is_served(users: "UsersFile | None", access: "ServedUsers", name: str) -> bool:
-    return not name or access.are_issued(name) or (users is not None and users.table().has_user(name, time.time()))
-
-
-def _push_rule(allowed: tuple[str, ...]) -> "PushRule":
-    from isthmus.a2a.push.targets import PushRule, PushRuleError
-
-    try:
-        return PushRule.of(allowed)
-    except PushRuleError as error:
-        raise BadInputError(f"--allow-push-to {error}") from error
-
-
 def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
     """Return the users; None if no folder is set in which they may work.
 
@@ -269,20 +242,6 @@ def _users(setup: Setup, roots: tuple[Path, ...]) -> "UsersFile | None":
             " --workspace DIR or --allow-workspace DIR, or revoke them (isthmus serve token revoke NAME)"
         )
     return None
-
-
-def _require_privacy(settings: ServeSettings, listener: "socket.socket") -> None:
-    """Raise BadInputError if tokens would cross a network unencrypted without ``--insecure-http``."""
-    from isthmus.a2a.server.listen import is_loopback
-
-    behind_proxy = settings.public_url is not None and settings.public_url.startswith("https://")
-    if is_loopback(listener) or settings.certificate is not None or behind_proxy or settings.insecure_http:
-        return
-    raise BadInputError(
-        f"--host {settings.host} can be reached from other machines, and without TLS anyone on the network can read"
-        " tokens and code: give --tls-cert and --tls-key, or --public-url https://... of a proxy that encrypts, or"
-        " --insecure-http if the network is yours alone"
-    )
 
 
 def _log_start(setup: Setup, token_path: Path, agent: "HostedCommand | None", *, has_users: bool) -> None:

@@ -1,6 +1,5 @@
 """The options of ``isthmus serve`` about its part among several servers."""
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from isthmus.engine.placement import Placement
     from isthmus.worktrees.repository_url import RepositoryUrl
 
-_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 replica_options = option_group(
     click.option(
         "--slots",
@@ -76,11 +74,12 @@ def repositories(options: dict[str, Any]) -> "dict[str, RepositoryUrl]":
     """
     found: dict[str, RepositoryUrl] = {}
     for item in options["repositories"]:
+        from isthmus.engine.placement import is_label
         from isthmus.worktrees.errors import WorktreeError
         from isthmus.worktrees.repository_url import parse_repository
 
         name, equals, url = item.partition("=")
-        if not equals or re.fullmatch(_LABEL, name) is None or name in found:
+        if not equals or not is_label(name) or name in found:
             # What was given may hold a password.
             raise BadInputError(
                 "--repository: expected NAME=git+URL[#REF] with another name for each, such as"
@@ -94,17 +93,21 @@ def repositories(options: dict[str, Any]) -> "dict[str, RepositoryUrl]":
 
 
 def _labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    from isthmus.engine.placement import LABELS, is_label
+
     for label in labels:
-        if re.fullmatch(_LABEL, label) is None:
-            raise BadInputError(f"--label {label!r}: expected up to 63 letters, digits, '.', '_' and '-', such as gpu")
+        if not is_label(label):
+            raise BadInputError(f"--label {label!r}: expected {LABELS}, such as gpu")
     return labels
 
 
 def _labelled_folders(given: tuple[str, ...]) -> tuple[tuple[Path, str], ...]:
+    from isthmus.engine.placement import is_label
+
     found: list[tuple[Path, str]] = []
     for item in given:
         label, equals, folder = item.partition("=")
-        if not equals or re.fullmatch(_LABEL, label) is None or not Path(folder).is_absolute():
+        if not equals or not is_label(label) or not Path(folder).is_absolute():
             raise BadInputError(
                 f"--workspace-label {item!r}: expected NAME=DIR with the absolute path of a folder, such as gpu=/srv/x"
             )

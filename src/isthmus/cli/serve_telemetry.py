@@ -8,7 +8,7 @@ import click
 from isthmus.cli.option_group import option_group
 
 if TYPE_CHECKING:
-    from isthmus.app.serving_telemetry import TelemetryOptions
+    from isthmus.a2a.serving.telemetry import TelemetryOptions
 
 telemetry_options = option_group(
     click.option(
@@ -36,7 +36,7 @@ telemetry_options = option_group(
 
 def telemetry(options: dict[str, Any]) -> "TelemetryOptions":
     """Return what the options say."""
-    from isthmus.app.serving_telemetry import TelemetryOptions
+    from isthmus.a2a.serving.telemetry import TelemetryOptions
 
     return TelemetryOptions(
         options["metrics_token_file"], options["metrics_open"], options["metrics_users"], options["otel"]

@@ -10,7 +10,7 @@ from isthmus.app.setup import BadInputError
 from isthmus.cli.option_group import option_group
 
 if TYPE_CHECKING:
-    from isthmus.app.serving_users import SignIn
+    from isthmus.a2a.serving.users import SignIn
 
 _CLAIM = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 users_options = option_group(
@@ -55,7 +55,7 @@ def sign_in(options: dict[str, Any]) -> "SignIn | None":
     Raises:
         BadInputError: an option is missing or invalid.
     """
-    from isthmus.app.serving_users import SignIn
+    from isthmus.a2a.serving.users import SignIn
 
     issuer, audience, user, tier = (
         options[f"oidc_{name}"] for name in ("issuer", "audience", "user_claim", "tier_claim")

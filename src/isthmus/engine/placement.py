@@ -1,8 +1,17 @@
 """The place of tasks among several processes: how many this one runs at once, and the folders that only some have."""
 
+import re
 from pathlib import Path
 
 from isthmus.record import record
+
+LABELS = "up to 63 letters, digits, '.', '_' and '-'"
+"""The form of labels, for messages."""
+
+
+def is_label(text: str) -> bool:
+    """Return whether a text has the form of a label."""
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text) is not None
 
 
 @record

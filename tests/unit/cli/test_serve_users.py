@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.serving_users import SignIn, served_users
+from isthmus.a2a.serving.names import ServingError
+from isthmus.a2a.serving.users import SignIn, served_users
+from isthmus.app.serve_settings import NAMES
 from isthmus.app.setup import BadInputError
 from isthmus.cli.serve_users import sign_in
 
@@ -43,9 +45,9 @@ def test_options_that_do_not_belong_together_are_refused(given: dict[str, Any], 
 @pytest.mark.anyio
 async def test_users_of_an_issuer_need_folders_and_an_issuer_https(tmp_path: Path) -> None:
     for issuer, roots, message in ((ISSUER, (), "--workspace DIR"), ("http://example.org", (tmp_path,), "https")):
-        with pytest.raises(BadInputError, match=message):
-            async with served_users(SignIn(issuer, "isthmus"), None, roots):
+        with pytest.raises(ServingError, match=f"^--oidc-issuer .*{message}"):
+            async with served_users(SignIn(issuer, "isthmus"), None, roots, NAMES):
                 pass
-    with pytest.raises(BadInputError, match=f"--audit-log {tmp_path}"):
-        async with served_users(None, tmp_path, ()):
+    with pytest.raises(ServingError, match=f"^--audit-log {tmp_path}"):
+        async with served_users(None, tmp_path, (), NAMES):
             pass

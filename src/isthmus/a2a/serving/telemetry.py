@@ -1,4 +1,4 @@
-"""Metrics and traces of ``serve``, and the pages and collectors by which others watch it, from its options."""
+"""Metrics and traces of a server, and the pages and collectors by which others watch it, from its options."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from isthmus.app.setup import BadInputError
+from isthmus.a2a.serving.names import IN_PYTHON, OptionNames, ServingError
 from isthmus.record import record
 from isthmus.telemetry import Telemetries, Telemetry
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @record
 class TelemetryOptions:
-    """Options of ``serve`` for those who operate it.
+    """Options of a server for those who operate it.
 
     ``metrics_token_file`` has a token that opens /metrics alone; with ``metrics_are_open`` nobody needs one. The tasks
     of up to ``metrics_users`` users are counted by name. ``otel``: traces and metrics are sent even if no variable
@@ -51,11 +51,17 @@ class ServedTelemetry:
     """The telemetry of one server, from its beginning to the end of the context; ``work`` takes what happens.
 
     Raises:
-        BadInputError: the packages of OpenTelemetry are missing, and the options ask for them.
+        ServingError: the packages of OpenTelemetry are missing, and the options ask for them.
         TokenFileError: the file with the token cannot be used.
     """
 
-    def __init__(self, options: TelemetryOptions, agent: str, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        options: TelemetryOptions,
+        agent: str,
+        environment: Mapping[str, str] = os.environ,
+        names: OptionNames = IN_PYTHON,
+    ) -> None:
         from isthmus.a2a.token_file import ensure_token_file
         from isthmus.observability.metrics import WorkMetrics
 
@@ -73,7 +79,7 @@ class ServedTelemetry:
             self._open_export = _metric_export(options, environment)
         except ModuleNotFoundError as error:
             if options.otel:
-                raise BadInputError(f"--otel: {MISSING}") from error
+                raise ServingError(f"{names.otel}: {MISSING}") from error
             # A variable for all programs of a machine must not keep this one from starting.
             self._warning = MISSING
         self.work: Telemetry = self._metrics if self._tracing is None else Telemetries(self._tracing, self._metrics)
@@ -90,10 +96,13 @@ class ServedTelemetry:
         closing = [each.close for each in (self._tracing, self._export) if each is not None]
         await asyncio.gather(*map(asyncio.to_thread, closing))
 
-    def name_in(self, handler: logging.Handler) -> None:
-        """Have the ids of the trace under way in what a handler logs; log why nothing is sent."""
+    def warn(self) -> None:
+        """Log why nothing is sent though a variable of the environment asks for it."""
         if self._warning:
             log.warning("%s", self._warning)
+
+    def name_in(self, handler: logging.Handler) -> None:
+        """Have the ids of the trace under way in what a handler logs."""
         if self._tracing is not None:
             from isthmus.observability.tracing import TraceIds
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.serving_telemetry import ServedTelemetry, TelemetryOptions
-from isthmus.app.setup import BadInputError
+from isthmus.a2a.serving.names import ServingError
+from isthmus.a2a.serving.telemetry import ServedTelemetry, TelemetryOptions
+from isthmus.app.serve_settings import NAMES
 
 OFF = {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}
@@ -21,8 +22,10 @@ def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_the_extra")
 def test_wanted_traces_need_their_packages() -> None:
-    with pytest.raises(BadInputError, match=r"--otel: .*pip install 'isthmus\[otel\]'"):
+    with pytest.raises(ServingError, match=r"^telemetry.otel: .*pip install 'isthmus\[otel\]'"):
         ServedTelemetry(TelemetryOptions(otel=True), "Isthmus", {})
+    with pytest.raises(ServingError, match=r"^--otel: .*pip install 'isthmus\[otel\]'"):
+        ServedTelemetry(TelemetryOptions(otel=True), "Isthmus", {}, NAMES)
 
 
 @pytest.mark.usefixtures("without_the_extra")
@@ -31,7 +34,7 @@ def test_a_collector_in_the_environment_does_not_keep_a_server_from_starting(
 ) -> None:
     telemetry = ServedTelemetry(TelemetryOptions(), "Isthmus", COLLECTOR)
     assert not caplog.records
-    telemetry.name_in(logging.NullHandler())
+    telemetry.warn()
     assert "pip install 'isthmus[otel]'" in caplog.text
 
 

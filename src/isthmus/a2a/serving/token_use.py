@@ -8,17 +8,23 @@ was counted once is not read again, only the events since. Of removed tasks the 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from isthmus.a2a.server.quota import TokenUse, UsedToday, again, spent
+from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.agent.spending import Budget
 from isthmus.events import AgentEvent
 from isthmus.journal.base import Journal
 from isthmus.journal.removed_tokens import day_of, tokens_of
 from isthmus.journal.task_rows import TaskRow
+
+if TYPE_CHECKING:
+    from isthmus.engine import Engine
 
 FIRST_TASKS = 50
 """Number of tasks that are looked at first, last changed first; more follow while all of them changed today."""
@@ -143,3 +149,18 @@ class TokenBudget(Budget):
             f"{spent(user, used, maximum)}; the work ended here, and what was done is kept: send a message in"
             f" this session from {again(used)} on to continue"
         )
+
+
+def counted_tokens(engine: "Engine", caps: Caps, users: Callable[[], UserTable] | None) -> JournalTokens:
+    """Return the count of the model tokens of an engine's users, which from now on ends their tasks, too.
+
+    ``caps`` are the limits of users for whom the table of ``users`` has none. The owner has none.
+    """
+
+    def maximum_of(user: str) -> int | None:
+        known = UserTable() if users is None else users()
+        return known.tokens_a_day(user, time.time(), caps) if user else None
+
+    tokens = JournalTokens(engine.journal)
+    engine.spending.budget = TokenBudget(tokens, maximum_of)
+    return tokens

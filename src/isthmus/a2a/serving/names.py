@@ -1,0 +1,33 @@
+"""Names of a server's options in messages: those of the command line differ from those in Python."""
+
+from isthmus.errors import IsthmusError
+from isthmus.record import record
+
+
+class ServingError(IsthmusError):
+    """Options of a server are invalid, contradict each other, or cannot be used here."""
+
+
+@record
+class OptionNames:
+    """Names of options as the person who sets them writes them; by default the fields of Hosting."""
+
+    audit_log: str = "audit_log"
+    certificate: str = "certificate"
+    host: str = "host"
+    insecure_http: str = "insecure_http=True"
+    otel: str = "telemetry.otel"
+    public_url: str = "public_url"
+    pushes_to: str = "pushes_to"
+    sign_in: str = "sign_in"
+    tokens_a_day: str = "user_caps.max_tokens_a_day"
+    workspaces: str = "workspaces"
+    unknown_tokens: str = (
+        "the model tokens that the agent uses are not known: yield a ModelUsed of isthmus.internal_events for each"
+        " request to a model, and set reports_tokens=True"
+    )
+    """Reason for which tokens of models cannot be limited, and what to do."""
+
+
+IN_PYTHON = OptionNames()
+"""Names of the options of an agent that is served by a Python program."""
