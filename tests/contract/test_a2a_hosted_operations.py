@@ -1,5 +1,6 @@
 """A hosted agent for several users under another ASGI server: limits, metrics, audit log and users of an issuer."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import fields, replace
@@ -31,6 +32,14 @@ class Counting:
     async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
         yield ModelUsed("a-model", input_tokens=3, output_tokens=2)
         yield TextContent("", "done")
+
+
+class Endless:
+    """An agent that works until it is stopped."""
+
+    async def run(self, session: Session) -> AsyncGenerator[AgentEvent, None]:
+        yield TextContent("", "I begin. ")
+        await asyncio.Event().wait()
 
 
 def token_of(folder: Path, name: str) -> str:
@@ -117,6 +126,41 @@ async def test_users_of_an_issuer_work_in_the_agents_own_folder(workspace: Path,
     assert answered["status"]["state"] == "completed"
     assert "not allowed on this server" in elsewhere["message"]
     assert expired.status_code == 401
+
+
+async def test_a_stream_ends_with_the_token_of_its_user_under_any_asgi_server(workspace: Path) -> None:
+    async with hosted(Endless(), workspace, workspaces=(workspace,)) as client:
+        alice = token_of(workspace, "alice")
+        headers = {**EXTENSION, "Authorization": f"Bearer {alice}"}
+        async with asyncio.timeout(60), client.opened("message/stream", prompt("go", workspace), headers) as items:
+            task_id = (await anext(items)).result["id"]
+            UsersFile(workspace / "state" / FILE).change(lambda table: table.revoked("alice"))
+            last = [item.answer async for item in items][-1]
+            assert last["error"]["message"].startswith("this stream ends: its token is no longer valid")
+        assert (await client.post("tasks/get", {"id": task_id}, headers)).status_code == 401
+
+
+async def named(head: RequestHead) -> str | None:
+    return head.headers.get("x-name")
+
+
+async def test_users_whom_the_application_names_are_limited_counted_and_audited(workspace: Path) -> None:
+    reader, audit = workspace / "reader", workspace / "audit.jsonl"
+    telemetry = TelemetryOptions(metrics_token_file=reader, metrics_users=2)
+    more = {"authenticate": named, "telemetry": telemetry, "audit_log": audit, "user_caps": Caps(max_tasks=1)}
+    async with hosted(Everything(), workspace, **more) as client:
+        headers = {**EXTENSION, "X-Name": "ann"}
+        asked = (await client.post("message/send", prompt("go", workspace), headers)).json()["result"]
+        refused = (await client.post("message/send", prompt("go", workspace), headers)).json()["error"]
+        unknown = await client.post("message/send", prompt("go", workspace), EXTENSION)
+        not_the_owner = await client.http.get(client.url + "metrics", headers={"X-Name": "ann"})
+        reading = {"Authorization": f"Bearer {reader.read_text('utf-8').strip()}"}
+        page = (await client.http.get(client.url + "metrics", headers=reading)).text
+    assert (refused["code"], unknown.status_code, not_the_owner.status_code) == (-32000, 401, 403)
+    assert reader_of(page)("tasks", state="input-required", user="ann") == 1
+    lines = [json.loads(line) for line in audit.read_text("ascii").splitlines()]
+    assert [(line["user"], line["outcome"]) for line in lines[:2]] == [("ann", "ok"), ("ann", "refused")]
+    assert lines[0]["task"] == asked["id"]
 
 
 async def anybody(_: RequestHead) -> str | None:

@@ -15,6 +15,7 @@ from support.example_program import ExampleProgram
 from support.hosted_program import TOKEN, hosted_program
 from support.metrics_page import reader_of
 from support.oidc_issuer import AUDIENCE, oidc_issuer
+from support.otlp_collector import otlp_collector
 from support.plain_http import plain_client
 from support.postgres import Postgres, postgres
 from support.remote_agents import remote_agent
@@ -109,6 +110,36 @@ async def test_users_of_an_issuer_are_let_in_counted_and_audited_at_each_process
     lines = [json.loads(line) for name in ("a", "b") for line in files[name].read_text("ascii").splitlines()]
     found = [(line["user"], line["auth"], line["task"]) for line in lines if line["method"] == "message/stream"]
     assert found == [(user, "jwt", task.task_id)] * 2
+
+
+async def test_tasks_of_a_labelled_folder_run_in_the_process_with_the_label(
+    tmp_path: Path, workspace: Path, server: Postgres
+) -> None:
+    vision = tmp_path / "vision"
+    vision.mkdir()
+    options = {"journal": server.database(), "workspace_labels": {str(vision): "gpu"}}
+    async with (
+        hosted_program(tmp_path / "a", workspace, **options) as first,
+        hosted_program(tmp_path / "b", workspace, labels=["gpu"], **options) as second,
+    ):
+        task = await asked(first, vision)
+        assert await allowed(first, task) == "pressed at b"
+        assert second.process.returncode is None
+
+
+async def test_traces_of_a_hosted_agent_have_its_name(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with otlp_collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        async with hosted_program(tmp_path / "a", workspace) as program:
+            task = await asked(program, workspace)
+            program.process.terminate()
+            assert await asyncio.wait_for(program.process.wait(), 60) == 0
+    [worked] = collector.named("invoke_agent Asking")
+    assert worked.attributes["isthmus.task.id"] == task.task_id
+    assert worked.attributes["isthmus.task.state"] == "input-required"
+    assert "isthmus_segment_seconds" in collector.metrics
 
 
 async def test_at_sigterm_a_process_lets_its_work_end_and_begins_no_more(

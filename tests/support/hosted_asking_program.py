@@ -36,6 +36,8 @@ def hosting_of(given: dict[str, Any]) -> Hosting:
     made |= {name: record(**given[name]) for name, record in records.items() if name in given}
     if "certificate" in given:
         made["certificate"] = tuple(map(Path, given["certificate"]))
+    if "workspace_labels" in given:
+        made["workspace_labels"] = {Path(folder): label for folder, label in given["workspace_labels"].items()}
     made["workspaces"] = tuple(map(Path, given.get("workspaces", ())))
     return replace(Hosting("Asking"), **made)
 

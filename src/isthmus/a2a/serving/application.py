@@ -92,22 +92,23 @@ async def served_application(
         JournalError: the journal cannot be used.
     """
     names = serving.names
-    if options.user_caps.max_tokens_a_day is not None and not agent.reports_tokens:
-        raise ServingError(f"{names.tokens_a_day}: {names.unknown_tokens}")
-    sender = sender or PushSender(push_rule(serving.pushes_to, names))
-    wires = Wires.of(options)
-    async with (
-        telemetry,
-        served_users(serving.sign_in, serving.audit_log, admission.roots, names) as access,
-        agent.open_engine() as engine,
-        pushing(
-            engine,
-            sender,
-            wires,
-            is_served=lambda name: access.are_issued(name) or admission.has(name),
-            telemetry=telemetry.work,
-        ) as push,
-    ):
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(telemetry)
+        if options.user_caps.max_tokens_a_day is not None and not agent.reports_tokens:
+            raise ServingError(f"{names.tokens_a_day}: {names.unknown_tokens}")
+        sender = sender or PushSender(push_rule(serving.pushes_to, names))
+        wires = Wires.of(options)
+        access = await stack.enter_async_context(
+            served_users(serving.sign_in, serving.audit_log, admission.roots, names)
+        )
+        engine = await stack.enter_async_context(agent.open_engine())
+
+        def is_served(name: str) -> bool:
+            return access.are_issued(name) or admission.has(name)
+
+        push = await stack.enter_async_context(
+            pushing(engine, sender, wires, is_served=is_served, telemetry=telemetry.work)
+        )
         identity = options.identity
         if identity.security_schemes is None:
             options = replace(options, identity=replace(identity, security_schemes=access.security_schemes))
