@@ -21,6 +21,7 @@ from isthmus.engine.agents import Agent
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, TextContent, ToolCallUpdate
 from support.a2a_serving import TOKEN, StreamItem, items_of, rpc
 from support.agent_behind import behind, close_behind
+from support.journals import journal_url
 from support.plain_http import plain_client
 
 
@@ -81,7 +82,9 @@ class SuiteApplication(HostedApplication):
 @asynccontextmanager
 async def hosted(agent: AgentPort, folder: Path, **more: Any) -> AsyncGenerator[Hosted]:
     """Serve the agent under a plain uvicorn, which sends the ASGI startup and shutdown events."""
-    hosting = Hosting("Button", "Presses it.", "3", folder=folder / "state", workspace=folder, token=TOKEN, **more)
+    state = folder / "state"
+    more = {"journal": journal_url(state / "journal.sqlite"), **more}
+    hosting = Hosting("Button", "Presses it.", "3", folder=state, workspace=folder, token=TOKEN, **more)
     listener = bind("127.0.0.1", 0)
     config = uvicorn.Config(SuiteApplication(agent, hosting), lifespan="on", log_config=None, access_log=False)
     server = uvicorn.Server(config)

@@ -55,11 +55,18 @@ class PostgresPlace:
 
 async def journal_at(path: Path, *, busy_seconds: float = BUSY_SECONDS, agent: Sequence[str] = ()) -> Journal:
     """Open the journal at a path: the file, or with ISTHMUS_TEST_JOURNAL=postgres a database that stands for it."""
-    if CHOSEN == "sqlite":
+    if (url := journal_url(path)) is None:
         return await SqliteJournal.open(path, busy_seconds=busy_seconds, agent=agent)
+    return await PostgresJournal.open(url, agent=agent)
+
+
+def journal_url(path: Path) -> str | None:
+    """Return the URL of the database that stands for the file; None if it is the file itself."""
+    if CHOSEN == "sqlite":
+        return None
     if path not in _URLS:
         _URLS[path] = _server().database()
-    return await PostgresJournal.open(_URLS[path], agent=agent)
+    return _URLS[path]
 
 
 @cache

@@ -202,7 +202,8 @@ async def _serve(agent: AgentPort, hosting: Hosting, host: str, port: int) -> No
             def say_ready() -> None:
                 sys.stdout.write(f"A2A server ready at {server.url}\n")
                 sys.stdout.flush()
-                sys.stderr.write(f"Token: {hosting.token_path()}\n")
+                if not hosting.token and hosting.authenticate is None:
+                    sys.stderr.write(f"Token: {hosting.token_path()}\n")
 
             application, engine = await hosted.opened()
             server = a2a_server(application, engine, listener, serving, say_ready)

@@ -48,7 +48,7 @@ class Hosting:
 
     Empty: anywhere, or in ``workspace`` with ``authenticate`` or ``sign_in``.
     """
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     """Bearer token of the owner, instead of the one in the token file."""
     public_url: str | None = None
     hosts: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Hosting:
     """All other options of the server; token, hosts, public_url and identity are filled in."""
     token_file: Path | None = None
     """File with the owner's token, created if missing; by default ``serve-token`` in the folder."""
-    journal: str | None = None
+    journal: str | None = field(default=None, repr=False)
     """URL of the PostgreSQL database that has the journal, ``postgresql://USER@HOST/NAME``; None: a file in the folder.
 
     Processes with the same database share their tasks: any of them answers for any task and goes on with it.
@@ -135,13 +135,13 @@ class Hosting:
     def serving(self) -> ServingOptions:
         """Return the options that are the same for every agent."""
         return ServingOptions(
-            self.certificate,
-            self.insecure_http,
-            self.pushes_to,
-            self.sign_in,
-            self.audit_log,
-            self.drain_seconds,
-            self.telemetry,
+            certificate=self.certificate,
+            insecure_http=self.insecure_http,
+            pushes_to=self.pushes_to,
+            sign_in=self.sign_in,
+            audit_log=self.audit_log,
+            drain_seconds=self.drain_seconds,
+            telemetry=self.telemetry,
         )
 
     def server_options(self, token: str) -> ServerOptions:

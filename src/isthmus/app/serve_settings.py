@@ -80,12 +80,12 @@ class ServeSettings:
     def serving(self) -> ServingOptions:
         """Options that are the same for every agent."""
         return ServingOptions(
-            self.certificate,
-            self.insecure_http,
-            self.allowed_pushes,
-            self.sign_in,
-            self.audit_log,
-            self.drain_seconds,
-            self.telemetry,
-            NAMES,
+            certificate=self.certificate,
+            insecure_http=self.insecure_http,
+            pushes_to=self.allowed_pushes,
+            sign_in=self.sign_in,
+            audit_log=self.audit_log,
+            drain_seconds=self.drain_seconds,
+            telemetry=self.telemetry,
+            names=NAMES,
         )
