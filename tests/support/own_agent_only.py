@@ -12,6 +12,7 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
             "test_a2a_client_transcripts",
             "test_a2a_hostile_servers",
             "test_a2a_owner_here",
+            "test_a2a_unavailable",
             "test_a2a_remote_agent_errors",
             "test_a2a_access::test_a_servers_end_closes_idle_connections_and_cuts_off_what_exceeds_grace",
             "test_a2a_access::test_an_address_that_cannot_be_had_is_named",

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.a2a.protocol import jsonrpc
+from isthmus.a2a.protocol.errors import ERRORS
 from isthmus.models.base import ModelErrorKind
+from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
@@ -50,3 +53,19 @@ def test_every_type_of_an_error_is_documented() -> None:
 def test_every_exit_status_is_documented() -> None:
     table = PAGE.partition("## Exit statuses")[2].partition("\n\nThe ")[0]
     assert [int(found) for found in re.findall(r"(?m)^\| (\d+) \|", table)] == [0, 1, 42, 44, 45, 53, 56, 57, 58, 130]
+
+
+def test_every_code_of_a2a_is_documented_with_its_name_and_statuses() -> None:
+    table = PAGE.partition("<!-- codes -->")[2].partition("<!-- /codes -->")[0]
+    rows = re.findall(r"(?m)^\| (-\d+) \| `(\w+)` \| (\d+) \| (\d+) \| (?=\S)", table)
+    documented = {int(code): (name, int(old), int(new)) for code, name, old, new in rows}
+    assert len(documented) == len(rows)
+    assert documented == {code: (names.v1_reason, names.v03_status, names.v1_status) for code, names in ERRORS.items()}
+
+
+def test_every_code_in_the_source_of_a2a_is_an_error_of_the_table() -> None:
+    own = {value for name, value in vars(jsonrpc).items() if name.isupper() and isinstance(value, int) and value < 0}
+    shared = {PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR}
+    assert set(ERRORS) == own | shared
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "src/isthmus/a2a").rglob("*.py"))
+    assert {int(code) for text in texts for code in re.findall(r"(?m)^[A-Z_]+ = (-3\d{4})$", text)} == own

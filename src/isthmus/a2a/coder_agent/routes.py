@@ -21,6 +21,7 @@ from isthmus.a2a.coder_agent.reservations import Reservation, Reservations
 from isthmus.a2a.coder_agent.tools import available_tools
 from isthmus.a2a.coder_agent.vocabulary import TASK_PATH
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.protocol.errors import retry_headers, rpc_error
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.protocol.parameters import optional_id, optional_mapping
 from isthmus.a2a.server.access_log import RequestNote, note_of
@@ -31,6 +32,7 @@ from isthmus.a2a.wire import Caller, JsonDict
 from isthmus.client import CommandMessage, CommandScope, Delivery, TaskError, TaskNotFound, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.encoding.json_text import encode
+from isthmus.errors import Unavailable
 from isthmus.events import StateChange, TaskState
 from isthmus.rpc.messages import RpcError, response
 
@@ -64,6 +66,8 @@ class CoderAgentRoutes:
             return await self._metadata(found[1], caller)
         except (RpcError, TaskError) as error:
             return _error(400, str(error))
+        except Unavailable as error:
+            return _error(503, str(error), retry_headers(rpc_error(error)))
 
     # --- commands ---
 
@@ -185,5 +189,5 @@ def _line(task_id: str, item: JsonDict) -> bytes:
     return b"data: %b\n" % encode(response(task_id, item))
 
 
-def _error(status: int, message: str) -> Response:
-    return json_response(encode({"error": message}), status)
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    return json_response(encode({"error": message}), status, headers)

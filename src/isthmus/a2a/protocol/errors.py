@@ -95,6 +95,15 @@ ERRORS: Mapping[int, ErrorNames] = MappingProxyType(
 """All errors of A2A by their JSON-RPC code."""
 
 
+RETRY_AFTER_SECONDS = 5
+"""Time in seconds after which a client is told to ask again for what is not available at the moment."""
+
+
+def retry_headers(error: RpcError) -> Mapping[str, str]:
+    """Return the header Retry-After for what is not available at the moment; none for any other error."""
+    return {"Retry-After": str(RETRY_AFTER_SECONDS)} if error.code == UNAVAILABLE else {}
+
+
 def names_of(code: int) -> ErrorNames:
     """Return the names of an error code; those of an internal error for an unknown one."""
     return ERRORS.get(code, ERRORS[INTERNAL_ERROR])

@@ -9,6 +9,7 @@ from typing import Protocol
 from starlette.responses import Response
 from typing_extensions import override
 
+from isthmus.a2a.protocol.errors import retry_headers
 from isthmus.a2a.protocol.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
@@ -36,7 +37,10 @@ class Framing(Protocol):
 
 
 class JsonRpcFraming(Framing):
-    """JSON-RPC 2.0. ``only_streams``: the client accepts an event stream and nothing else."""
+    """JSON-RPC 2.0. ``only_streams``: the client accepts an event stream and nothing else.
+
+    A failure has the HTTP status 200, but 503 for what is not available at the moment, so that proxies see it.
+    """
 
     def __init__(self, request_id: RequestId | None, *, only_streams: bool = False) -> None:
         self._id = request_id
@@ -56,10 +60,12 @@ class JsonRpcFraming(Framing):
 
     @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
+        later = retry_headers(error)
+        status, headers = 503 if later else 200, {**headers, **later}
         if self._only_streams:
             # Some clients that accept only an event stream cannot read anything else (a2a-sdk, @a2a-js/sdk).
-            return Response(self.error_item(error), 200, headers, "text/event-stream")
-        return json_response(self._encode_error(error), headers=headers)
+            return Response(self.error_item(error), status, headers, "text/event-stream")
+        return json_response(self._encode_error(error), status, headers)
 
     def _encode_error(self, error: RpcError) -> bytes:
         return encode(error_response(self._id, error.code, str(error), error.data))

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 from typing_extensions import override
 
+from isthmus.a2a.protocol.errors import retry_headers
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.server.framing import Framing
 from isthmus.encoding.codec import camel
@@ -109,7 +110,7 @@ class RestFraming(Framing):
     @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:
         status, content = self._binding.error(error)
-        return Response(encode(content), status, headers, self._media_type)
+        return Response(encode(content), status, {**headers, **retry_headers(error)}, self._media_type)
 
 
 def refusal(binding: RestBinding, status: int, message: str, headers: Mapping[str, str]) -> Response:
