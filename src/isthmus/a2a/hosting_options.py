@@ -52,6 +52,8 @@ class Hosting:
     """Bearer token of the owner, instead of the one in the token file."""
     public_url: str | None = None
     hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages, such as ``https://app.example.org``, that may send requests with a token."""
     requires_extension: bool = False
     """Whether the card requires clients to speak the development-tool extension; other clients are served anyway."""
     pushes_to: tuple[str, ...] = ()
@@ -75,7 +77,7 @@ class Hosting:
     A card checker that allows no unknown members needs ``("1.0",)``.
     """
     server: ServerOptions | None = field(default=None)
-    """All other options of the server; token, hosts, public_url and identity are filled in."""
+    """All other options of the server; token, hosts, public_url, allowed_origins and identity are filled in."""
     token_file: Path | None = None
     """File with the owner's token, created if missing; by default ``serve-token`` in the folder."""
     journal: str | None = field(default=None, repr=False)
@@ -161,7 +163,13 @@ class Hosting:
         )
         caps = self.user_caps or options.user_caps
         return replace(
-            options, token=token, hosts=self.hosts, public_url=self.public_url, identity=identity, user_caps=caps
+            options,
+            token=token,
+            hosts=self.hosts,
+            public_url=self.public_url,
+            allowed_origins=self.allowed_origins,
+            identity=identity,
+            user_caps=caps,
         )
 
     def check(self) -> None:

@@ -63,7 +63,9 @@ class ServerOptions:
     hosts: tuple[str, ...] = ()
     """Names besides the loopback ones by which the server is reached (the bound host)."""
     public_url: str | None = None
-    """URL that the card states, instead of the one that the client used."""
+    """URL that the card states, instead of the one that the client used. Its path is served, too."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages, such as ``https://app.example.org``, that may send requests with a token."""
     strict_extension: bool = False
     """Whether clients without the development-tool extension are refused."""
     progress_text: bool = False

@@ -59,6 +59,8 @@ class ServeSettings:
     progress_text: bool
     log_format: str
     log_level: str
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages that may send requests."""
     agent: "HostedCommand | None" = None
     """Command of another agent, which speaks ACP and is served instead of our own."""
     has_page: bool = False

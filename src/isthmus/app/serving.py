@@ -119,6 +119,7 @@ def _server_options(setup: Setup, settings: ServeSettings, token: str) -> "Serve
         token=token,
         hosts=(settings.host,),
         public_url=settings.public_url,
+        allowed_origins=settings.allowed_origins,
         strict_extension=settings.strict_extension,
         progress_text=settings.progress_text,
         user_tier=settings.user_tier,

@@ -39,7 +39,17 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="FILE",
     help="File with your own bearer token; created, readable by you only, if missing. Default: in the data folder.",
 )
-@click.option("--public-url", metavar="URL", help="The URL under which clients reach the server, for its card.")
+@click.option(
+    "--public-url",
+    metavar="URL",
+    help="The URL under which clients reach the server, for its card. Its path is served.",
+)
+@click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Take requests of web pages of this origin, e.g. https://app.example.org; they need a token. Repeatable.",
+)
 @click.option(
     "--tls-cert", type=_FILE, metavar="FILE", help="Serve https with this certificate (PEM, issuers after it)."
 )
@@ -149,6 +159,7 @@ def command(context: click.Context, **options: Any) -> None:
         port=options["port"],
         token_file=options["token_file"],
         public_url=_public_url(options["public_url"]),
+        allowed_origins=_origins(options["allow_origin"]),
         certificate=_certificate(options["tls_cert"], options["tls_key"]),
         insecure_http=options["insecure_http"],
         workspace=given.workspace,
@@ -212,6 +223,15 @@ def _public_url(url: str | None) -> str | None:
     if url is not None and re.fullmatch(r"https?://[^\s/?#]+(/\S*)?", url) is None:
         raise BadInputError(f"--public-url {url!r}: expected a URL such as https://agent.example.org/")
     return url
+
+
+def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    from isthmus.a2a.server.cross_origin import OriginError, read_origin
+
+    try:
+        return tuple(read_origin(each) for each in origins)
+    except OriginError as error:
+        raise BadInputError(f"--allow-origin {error}") from error
 
 
 def _certificate(file: Path | None, key: Path | None) -> tuple[Path, Path] | None:

@@ -178,6 +178,12 @@ def test_a_public_url_that_is_none_is_refused(url: str, capsys: pytest.CaptureFi
     assert repr(url) in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("origin", ["*", "null", "https://app.example/"])
+def test_an_allowed_origin_that_is_none_is_refused(origin: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve", "--allow-origin", origin]) == 42
+    assert f"--allow-origin {origin!r} is not the origin of web pages" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("closed", "status"), [("<&-", "0"), ("<&- >&-", "1"), ("<&- >&- 2>&-", "1")])
 def test_a_program_with_closed_streams_says_that_its_answer_is_lost(closed: str, status: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -32,10 +32,12 @@ from isthmus.a2a.server.auth import (
     RequestHead,
 )
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
+from isthmus.a2a.server.cross_origin import CrossOrigin, Sharing, sending_with
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
+from isthmus.a2a.server.paths import below_mount, served_path
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.probes import Probes
 from isthmus.a2a.server.quota import TokenUse
@@ -49,6 +51,8 @@ from isthmus.listeners.connection_slot import token_shown
 from isthmus.listeners.gate import bearer_token
 from isthmus.telemetry import NO_TELEMETRY, ServedRequest, Telemetry
 
+_SHARED_KEY = "isthmus.shared"
+"""Key in the ASGI scope of a request of the headers that tell browsers who may read the response."""
 Audit: TypeAlias = Callable[[RequestNote], None]
 """Function that takes what is known of a request once it has had its effect; must not fail."""
 Identify: TypeAlias = Callable[[], Awaitable[Principal | Refusal]]
@@ -139,6 +143,8 @@ class Application:
         names = [*options.hosts, *([public.hostname] if public is not None and public.hostname else [])]
         origin = f"{public.scheme}://{public.netloc}".lower() if public is not None else None
         self._gate = RequestGate(options.token, frozenset(name.lower() for name in names), origin)
+        self._cross_origin = CrossOrigin.of(options.allowed_origins)
+        self._served_path = served_path(options.public_url)
         self.port: int | None = None
         """Port that the server listens on, for the card; None: the card has the port of the request."""
 
@@ -169,7 +175,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the ASGI server."""
         if scope["type"] == "http":
-            scope = {**_below_mount(scope), PORT_KEY: self.port}
+            scope = {**below_mount(scope, self._served_path), PORT_KEY: self.port}
             await self._serve(HttpRequest(scope, receive), scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -183,6 +189,7 @@ class Application:
             found = await self._enter(request)
         except ClientDisconnect:
             note.status = 499
+        send = sending_with(send, scope.get(_SHARED_KEY, {}))
         is_let_in = isinstance(found, ServedPrincipal)
         served = ServedRequest(request.method, request.headers, is_let_in)
         with self._telemetry.measure(served):
@@ -191,7 +198,7 @@ class Application:
                     await self._answer(found, request, scope, receive, send)
                 elif found is not None:
                     note.status = found.status_code
-                    if found.status_code in (200, 304) or self._probes.serves(scope["path"]):
+                    if found.status_code in (200, 204, 304) or self._probes.serves(scope["path"]):
                         note.level = logging.DEBUG  # the card and the probes, which machines request all the time
                     note.record()
                     await found(scope, receive, send)
@@ -235,11 +242,13 @@ class Application:
         headers = request.headers
         path: str = request.scope["path"]
         public = path in CARD_PATHS or self._probes.serves(path)
-        refused = self._gate.refuse_origin(
-            headers.get("host"), headers.get("origin"), request.scope.get("scheme", "http")
-        )
-        if refused is None and self._pages is not None and self._pages.serves(path, request.method):
-            return await self._pages.respond(request, partial(self._identify_for_pages, request), self._body)
+        pages = self._pages if self._pages is not None and self._pages.serves(path, request.method) else None
+        admitted = self._admit(request, self._sharing(path, pages))
+        if isinstance(admitted, Response):
+            return admitted
+        refused = admitted
+        if refused is None and pages is not None:
+            return await pages.respond(request, partial(self._identify_for_pages, request), self._body)
         principal: Principal | Refusal | None = None
         needs_owner = public and self._probes.needs_owner(path, headers.get("authorization"))
         if refused is None and (needs_owner or not public):
@@ -261,6 +270,26 @@ class Application:
         served = self._principals.of(principal)
         refused = served.refuse_rate(time.monotonic()) or served.refuse_more()
         return served if refused is None else self._refused(refused, request)
+
+    def _sharing(self, path: str, pages: Pages | None) -> Sharing:
+        if path in CARD_PATHS:
+            return Sharing.EVERY_PAGE
+        return Sharing.OWN_PAGE if pages is not None or self._probes.serves(path) else Sharing.NAMED_PAGES
+
+    def _admit(self, request: HttpRequest, sharing: Sharing) -> Refusal | Response | None:
+        """Refuse a request by its Host and Origin, answer a preflight request, or return None.
+
+        What browsers are told of the response is noted in the scope.
+        """
+        headers, rule = request.headers, self._cross_origin
+        origin = headers.get("origin")
+        is_permitted = origin is not None and rule.permits(sharing, request.method, headers)
+        scheme = request.scope.get("scheme", "http")
+        refused = self._gate.refuse_origin(headers.get("host"), None if is_permitted else origin, scheme)
+        if refused is not None:
+            return refused
+        request.scope[_SHARED_KEY] = rule.headers(sharing, origin if is_permitted else None)
+        return rule.preflight(sharing, request.method, headers) if is_permitted else None
 
     async def _identify(self, request: HttpRequest) -> Principal | Refusal:
         found, note = await self._authenticated(request), note_of(request.scope)
@@ -359,28 +388,3 @@ def _refuse_encoding(encoding: str | None) -> Refusal | None:
         return None
     message = f"expected a body without Content-Encoding, received {encoding[:80]!r}"
     return Refusal(415, message, {"Accept-Encoding": "identity"})
-
-
-def _below_mount(scope: Scope) -> Scope:
-    """Return the scope of a request with its paths relative to ``root_path``; they begin with exactly one slash.
-
-    In ASGI ``scope["path"]`` is the whole path, and ``root_path`` its beginning, which belongs to a mount or a proxy.
-    Paths from which the server has already removed ``root_path`` are accepted, too.
-    """
-    root: str = scope.get("root_path", "").rstrip("/")
-    path: str = scope["path"]
-    if not root and not path.startswith("//"):
-        return scope
-    changed = {**scope, "path": _below(path, root)}
-    raw: bytes | None = scope.get("raw_path")
-    if raw is not None:
-        text = raw.decode("latin-1").partition("?")[0]
-        quoted = quote(root, safe="/:@!$&'()*+,;=~")
-        changed["raw_path"] = _below(text, quoted if text.startswith(quoted) else root).encode("latin-1")
-    return changed
-
-
-def _below(path: str, root: str) -> str:
-    if path == root or path.startswith(f"{root}/"):
-        path = path[len(root) :]
-    return "/" + path.lstrip("/")

@@ -28,8 +28,8 @@ REFUSED_LINES = 600
 
 
 def is_audited(note: RequestNote) -> bool:
-    """Return whether a request belongs into the log: all but those for what is public."""
-    return bool(note.auth) or note.status >= 400 or not note.method.startswith(("GET ", "HEAD "))
+    """Return whether a request belongs into the log: all but those for what is public, and browsers' questions."""
+    return bool(note.auth) or note.status >= 400 or not note.method.startswith(("GET ", "HEAD ", "OPTIONS "))
 
 
 def outcome_of(note: RequestNote) -> str:
