@@ -14,7 +14,7 @@ function shellOfPage(): Plugin {
       if (worker?.type !== "chunk" || entry?.type !== "chunk") throw new Error("expected the page and its service worker");
       if (worker.imports.length) throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
       const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
-      const shell = [entry.fileName, ...entry.imports, ...styles.map((file) => file.fileName)].sort().map((name) => `/ui/${name}`);
+      const shell = [entry.fileName, ...entry.imports, ...styles.map((file) => file.fileName)].sort();
       const names = files.map((file) => file.fileName).sort().join("\n");
       const number = createHash("sha256").update(names).digest("hex").slice(0, 16);
       worker.code = worker.code.replace(/__BUNDLE__/g, JSON.stringify(number)).replace(/__SHELL__/g, JSON.stringify(shell));
@@ -25,6 +25,8 @@ function shellOfPage(): Plugin {
 // The page is one entry; the editor of diffs is a chunk of its own that comes with the first diff.
 export default defineConfig({
   base: "/ui/",
+  // Only the page itself has this path in it, and a server below another path writes its own there; scripts find their files.
+  experimental: { renderBuiltUrl: (_name, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
   plugins: [shellOfPage()],
   build: {
     outDir: "../src/isthmus/web/ui",

@@ -2,6 +2,7 @@
 
 import { readFrames } from "./event-stream.ts";
 import { token } from "./session.ts";
+import { PAGE } from "./place.ts";
 
 /** Several listeners ask for a new connection at the same moment. */
 const RENEWED_MS = 500;
@@ -143,7 +144,7 @@ export class ChangeStream {
   async #follow(onOpen: () => void): Promise<number> {
     const now = (this.#now = new AbortController());
     try {
-      const response = await fetch("/ui/api/changes", {
+      const response = await fetch(`${PAGE}api/changes`, {
         headers: { Authorization: `Bearer ${token()}`, Accept: "text/event-stream", ...(this.#last ? { "Last-Event-ID": this.#last } : {}) },
         cache: "no-store", credentials: "omit", signal: now.signal,
       });

@@ -3,6 +3,7 @@
 import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
 import { readFrames } from "./event-stream.ts";
 import { ApiError, api, answererName, token } from "./session.ts";
+import { SERVER } from "./place.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 /** An answer that ended a question is stored already; without it nothing may come for long. */
@@ -15,7 +16,7 @@ function headers(more: Record<string, string> = {}): Record<string, string> {
 async function call(method: string, path: string, body?: unknown): Promise<unknown> {
   let response: Response;
   try {
-    response = await fetch(path, {
+    response = await fetch(SERVER + path, {
       method,
       headers: headers(body === undefined ? {} : { "Content-Type": "application/json" }),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -36,24 +37,24 @@ export async function listTasks(size: number, since = 0, pageToken = ""): Promis
   const query = new URLSearchParams({ pageSize: String(size) });
   if (since) query.set("statusTimestampAfter", new Date(since).toISOString());
   if (pageToken) query.set("pageToken", pageToken);
-  const page = (await call("GET", `/tasks?${query}`)) as { tasks?: unknown[]; nextPageToken?: string; totalSize?: number };
+  const page = (await call("GET", `tasks?${query}`)) as { tasks?: unknown[]; nextPageToken?: string; totalSize?: number };
   return { tasks: (page.tasks ?? []).map(rowOf), next: page.nextPageToken ?? "", total: page.totalSize ?? 0 };
 }
 
 /** Return the tasks of one session, in the order in which they began. */
 export async function tasksOf(contextId: string): Promise<TaskRow[]> {
   const query = new URLSearchParams({ pageSize: "100", contextId });
-  const page = (await call("GET", `/tasks?${query}`)) as { tasks?: unknown[] };
+  const page = (await call("GET", `tasks?${query}`)) as { tasks?: unknown[] };
   const rows = (page.tasks ?? []).map(rowOf).filter((row) => !row.parent);
   return rows.sort((one, other) => one.createdAt - other.createdAt);
 }
 
 export async function getTask(taskId: string): Promise<TaskRow> {
-  return rowOf(await call("GET", `/tasks/${encodeURIComponent(taskId)}?historyLength=0`));
+  return rowOf(await call("GET", `tasks/${encodeURIComponent(taskId)}?historyLength=0`));
 }
 
 async function send(message: Record<string, unknown>): Promise<TaskRow> {
-  const sent = await call("POST", "/message:send", {
+  const sent = await call("POST", "message:send", {
     configuration: { returnImmediately: true },
     message: { messageId: crypto.randomUUID?.() ?? String(Math.random()), role: "ROLE_USER", ...message },
   });
@@ -121,7 +122,7 @@ export interface SessionStatus {
 }
 
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
-  const found = (await call("POST", "/", {
+  const found = (await call("POST", "", {
     jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
   })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown } };
   const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size } = found.result ?? {};
@@ -134,7 +135,7 @@ export async function sessionStatus(place: { contextId: string } | { workspace: 
 }
 
 export async function cancel(taskId: string): Promise<void> {
-  await call("POST", `/tasks/${encodeURIComponent(taskId)}:cancel`, {});
+  await call("POST", `tasks/${encodeURIComponent(taskId)}:cancel`, {});
 }
 
 /** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
@@ -142,7 +143,7 @@ export async function runCommand(line: string, scope: Scope): Promise<string> {
   const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
   const args = rest.length ? line.trim().slice(1 + name.length).trim() : "";
   const settings = settingsOf(scope);
-  const answer = (await call("POST", "/", {
+  const answer = (await call("POST", "", {
     jsonrpc: "2.0", id: 1, method: "command/execute",
     params: {
       command_path: [name], args,
@@ -282,7 +283,7 @@ export class TaskFollower {
 }
 
 async function subscribe(taskId: string, after: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(`/tasks/${encodeURIComponent(taskId)}:subscribe`, {
+  const response = await fetch(`${SERVER}tasks/${encodeURIComponent(taskId)}:subscribe`, {
     headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(after), "X-Isthmus-Prompts": "1", "X-Isthmus-Notes": "1" }),
     cache: "no-store",
     credentials: "omit",

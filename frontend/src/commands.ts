@@ -2,12 +2,13 @@
 
 import { EXTENSION } from "./protocol.ts";
 import { ApiError, token } from "./session.ts";
+import { SERVER } from "./place.ts";
 
 /** Start a slash command for a folder; return the id of its task. Throws an ApiError with the reason if it does not start. */
 export async function execute(path: string[], args: string, workspace: string): Promise<string> {
   let response: Response;
   try {
-    response = await fetch("/", {
+    response = await fetch(SERVER, {
       method: "POST",
       headers: { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, "Content-Type": "application/json" },
       body: JSON.stringify({

@@ -1,5 +1,7 @@
 // The page as an installed program: its service worker, the browser's offer to install it, and newer pages of the server.
 
+import { PAGE } from "./place.ts";
+
 interface InstallEvent extends Event { prompt(): Promise<unknown> }
 
 let offered: InstallEvent | undefined;
@@ -20,7 +22,7 @@ export function beginInstallation(onOffer: () => void): void {
     onOffer();
   });
   addEventListener("appinstalled", () => { offered = undefined; onOffer(); });
-  if (isSecure && import.meta.env.PROD) void navigator.serviceWorker.register("/ui/sw.js", { updateViaCache: "none" }).catch(() => undefined);
+  if (isSecure && import.meta.env.PROD) void navigator.serviceWorker.register(`${PAGE}sw.js`, { updateViaCache: "none" }).catch(() => undefined);
 }
 
 export function canInstall(): boolean {

@@ -21,6 +21,9 @@ import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
+import { PAGE, enterPage } from "./place.ts";
+
+enterPage();
 
 /** Title of the tasks by which the page of changes compares; they are in the history alone. */
 const COMPARISON = "/diff";
@@ -60,7 +63,7 @@ export class Workbench extends PageElement {
     this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
     this.#store.addEventListener("reached", () => void this.#compare());
     setInterval(() => { if (!document.hidden && this.session) void this.#compare(); }, COMPARE_MS);
-    if (isSecureContext) navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => { if (event.data?.show === "/ui/") go("/ui/"); });
+    if (isSecureContext) navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => { if (event.data?.show === PAGE) go(PAGE); });
     beginInstallation(() => { this.version += 1; });
     this.#store.addEventListener("refused", () => this.#refuse());
     this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });
@@ -178,24 +181,24 @@ export class Workbench extends PageElement {
   }
 
   #frame(session: Session) {
-    const count = this.#waiting, taskId = /^\/ui\/task\/([^/]+)$/.exec(this.path)?.[1];
-    const compared = /^\/ui\/diff\/([^/]+)$/.exec(this.path)?.[1];
-    const page = taskId ? "task" : compared ? "diff" : (/^\/ui\/(new|history|devices|tools|settings|files)$/.exec(this.path)?.[1] ?? "inbox");
+    const count = this.#waiting, path = this.path.slice(PAGE.length), taskId = /^task\/([^/]+)$/.exec(path)?.[1];
+    const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
+    const page = taskId ? "task" : compared ? "diff" : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
     return html`<div class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : ""}">
       <nav class="nav" aria-label="Isthmus">
         <div class="brand">${MARK}<span>Isthmus</span></div>
-        ${link("/ui/", "inbox", t("inbox"), "inbox", count)}
-        ${this.#reviews.filePages.length || page === "files" ? link("/ui/files", "files", t("files"), "file") : nothing}
-        ${session.tasks ? html`${link("/ui/history", "history", t("history"), "history")}
-        ${link("/ui/new", "new", t("newTask"), "plus")}
+        ${link(PAGE, "inbox", t("inbox"), "inbox", count)}
+        ${this.#reviews.filePages.length || page === "files" ? link(`${PAGE}files`, "files", t("files"), "file") : nothing}
+        ${session.tasks ? html`${link(`${PAGE}history`, "history", t("history"), "history")}
+        ${link(`${PAGE}new`, "new", t("newTask"), "plus")}
         <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
-        ${this.#store.tasks.filter((task) => task.title !== COMPARISON).slice(0, 12).map((task) => html`<a href="/ui/task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
+        ${this.#store.tasks.filter((task) => task.title !== COMPARISON).slice(0, 12).map((task) => html`<a href="${PAGE}task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
         <span class="grow wide-only"></span>
-        ${session.tasks ? link("/ui/tools", "tools", t("toolsNav"), "plug") : nothing}
-        ${session.user || !session.tasks ? nothing : link("/ui/settings", "settings", t("settings"), "settings")}
-        ${link("/ui/devices", "devices", session.user || t("devices"), "device")}
+        ${session.tasks ? link(`${PAGE}tools`, "tools", t("toolsNav"), "plug") : nothing}
+        ${session.user || !session.tasks ? nothing : link(`${PAGE}settings`, "settings", t("settings"), "settings")}
+        ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
       </nav>
       ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
         : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
@@ -240,12 +243,12 @@ export class Workbench extends PageElement {
     if (!this.session || !isForPage(event)) return;
     const first = this.#second;
     this.#second = "";
-    if (first === "g" && event.key === "i") go("/ui/");
-    else if (first === "g" && event.key === "h" && this.session.tasks) go("/ui/history");
-    else if (first === "g" && event.key === "f" && this.#reviews.filePages.length) go("/ui/files");
-    else if (first === "g" && event.key === "s" && this.session.tasks) go("/ui/tools");
+    if (first === "g" && event.key === "i") go(PAGE);
+    else if (first === "g" && event.key === "h" && this.session.tasks) go(`${PAGE}history`);
+    else if (first === "g" && event.key === "f" && this.#reviews.filePages.length) go(`${PAGE}files`);
+    else if (first === "g" && event.key === "s" && this.session.tasks) go(`${PAGE}tools`);
     else if (event.key === "g") this.#second = "g";
-    else if (event.key === "c" && this.session.tasks) go("/ui/new");
+    else if (event.key === "c" && this.session.tasks) go(`${PAGE}new`);
     else if (event.key === "?") this.hasKeys = true;
     else return;
     event.preventDefault();

@@ -1,10 +1,10 @@
-// The service worker: keeps the shell of the page for times without a connection. It is a script of its own, /ui/sw.js.
+// The service worker: keeps the shell of the page for times without a connection. It is a script of its own, sw.js.
 //
 // The page itself comes from the server whenever the server answers, so that an old page never meets a newer server.
 // Only files whose names contain a hash of their content are answered from the cache. Requests with a token, the API and
 // A2A are never touched.
 
-// Replaced by the build (vite.config.ts): a number of this bundle, and the files that the page needs to start.
+// Replaced by the build (vite.config.ts): a number of this bundle, and the names of the files that the page needs to start.
 declare const __BUNDLE__: string;
 declare const __SHELL__: string[];
 
@@ -13,31 +13,33 @@ interface Fetching extends Extendable { request: Request; respondWith(answer: Pr
 interface Pushed extends Extendable { data: { json(): unknown } | null }
 interface Clicked extends Extendable { notification: Notification }
 interface WindowClients {
-  matchAll(options: object): Promise<{ postMessage(message: unknown): void; focus(): Promise<unknown> }[]>;
+  matchAll(options: object): Promise<{ url: string; postMessage(message: unknown): void; focus(): Promise<unknown> }[]>;
   openWindow(url: string): Promise<unknown>;
 }
 interface Worker extends EventTarget { addEventListener(kind: string, handler: (event: never) => void): void }
 
 const worker = self as unknown as Worker;
-const PAGE = "/ui/";
-const CACHE = `isthmus-shell-${__BUNDLE__}`;
+/** Path of the page: this script is in its folder. A proxy may have several servers at one origin, each below a path. */
+const PAGE = new URL("./", location.href).pathname;
+const OWN = PAGE === "/ui/" ? "isthmus-shell-" : `isthmus-shell:${PAGE}-`;
+const CACHE = OWN + __BUNDLE__;
 
 worker.addEventListener("install", (event: Extendable) => {
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([PAGE, ...__SHELL__])));
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([PAGE, ...__SHELL__.map((name) => PAGE + name)])));
 });
 
 worker.addEventListener("activate", (event: Extendable) => {
   event.waitUntil(caches.keys().then((names) => Promise.all(
-    names.filter((name) => name.startsWith("isthmus-shell-") && name !== CACHE).map((name) => caches.delete(name)),
+    names.filter((name) => name.startsWith(OWN) && name !== CACHE).map((name) => caches.delete(name)),
   )));
 });
 
 worker.addEventListener("fetch", (event: Fetching) => {
   const { request } = event, url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin || request.headers.has("Authorization")) return;
-  if (request.mode === "navigate" && url.pathname.startsWith(PAGE) && !url.pathname.startsWith("/ui/api/")) {
+  if (request.mode === "navigate" && url.pathname.startsWith(PAGE) && !url.pathname.startsWith(`${PAGE}api/`)) {
     event.respondWith(pageOf(request));
-  } else if (url.pathname.startsWith("/ui/assets/")) {
+  } else if (url.pathname.startsWith(`${PAGE}assets/`)) {
     event.respondWith(fixedFile(request));
   }
 });
@@ -53,7 +55,7 @@ worker.addEventListener("push", (event: Pushed) => {
   }
   const isChinese = navigator.language.toLowerCase().startsWith("zh");
   event.waitUntil(registration().showNotification(agent || "Isthmus", {
-    body: isChinese ? "有一个问题等待您处理" : "A question waits for you", tag: "question", icon: "/ui/icon-192.png",
+    body: isChinese ? "有一个问题等待您处理" : "A question waits for you", tag: "question", icon: `${PAGE}icon-192.png`,
   }));
 });
 
@@ -69,7 +71,8 @@ function registration(): ServiceWorkerRegistration {
 /** Show the inbox in a window that is open, or in a new one. */
 async function showInbox(): Promise<void> {
   const { clients } = self as unknown as { clients: WindowClients };
-  const [open] = await clients.matchAll({ type: "window", includeUncontrolled: true });
+  const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
+  const open = windows.find((each) => new URL(each.url).pathname.startsWith(PAGE));
   if (!open) {
     await clients.openWindow(PAGE);
     return;

@@ -1,6 +1,9 @@
 // The device token of this browser: got once for a code, kept in the storage of this origin, sent as a header.
 
-const KEY = "isthmus.token";
+import { PAGE, SERVER } from "./place.ts";
+
+/** Servers that share an origin have a token each. */
+const KEY = SERVER === "/" ? "isthmus.token" : `isthmus.token:${SERVER}`;
 
 export interface Session {
   user: string;
@@ -41,7 +44,7 @@ export function takeCode(): string {
 export async function api<T>(method: string, name: string, body?: unknown): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(`/ui/api/${name}`, {
+    response = await fetch(`${PAGE}api/${name}`, {
       method,
       headers: {
         ...(token() ? { Authorization: `Bearer ${token()}` } : {}),

@@ -44,6 +44,8 @@ class Workbench:
     arguments: Sequence[str] = ()
     process: "subprocess.Popen[str] | None" = None
     link: str = ""
+    port: int = 0
+    """Port that the server listens on."""
     problems: list[str] = field(default_factory=list[str])
     program: Sequence[str] = ("-m", "isthmus")
     """Arguments of Python that run Isthmus."""
@@ -71,6 +73,8 @@ class Workbench:
             )
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            if (ready := re.search(r"ready at http\S+:(\d+)/", line)) is not None:
+                self.port = int(ready[1])
             if (found := re.search(r"http\S+#code=\S+", line)) is not None:
                 self.link = found[0]
                 return
@@ -155,10 +159,12 @@ class Workbench:
 
 
 @contextmanager
-def workbench(folder: Path, workspace: Path, script: str, *arguments: str) -> Generator[Workbench]:
+def workbench(
+    folder: Path, workspace: Path, script: str, *arguments: str, command: Sequence[str] = ("web", "--no-open")
+) -> Generator[Workbench]:
     """Start a server for ``workspace`` with its script and data in ``folder``."""
     (folder / "script.yaml").write_text(script, "utf-8")
-    served = Workbench(workspace, folder, arguments)
+    served = Workbench(workspace, folder, arguments, command=command)
     served.start()
     try:
         yield served

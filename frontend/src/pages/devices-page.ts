@@ -8,6 +8,7 @@ import { LANGUAGE, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 import { qrCode } from "../parts/qr-code.ts";
 import "../parts/notify-switch.ts";
+import { PAGE } from "../place.ts";
 
 interface Device {
   id: string;
@@ -54,7 +55,7 @@ export class DevicesPage extends PageElement {
           <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
         <li class="pad">
           ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
-            : isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}/ui/</code></p>`}
+            : isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}${PAGE}</code></p>`}
           ${left > 0 ? html`<div class="qr-row">${this.qr ? qrCode(this.qr) : nothing}<div>${this.qr ? html`<p class="t2">${t("scan")}</p>` : nothing}
               <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p></div></div>`
             : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}

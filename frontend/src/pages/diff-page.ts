@@ -12,6 +12,7 @@ import { PageElement, go } from "../parts/base.ts";
 import { type DiffElement, shownCounts } from "../parts/diff-view.ts";
 import "../parts/diff-view.ts";
 import { isForPage } from "../keys.ts";
+import { PAGE } from "../place.ts";
 
 /** Files that are open at first; each open one is an editor. */
 const OPEN = 20;
@@ -47,7 +48,7 @@ export class DiffPage extends PageElement {
     const { found, row } = this, total = { added: 0, removed: 0 };
     for (const file of found?.files ?? []) { total.added += file.added; total.removed += file.removed; }
     return html`<main class="pane surface span">
-      <div class="head"><a class="b small quiet icon" href="/ui/task/${this.taskId}" aria-label=${t("back")}>${icon("back")}</a>
+      <div class="head"><a class="b small quiet icon" href="${PAGE}task/${this.taskId}" aria-label=${t("back")}>${icon("back")}</a>
         <h1 class="cut" dir="auto">${t("sessionDiff")}<span class="t3 wide-only"> ${visibleLine(row?.title ?? "", 100)}</span></h1>
         ${found?.files.length ? shownCounts(total) : nothing}
         <span class="right row">${this.made ? html`<time class="t3 xs num wide-only">${t("asOf", new Date(this.made).toLocaleTimeString(LANGUAGE))}</time>` : nothing}
@@ -105,7 +106,7 @@ export class DiffPage extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (!isForPage(event)) return;
-    if (event.key === "Escape") go(`/ui/task/${this.taskId}`);
+    if (event.key === "Escape") go(`${PAGE}task/${this.taskId}`);
     else if (event.key === "r" && !this.isBusy) void this.#make(true);
     else if (event.key === "v") this.#turn();
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);

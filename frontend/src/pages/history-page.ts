@@ -9,6 +9,7 @@ import type { TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 import { isForPage } from "../keys.ts";
+import { PAGE } from "../place.ts";
 
 /** Typing is not searched for before this pause. */
 const PAUSE_MS = 200;
@@ -101,11 +102,11 @@ export class HistoryPage extends PageElement {
   }
 
   #row(task: Pick<TaskRow, "id" | "title" | "state" | "workspace" | "changedAt">, prompt: Hit["prompt"]) {
-    return html`<li class="row beside"><a class="line grow" href="/ui/task/${task.id}">${stateMark(task.state)}
+    return html`<li class="row beside"><a class="line grow" href="${PAGE}task/${task.id}">${stateMark(task.state)}
       <span class="hit"><span class="cut" dir="auto">${visibleLine(task.title, 200) || task.id}</span>${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span>
       <span class="t3 xs cut wide-only" dir="auto">${visible(task.workspace)}</span>
       <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a>
-      <a class="b small quiet icon" href="/ui/diff/${task.id}" aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}" title=${t("sessionDiff")}>${icon("sides")}</a></li>`;
+      <a class="b small quiet icon" href="${PAGE}diff/${task.id}" aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}" title=${t("sessionDiff")}>${icon("sides")}</a></li>`;
   }
 
   #press = (event: KeyboardEvent): void => {

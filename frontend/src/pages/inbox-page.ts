@@ -13,6 +13,7 @@ import { outcomeText } from "../parts/review-card.ts";
 import "../parts/all-files.ts";
 import "../parts/question-card.ts";
 import { isForPage } from "../keys.ts";
+import { PAGE } from "../place.ts";
 
 /** Something that waits or waited: a question of a task, or a review or question of a companion. */
 interface Item {
@@ -101,7 +102,7 @@ export class InboxPage extends PageElement {
         ${this.all ? this.#allFiles(this.all) : chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept) ? html`
           <div class="head">
             <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
-            <a class="cut" href="/ui/task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
+            <a class="cut" href="${PAGE}task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
             ${chosen.isAnswered ? html`<span class="right">${open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing}</span>` : html`
             <span class="pill acc">${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span>
             <span class="right row">${this.#allButton(chosen)}<span class="xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span></span>`}

@@ -10,6 +10,7 @@ import { PageElement, go } from "../parts/base.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import "../parts/prompt-box.ts";
 import "../parts/trust-card.ts";
+import { PAGE } from "../place.ts";
 
 /** The beginning of a task. */
 @customElement("isthmus-new")
@@ -49,7 +50,7 @@ export class NewPage extends PageElement {
     try {
       const taskId = await sendWritten(written, { workspace: this.folder }, this.store);
       this.box.clear();
-      go(`/ui/task/${taskId}`);
+      go(`${PAGE}task/${taskId}`);
     } catch (error) {
       this.problem = problemOf(error);
     } finally {

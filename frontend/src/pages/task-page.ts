@@ -27,6 +27,7 @@ import "../parts/rewind-ask.ts";
 import "../parts/task-aside.ts";
 import "../parts/trust-card.ts";
 import { isForPage } from "../keys.ts";
+import { PAGE } from "../place.ts";
 
 /** Drawing that takes longer than this is done more seldom. */
 const SLOW_MS = 12;
@@ -152,7 +153,7 @@ export class TaskPage extends PageElement {
           ${stateMark(this.#state)}
           <h1 class="cut" dir="auto">${visibleLine(row?.title ?? "", 200)}</h1>
           <span class="xs t3 cut wide-only" dir="auto">${visible(workspace)}</span>
-          <span class="right row">${row && !row.parent ? html`<a class="b small quiet wide-only" href="/ui/diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+          <span class="right row">${row && !row.parent ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
             ${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
             <button class="b small quiet aside-only" aria-expanded=${this.hasAside} aria-controls="aside" @click=${() => { this.hasAside = !this.hasAside; }}>${t("details")}</button></span>
         </div>
@@ -256,7 +257,7 @@ export class TaskPage extends PageElement {
     try {
       const taskId = await sendWritten(written, { contextId }, this.store);
       onSent();
-      go(`/ui/task/${taskId}`);
+      go(`${PAGE}task/${taskId}`);
       return true;
     } catch (error) {
       this.problem = problemOf(error);
@@ -274,7 +275,7 @@ export class TaskPage extends PageElement {
     try {
       const taskId = await begin();
       this.store.refresh();
-      go(`/ui/task/${taskId}`);
+      go(`${PAGE}task/${taskId}`);
     } catch (error) {
       this.problem = problemOf(error);
     } finally {
@@ -346,7 +347,7 @@ export class TaskPage extends PageElement {
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
     else if (event.key === "l") this.box.chooseModel();
-    else if (event.key === "d") go(`/ui/diff/${this.taskId}`);
+    else if (event.key === "d") go(`${PAGE}diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
     else if (event.key === "Escape" && this.#lost.call) this.#closeLost();

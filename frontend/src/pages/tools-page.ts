@@ -6,6 +6,7 @@ import { visible, visibleLine } from "../safe.ts";
 import { ApiError, type Session, api } from "../session.ts";
 import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
+import { PAGE } from "../place.ts";
 
 interface Named { name: string; description: string }
 
@@ -121,7 +122,7 @@ export class ToolsPage extends PageElement {
     this.busy = `${path[1]} ${name}`;
     this.problem = "";
     try {
-      go(`/ui/task/${await execute(path, name, this.workspace)}`);
+      go(`${PAGE}task/${await execute(path, name, this.workspace)}`);
     } catch (error) {
       this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
     } finally {

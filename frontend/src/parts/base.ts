@@ -1,4 +1,5 @@
 import { LitElement } from "lit";
+import { PAGE } from "../place.ts";
 
 /** Answers count once a card was visible for this long, so that none is given by mistake. */
 export const READ_MS = 400;
@@ -36,7 +37,7 @@ export function go(path: string): void {
 export function followLink(event: MouseEvent): void {
   const link = (event.composedPath() as HTMLElement[]).find((node) => node.tagName === "A") as HTMLAnchorElement | undefined;
   if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || link.target) return;
-  if (link.origin !== location.origin || !link.pathname.startsWith("/ui/")) return;
+  if (link.origin !== location.origin || !link.pathname.startsWith(PAGE)) return;
   event.preventDefault();
   go(link.pathname);
 }

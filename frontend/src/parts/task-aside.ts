@@ -9,6 +9,7 @@ import type { TaskStore } from "../store.ts";
 import type { TaskFold } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
+import { PAGE } from "../place.ts";
 
 /** Facts of a task beside its conversation: plan, subagents, changed files, model and size of the conversation. */
 @customElement("isthmus-aside")
@@ -25,10 +26,10 @@ export class TaskAside extends PageElement {
     return html`
       <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
       ${fold.todos.length ? html`<section><h2>${t("plan")}</h2><ul>${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}</ul></section>` : nothing}
-      ${children.length ? html`<section><h2>${t("subagents")}</h2><ul>${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="/ui/task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}</ul></section>` : nothing}
+      ${children.length ? html`<section><h2>${t("subagents")}</h2><ul>${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="${PAGE}task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}</ul></section>` : nothing}
       ${changedFiles.length ? html`<section><h2>${t("changedFiles")}</h2><ul>${changedFiles.slice(0, 200).map((file) => html`<li><span class="grow cut" dir="auto">${shownPath(file.path, workspace)}</span><span class="num"><span class="add">+${file.added}</span> <span class="del">−${file.removed}</span></span></li>`)}</ul></section>` : nothing}
-      ${row && !row.parent ? html`<section><a href="/ui/diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
-      ${row?.parent ? html`<section><h2>${t("begunBy")}</h2><a href="/ui/task/${row.parent}" dir="auto">${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a></section>` : nothing}
+      ${row && !row.parent ? html`<section><a href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
+      ${row?.parent ? html`<section><h2>${t("begunBy")}</h2><a href="${PAGE}task/${row.parent}" dir="auto">${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a></section>` : nothing}
       <section><dl class="facts">
         ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
         ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}

@@ -26,6 +26,7 @@ async def workbench_pages(setup: Setup, settings: "ServeSettings") -> "Workbench
     Raises:
         BadInputError: it is not built.
     """
+    from isthmus.a2a.server.paths import public_path
     from isthmus.a2a.server.users_file import FILE, UsersFile
     from isthmus.app.running_companions import RunningCompanions
     from isthmus.web.bundle import BundleMissingError, read_bundle
@@ -39,7 +40,8 @@ async def workbench_pages(setup: Setup, settings: "ServeSettings") -> "Workbench
     folders = dict.fromkeys(str(folder.resolve()) for folder in (setup.workspace, *settings.allowed_workspaces))
     name = "Isthmus" if settings.agent is None else settings.agent.title
     users, reviews = UsersFile(setup.data_dir / FILE), ReviewsApi(RunningCompanions())
-    return WorkbenchPages(bundle, users, name, tuple(folders), reviews=reviews)
+    path = public_path(settings.public_url)
+    return WorkbenchPages(bundle.below(path), users, name, tuple(folders), reviews=reviews, path=path)
 
 
 def completed(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", sender: "PushSender") -> "AgentView":

@@ -5,6 +5,7 @@ Every file is served with headers that let the page load nothing from elsewhere 
 
 import gzip
 import hashlib
+import html
 import mimetypes
 import re
 from collections.abc import Mapping
@@ -41,7 +42,9 @@ _TYPES = {
     ".webmanifest": "application/manifest+json",
     ".json": "application/json",
 }
-_ENTRY = re.compile(rb'<script type="module"[^>]* src="(/ui/assets/[\w.-]+)"')
+_ENTRY = re.compile(rb'<script type="module"[^>]* src="((?:/[^"/]+)*/ui/assets/[\w.-]+)"')
+_LINK = re.compile(rb'(?<=(?: src|href)=")(?=/ui/)')
+"""Place in the page before the path of one of its files."""
 _HASHED = "assets/"
 """Folder of the files whose names contain a hash of their content."""
 
@@ -79,6 +82,19 @@ class Bundle:
         page = self.files.get(f"{ROOT}index.html")
         found = _ENTRY.search(page.content) if page is not None else None
         return found[1].decode() if found is not None else ""
+
+    def below(self, path: str) -> "Bundle":
+        """Return the bundle of a server whose address has a path, such as ``/agent``: the page links to files below it.
+
+        All other files find their place by their own address.
+        """
+        name = f"{ROOT}index.html"
+        page = self.files.get(name)
+        if page is None or not path:
+            return self
+        before = html.escape(path).encode()
+        content = _LINK.sub(lambda _: before, page.content)
+        return Bundle({**self.files, name: _page_file("index.html", content)})
 
     def find(self, path: str) -> PageFile | None:
         """Return the file at a URL path; the page itself for each of its own addresses, which have no dot."""

@@ -89,6 +89,8 @@ class WorkbenchPages:
     has_tasks: bool = True
     url: str = ""
     """URL under which others reach the server, for links; empty until it listens."""
+    path: str = ""
+    """Path of that URL without the slash at its end, below which the page is; the bundle is of this path, too."""
     changes: ChangeFeed | None = None
     history: HistorySearch | None = None
     review_feed: ReviewFeed | None = field(init=False)
@@ -124,7 +126,7 @@ class WorkbenchPages:
         if request.method not in ("GET", "HEAD"):
             return _json({"error": "expected GET or HEAD"}, 405, {"Allow": "GET, HEAD"})
         if path in ("/", ROOT[:-1]):
-            return Response(status_code=307, headers={**HEADERS, "Location": ROOT})
+            return Response(status_code=307, headers={**HEADERS, "Location": f"{self.path}{ROOT}"})
         return self._file(request, path)
 
     def _file(self, request: HttpRequest, path: str) -> Response:
@@ -268,7 +270,7 @@ class WorkbenchPages:
             return Refusal(400, "expected an origin such as https://agent.example.org:8443", {})
         code = self.codes.short(principal.name, self.clock(), principal.token_id)
         # The page's own address leads here from wherever the page is shown, unless it is this machine's loopback.
-        link = entry_link(origin if is_reachable(origin) else self.url, code.text)
+        link = entry_link(f"{origin}{self.path}" if is_reachable(origin) else self.url, code.text)
         qr = None if link.qr is None else link.qr.as_lines()
         return {"code": code.text, "seconds": SHORT_SECONDS, "link": link.url, "qr": qr}
 

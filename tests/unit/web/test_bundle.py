@@ -65,3 +65,20 @@ def test_a_page_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
 def test_the_entry_is_the_script_that_the_page_begins_with(tmp_path: Path, page: str, entry: str) -> None:
     (tmp_path / "index.html").write_text(page, "utf-8")
     assert read_bundle(tmp_path).entry == entry
+
+
+def test_the_page_of_a_server_below_a_path_links_to_files_there(tmp_path: Path) -> None:
+    script = '<script type="module" crossorigin src="/ui/assets/index-a.js"></script>'
+    (tmp_path / "index.html").write_text(f'<link rel="icon" href="/ui/icon.svg" />{script}', "utf-8")
+    (tmp_path / "icon.svg").write_text("<svg/>")
+    bundle = read_bundle(tmp_path)
+    below = bundle.below('/team/"a"')
+    page = below.find("/ui/task/1")
+    assert page is not None
+    before = "/team/&quot;a&quot;/ui"
+    moved = script.replace("/ui", before)
+    assert page.content.decode() == f'<link rel="icon" href="{before}/icon.svg" />{moved}'
+    assert page.etag != bundle.files["/ui/index.html"].etag
+    assert bundle.below("/agent").entry == "/agent/ui/assets/index-a.js"
+    assert below.find("/ui/icon.svg") is bundle.find("/ui/icon.svg")
+    assert bundle.below("") is bundle

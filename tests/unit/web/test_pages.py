@@ -184,6 +184,17 @@ async def test_a_code_comes_with_a_link_and_a_drawing_for_other_devices(
     assert (await code('{"origin": "https://' + "a" * 200 + '.test"}')).status_code == 400
 
 
+async def test_below_a_path_links_and_the_way_to_the_page_have_it(
+    client: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    pages.path, pages.url = "/team/agent", "https://host.test/team/agent/"
+    assert (await client.get("/")).headers["location"] == "/team/agent/ui/"
+    head = {"Authorization": "Bearer owner-token"}
+    for origin, before in (("https://phone.test", "https://phone.test"), ("", "https://host.test")):
+        made = await client.post("/ui/api/codes", json={"origin": origin}, headers=head)
+        assert made.json()["link"].startswith(f"{before}/team/agent/ui/#code=")
+
+
 async def test_a_removed_device_takes_with_it_what_it_let_in_and_its_codes(
     client: httpx2.AsyncClient, pages: WorkbenchPages
 ) -> None:
