@@ -231,11 +231,38 @@ async def test_keys_that_nobody_published_ask_the_issuer_at_most_once_a_minute(i
     for number in range(50):
         clock.now += 1
         token = issuer.token(headers={"kid": f"random-{number}"})
-        assert "does not publish" in (await refused(users, token)).message
+        assert (await refused(users, token, 503)).headers == {"Retry-After": str(59 - number)}
     assert issuer.asked == [DOCUMENT, "/keys"]
     clock.now += 10
-    await refused(users, issuer.token(headers={"kid": "another"}))
+    assert "does not publish" in (await refused(users, issuer.token(headers={"kid": "another"}))).message
     assert issuer.asked == [DOCUMENT, "/keys"] * 2
+
+
+async def test_a_key_published_since_the_issuer_was_asked_is_waited_for(issuer: OidcIssuer) -> None:
+    clock = Clock()
+    users = users_of(issuer, clock=clock)
+    assert isinstance(await users.identify(issuer.token()), Principal)
+    issuer.keys["new"] = rsa_key(number=1)
+    clock.now += 20.5
+    refusal = await refused(users, issuer.token("new"), 503)
+    assert refusal.headers == {"Retry-After": "40"}
+    clock.now += 40
+    assert isinstance(await users.identify(issuer.token("new")), Principal)
+
+
+async def test_an_answer_on_its_way_says_nothing_of_a_token_that_came_later(issuer: OidcIssuer) -> None:
+    clock = Clock()
+    users = users_of(issuer, clock=clock)
+    hold = Hold()
+    keys = json.dumps({"keys": [public_jwk(key, kid=kid) for kid, key in issuer.keys.items()]})
+    issuer.answers = {"/keys": Answer(200, {}, (hold, keys.encode()))}
+    first = asyncio.create_task(users.identify(issuer.token()))
+    await eventually_async(lambda: issuer.asked == [DOCUMENT, "/keys"], what="the issuer is asked")
+    issuer.keys["new"] = rsa_key(number=1)
+    second = asyncio.create_task(refused(users, issuer.token("new"), 503))
+    hold.release()
+    assert isinstance(await first, Principal)
+    assert (await second).headers == {"Retry-After": "60"}
 
 
 async def test_a_new_key_is_accepted_and_an_old_one_is_not(issuer: OidcIssuer) -> None:
@@ -246,6 +273,7 @@ async def test_a_new_key_is_accepted_and_an_old_one_is_not(issuer: OidcIssuer) -
     issuer.keys = {"new": rsa_key(number=1)}
     clock.now += 61
     assert isinstance(await users.identify(issuer.token("new")), Principal)
+    clock.now += 61
     assert "does not publish" in (await refused(users, old)).message
 
 
@@ -377,10 +405,10 @@ async def test_keys_for_other_uses_or_too_weak_are_left_out(issuer: OidcIssuer) 
         {**public_jwk(ec_key(), kid="broken"), "x": "AAAA"},
         public_jwk(ec_key(), kid="ec"),
     ]
-    users = users_of(issuer)
     for kid in ("weak", "encryption", "wrapping", "other"):
         token = jwt.encode(issuer.claims(), rsa_key(), "RS256", headers={"kid": kid})
-        assert "does not publish" in (await refused(users, token)).message
+        assert "does not publish" in (await refused(users_of(issuer), token)).message
+    users = users_of(issuer)
     assert isinstance(await users.identify(issuer.token("ec", "ES256")), Principal)
 
 

@@ -1,7 +1,8 @@
 """The keys of one issuer: asked for over HTTP, kept, and asked for again when a token names an unknown one.
 
 Tokens come from strangers, who may name keys at random: the issuer is asked at most once a minute, by one request at a
-time. While it cannot be reached, the keys that are known stay valid.
+time. Until then a token with an unknown key is neither valid nor invalid, since its key may be a new one. While the
+issuer cannot be reached, the keys that are known stay valid.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class IssuerUnavailable(Unavailable):
-    """The issuer could not be asked for the key of a token, which may be valid; ``seconds`` later it is asked again."""
+    """The issuer was not asked for the key of a token, which may be valid; after ``seconds`` it can be asked again."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
@@ -128,29 +129,30 @@ class Issuer:
 
         Raises:
             TokenRefused: the issuer does not publish such a key.
-            IssuerUnavailable: the issuer could not be asked.
+            IssuerUnavailable: the issuer could not be asked, or may have published the key since it was asked.
         """
         found = find_key(self._keys, head.kid, head.algorithm)
         if found is not None:
             if self._clock() - self._read_at > MAXIMUM_AGE:
                 self.ask()
             return found
+        asked_before = self._asked_at
         if (asking := self.ask()) is not None:
             await asyncio.shield(asking)  # a client that leaves must not end what others wait for
         found = find_key(self._keys, head.kid, head.algorithm)
         if found is not None:
             return found
-        if self._failure is not None:
-            raise IssuerUnavailable(self._pause)
+        is_answered = self._failure is None and self._asked_at != asked_before  # since the token arrived
+        if not is_answered and all(head.kid != key.kid for key in self._keys):
+            raise IssuerUnavailable(self._seconds_to_wait)
         raise TokenRefused("the token is signed by a key that its issuer does not publish")
 
     def ask(self) -> "asyncio.Task[None] | None":
         """Ask for the keys and return the task that does, which never fails; None if it was done a short time ago."""
         if self._asking is None or self._asking.done():
-            now = self._clock()
-            if self._asked_at is not None and now - self._asked_at < self._pause:
+            if self._seconds_to_wait > 0:
                 return None
-            self._asked_at = now
+            self._asked_at = self._clock()
             self._asking = asyncio.create_task(self._ask(), name="isthmus-oidc-keys")
         return self._asking
 
@@ -162,8 +164,12 @@ class Issuer:
                 await self._asking
 
     @property
-    def _pause(self) -> float:
-        return UNKNOWN_KEY_SECONDS if self._keys else RETRY_SECONDS
+    def _seconds_to_wait(self) -> float:
+        """Time in seconds until the issuer may be asked again."""
+        if self._asked_at is None:
+            return 0.0
+        pause = UNKNOWN_KEY_SECONDS if self._keys else RETRY_SECONDS
+        return max(0.0, self._asked_at + pause - self._clock())
 
     async def _ask(self) -> None:
         try:

@@ -1,5 +1,7 @@
 """Users of an issuer, as the server's gate asks for them: a JWT in, a principal or a refusal out."""
 
+import math
+
 from typing_extensions import override
 
 from isthmus.a2a.oidc.claims import ClaimNames, TokenRefused, named_user, user_prefix
@@ -31,7 +33,7 @@ class IssuerUsers(IssuedTokens):
             challenge = f'Bearer error="invalid_token", error_description="{error}"'
             return Refusal(401, str(error), {"WWW-Authenticate": challenge})
         except IssuerUnavailable as error:
-            return Refusal(503, str(error), {"Retry-After": f"{error.seconds:.0f}"})
+            return Refusal(503, str(error), {"Retry-After": f"{max(1, math.ceil(error.seconds))}"})
         return Principal(user.name, tier=user.tier, expires=float(claims["exp"]) + LEEWAY)
 
     @property
