@@ -61,6 +61,8 @@ class AgentSettings:
 def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> AgentSettings:
     """Decode the AgentSettings of a client; an MCP server may also be given by its name alone.
 
+    No servers may also be an empty object, as in clients whose settings list servers by name, or null.
+
     Raises:
         DecodeError: a value does not fit.
     """
@@ -72,6 +74,8 @@ def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> Age
         if isinstance(servers, list):
             named = [{"name": item} if isinstance(item, str) else item for item in cast("list[object]", servers)]
             value = {**value, name: named}
+        elif name in value and servers in ({}, None):
+            value = {**value, name: []}
     return from_json(AgentSettings, value, path)
 
 

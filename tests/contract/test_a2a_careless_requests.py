@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -16,7 +17,7 @@ from isthmus.a2a.protocol.extension import URI
 from isthmus.agent.turn import AgentTurn
 from isthmus.events import StateChange, TaskState, TextContent
 from isthmus.models.base import Text
-from support.a2a_serving import TOKEN, prompt, rpc, serving
+from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
 from support.a2a_v1 import ACTIVE, PLAIN, Client, said
 from support.agent_behind import behind
 from support.agents import reply
@@ -261,3 +262,66 @@ async def test_a_body_that_cannot_be_read_is_refused_once_and_leaves_no_tracebac
     assert answer.count(b"HTTP/1.1 ") == 1
     assert "Exception" not in caplog.text
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("number", ["2", 2.0, "2e0", "2.0"])
+async def test_a_number_may_be_written_in_every_way_of_protojson(serve: Serve, workspace: Path, number: Any) -> None:
+    async with serve() as raw:
+        old = prompt("hello", workspace)
+        task = await raw.result("message/send", {**old, "configuration": {"historyLength": number}})
+        assert len(task["history"]) == 2
+        assert len((await raw.result("tasks/get", {"id": task["id"], "historyLength": number}))["history"]) == 2
+        for binding in ("JSONRPC", "HTTP+JSON"):
+            client, params = Client(raw, binding), said("hello", workspace)
+            params["configuration"] = {"historyLength": number}
+            sent = (await client.call("SendMessage", params))["task"]
+            assert len(sent["history"]) == 2
+            assert len((await client.call("GetTask", {"id": sent["id"], "historyLength": number}))["history"]) == 2
+            assert (await client.call("ListTasks", {"pageSize": number}))["pageSize"] == 2
+
+
+@pytest.mark.parametrize("number", ["", " 2", "2.5", 2.5, "1e-1", "x", "-1", -1, True, "0x2", "02", "1e999", []])
+async def test_what_is_not_a_whole_number_is_refused_with_its_name(serve: Serve, number: Any) -> None:
+    async with serve() as raw:
+        for method in ("tasks/get", "GetTask"):
+            error = await raw.error(method, {"id": "x", "historyLength": number})
+            assert (error["code"], "params.historyLength" in error["message"]) == (-32602, True)
+
+
+@pytest.mark.parametrize("servers", [{}, [], None])
+async def test_no_servers_may_be_any_empty_value(serve: Serve, workspace: Path, servers: Any) -> None:
+    async with serve() as raw:
+        for name in ("mcp_servers", "mcpServers"):
+            settings = {"workspace_path": str(workspace), name: servers}
+            task = await raw.result("message/send", prompt("hello", metadata={URI: settings}))
+            assert task["status"]["state"] == "completed"
+        settings = {"workspace_path": str(workspace), "mcp_servers": {"name": "tickets"}}
+        error = await raw.error("message/send", prompt("hello", metadata={URI: settings}))
+        assert "mcp_servers is not a list" in error["message"] or "mcp_servers: expected a list" in error["message"]
+
+
+async def test_a_client_of_http_1_0_gets_bodies_that_end_with_the_connection(serve: Serve, workspace: Path) -> None:
+    async with serve() as raw:
+        for method in ("message/stream", "message/send"):
+            body = json.dumps(rpc(method, prompt("hello", workspace))).encode()
+            head, content = await _asked_by_1_0(raw, b"POST / ", body)
+            assert b"transfer-encoding" not in head.lower()
+            events = [json.loads(line[6:]) for line in content.splitlines() if line.startswith(b"data: ")]
+            last = (events or [json.loads(content)])[-1]
+            assert last["result"]["status"]["state"] == "completed"
+        head, content = await _asked_by_1_0(raw, b"GET /.well-known/agent-card.json ", b"")
+        assert b"transfer-encoding" not in head.lower()
+        assert json.loads(content)["name"]
+
+
+async def _asked_by_1_0(raw: RawClient, request: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Return head and body of the answer to a request of HTTP/1.0, whose connection must then end."""
+    url = urlsplit(raw.url)
+    async with asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
+        head = [request + b"HTTP/1.0", b"Host: localhost", b"Content-Type: application/json"]
+        head += [b"Authorization: Bearer %s" % TOKEN.encode(), b"X-A2A-Extensions: %s" % URI.encode()]
+        writer.write(b"\r\n".join([*head, b"Content-Length: %d" % len(body), b"", body]))
+        answer, _, content = (await reader.read(-1)).partition(b"\r\n\r\n")
+        writer.close()
+        return answer, content

@@ -10,6 +10,7 @@ from typing import Any, cast
 from typing_extensions import override
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from isthmus.listeners.http_1_0 import without_chunks
 from isthmus.listeners.http_protocol import HttpProtocol
 
 GATHERED_BYTES = 65536
@@ -93,6 +94,13 @@ class GatheringProtocol(HttpProtocol, AutoHTTPProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._gathering = GatheringTransport(cast("asyncio.Transport", transport))
         super().connection_made(self._gathering)
+
+    def on_headers_complete(self) -> None:
+        """Begin a request; an answer to a client of HTTP/1.0 gets no chunks."""
+        cast("Any", super()).on_headers_complete()  # httptools calls it, h11 has no such method and no such fault
+        cycle: Any = getattr(self, "cycle", None)
+        if cycle is not None and cycle.scope["http_version"] == "1.0":
+            cycle.send = without_chunks(cycle)
 
     def on_response_complete(self) -> None:
         """Write the complete answer at once; waiting would gain nothing."""

@@ -1,6 +1,7 @@
 """Readers for the parameters of requests: each checks the type of a value, or raises -32602 with the field's path."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -10,6 +11,8 @@ from isthmus.errors import DecodeError
 
 T = TypeVar("T")
 
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
+"""A number in a string, as JSON writes it."""
 ID_CHARACTERS = 1000
 """Maximum length of the ids that clients choose, in characters; ids are stored with every event."""
 
@@ -49,13 +52,22 @@ def optional_id(source: Mapping[str, Any], name: str, where: str) -> str | None:
 
 
 def count(source: Mapping[str, Any], name: str, where: str) -> int | None:
-    """Return a whole number, 0 or more; None when it is absent."""
+    """Return a whole number, 0 or more; None when it is absent. ProtoJSON lets it be a string or have an exponent."""
     value = source.get(name)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    number = _whole(value)
+    if number is None or number < 0:
         raise InvalidParamsError(f"{where}.{name}", "expected a whole number, 0 or more")
-    return value
+    return number
+
+
+def _whole(value: object) -> int | None:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = float(value) if not value.removeprefix("-").isdecimal() else int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def flag(source: Mapping[str, Any], name: str, where: str) -> bool | None:
