@@ -136,8 +136,8 @@ def settings(name: str, value: object) -> dict[str, Any]:
         (
             "message/stream",
             answer("t", allow(), parts=[{"kind": "data", "data": allow()}, {"kind": "text", "text": "and"}]),
-            -32602,
-            "params.message.parts",
+            -32001,
+            "no task t",
         ),
         ("message/send", {**message(), "configuration": {"blocking": 1}}, -32602, "params.configuration.blocking"),
         (
@@ -154,7 +154,7 @@ def settings(name: str, value: object) -> dict[str, Any]:
         ),
         ("tasks/get", {}, -32602, "params.id"),
         ("tasks/get", {"id": 5}, -32602, "params.id"),
-        ("tasks/get", {"id": "x", "historyLength": "5"}, -32602, "params.historyLength"),
+        ("tasks/get", {"id": "x", "historyLength": "five"}, -32602, "params.historyLength"),
         ("tasks/get", {"id": "x"}, -32001, "no task x"),
         ("tasks/cancel", {"id": "x"}, -32001, "no task x"),
         ("tasks/resubscribe", {"id": "x"}, -32001, "no task x"),

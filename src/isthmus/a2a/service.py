@@ -45,13 +45,14 @@ class SendResult:
 
 
 async def send(agent: AgentClient, message: SendMessage) -> SendResult:
-    """Start or continue a task, or answer its questions.
+    """Start or continue a task, or answer its questions. A text beside answers is for the work that they let go on.
 
     Raises:
         TaskError: the agent refuses the message, e.g. because of its workspace; no task is created.
     """
     if message.confirmations and message.task_id is not None:
-        return await _answer(agent, message, message.task_id, message.confirmations)
+        answered = await _answer(agent, message, message.task_id, message.confirmations)
+        return await _with_text(agent, message, message.task_id, answered) if message.text.strip() else answered
     if message.task_id is not None and message.answers_in_text:
         pending = await _open_questions(agent, message.task_id)
         answer = answer_in_text(message.text, pending)
@@ -80,6 +81,16 @@ async def _answer(
         # The encoder needs the questions that were asked.
         turn = replace(turn, snapshot=replace(turn.snapshot, pending=tuple(pending)))
     return SendResult(turn, tuple(confirmations))
+
+
+async def _with_text(agent: AgentClient, message: SendMessage, task_id: str, answered: SendResult) -> SendResult:
+    """Send the text of a message whose answers were accepted; the events after the answers end where its own end."""
+    turn = answered.turn
+    await close(turn.deliveries)
+    said = await agent.prompt(replace(_prompt(message), may_continue_completed=True, is_steering=True))
+    await close(said.deliveries)
+    followed = await agent.follow(task_id, turn.snapshot.seq)
+    return replace(answered, turn=replace(turn, deliveries=followed.deliveries))
 
 
 async def _open_questions(agent: AgentClient, task_id: str) -> Sequence[ToolCall]:

@@ -1,4 +1,4 @@
-"""Decoder for a user's message in a request, which is text with attachments, or answers to questions. Sans-I/O.
+"""Decoder for a user's message in a request: text with attachments, answers to questions, or both. Sans-I/O.
 
 It is the same for every version; a :class:`Grammar` reads the version's own roles, parts and configuration. Errors name
 the invalid field.
@@ -89,8 +89,6 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
     if answer is not None and all(answer.tool_call_id != each.tool_call_id for each in confirmations):
         # A message must have a part, so an answer in metadata stands beside a text that only labels it.
         content, confirmations = "", (*confirmations, answer)
-    if confirmations and content:
-        raise InvalidParamsError(f"{where}.parts", "expected either answers (tool_call_id) or content, not both")
     if confirmations and task_id is None:
         raise InvalidParamsError(f"{where}.taskId", "expected the task whose question is answered")
     if not confirmations and not content.strip():
@@ -114,7 +112,7 @@ def decode_send(call: Call, grammar: Grammar, *, stream: bool) -> SendMessage:
         may_continue_completed=activation.active,
         requires_settings=activation.active and call.needs_workspace,
         answers_in_text=not (activation.active and activation.is_stated),
-        parts=() if confirmations or (len(parts) == 1 and parts[0] == ArtifactPart(text=content)) else parts,
+        parts=() if not content or (len(parts) == 1 and parts[0] == ArtifactPart(text=content)) else parts,
         metadata=metadata or None,
         extension=activation.uri or "",
     )

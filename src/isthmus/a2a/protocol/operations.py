@@ -22,7 +22,7 @@ ResolveAnswers: TypeAlias = Callable[
 
 @record
 class SendMessage:
-    """A message of the user: text that starts or continues a task, or answers to its questions, never both.
+    """A message of the user: text that starts or continues a task, answers to its questions, or both at once.
 
     Fields without a description are as in :class:`~isthmus.client.PromptMessage`.
     """
