@@ -20,6 +20,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.agents import CompletingAgent, GeneralCommandAgent, ObservableAgent, SuspendingAgent
+from isthmus.engine.workspaces import REPOSITORY
 from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
@@ -33,8 +34,6 @@ from isthmus.events import (
 from isthmus.internal_events import WorktreeUsed
 from isthmus.slash_commands.tree import Completion
 
-SCHEME = "/git:"
-"""Beginning of a workspace that is a repository."""
 ATTEMPTS = 3
 """Maximum number of attempts to keep the files after a call."""
 PAUSE_SECONDS = 2.0
@@ -102,8 +101,8 @@ class RepositoryAgent:
     def place(self, workspace: Path, context_id: str | None, user: str) -> Path:
         """Return the folder of a user's session here: its worktree, or an empty one if it has none on this machine."""
         named = str(workspace)
-        if context_id and named.startswith(SCHEME):
-            return self._find_folder(named.removeprefix(SCHEME), context_id, user) or self._empty
+        if context_id and named.startswith(REPOSITORY):
+            return self._find_folder(named.removeprefix(REPOSITORY), context_id, user) or self._empty
         return self._folder(workspace)
 
     async def commands(self, workspace: Path, settings: AgentSettings | None, user: str = "") -> Sequence[SlashCommand]:
@@ -133,11 +132,11 @@ class RepositoryAgent:
         """Work on the session's task in its worktree, if its workspace is a repository."""
         session = turn.session
         named = "" if session.settings is None else session.settings.workspace_path
-        if not named.startswith(SCHEME):
+        if not named.startswith(REPOSITORY):
             return await self._agent.advance(turn)
         async with AsyncExitStack() as stack:
             try:
-                worktree = await stack.enter_async_context(self._open_worktree(named.removeprefix(SCHEME), session))
+                worktree = await stack.enter_async_context(self._open_worktree(named.removeprefix(REPOSITORY), session))
             except IsthmusError as error:
                 raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
             return await self._advance_in(worktree, turn)
@@ -182,7 +181,7 @@ class RepositoryAgent:
             await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=branch, description="The work of the session"))
 
     def _folder(self, workspace: Path) -> Path:
-        return self._empty if str(workspace).startswith(SCHEME) else workspace
+        return self._empty if str(workspace).startswith(REPOSITORY) else workspace
 
 
 async def _keep(worktree: Worktree, about: str) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
-from isthmus.app.repository_agent import SCHEME, FullAgent, RepositoryAgent, Worktree
+from isthmus.app.repository_agent import FullAgent, RepositoryAgent, Worktree
 from isthmus.app.worktree_pruning import WorktreePruning
 from isthmus.engine.retention import DeleteFiles
+from isthmus.engine.workspaces import REPOSITORY
 from isthmus.journal.base import Journal
 from isthmus.mcp_host.config.folder_trust import FolderTrust, stated_trust
 from isthmus.worktrees.errors import SessionMovedError
@@ -45,7 +46,7 @@ class ServedRepositories:
     @property
     def workspaces(self) -> tuple[str, ...]:
         """The workspaces of their sessions."""
-        return tuple(f"{SCHEME}{name}" for name in self._by_name)
+        return tuple(f"{REPOSITORY}{name}" for name in self._by_name)
 
     def agent(self, agent: FullAgent, journal: Journal) -> RepositoryAgent:
         """Return an agent that also works in the repositories."""

@@ -9,6 +9,8 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.record import record
 
 KEY = "workspace_path"
+REPOSITORY = "/git:"
+"""Beginning of the workspace of sessions that work in a repository of the server; its name follows."""
 NO_FOLDER = ""
 """Workspace of a session in which only commands were executed that need no folder; its first prompt brings one."""
 
@@ -18,7 +20,7 @@ class WorkspaceRule:
     """The allowed workspaces: ``roots`` and below, or any if empty. ``default`` is for sessions that name none.
 
     Those in and below ``elsewhere`` need not be on this machine. ``repositories`` are names of workspaces without
-    a folder, such as ``/git:NAME``: the agent makes a folder for each session.
+    a folder, :data:`REPOSITORY` with a name: the agent makes a folder for each session.
     """
 
     default: Path | None = None
@@ -52,6 +54,10 @@ class WorkspaceRule:
                 " start a new session"
             )
 
+    @property
+    def _known_repositories(self) -> str:
+        return f"it has {', '.join(self.repositories)}" if self.repositories else "it has none (serve --repository)"
+
     def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
         """Return the absolute workspace path of a session; ``known`` is the path that the session already has.
 
@@ -77,6 +83,8 @@ class WorkspaceRule:
             return named
         if not isinstance(named, str) or not os.path.isabs(named):  # noqa: PTH117 - each task comes here; pathlib is slow
             raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
+        if named.startswith(REPOSITORY):
+            raise InvalidRequest(f"{KEY} {named[:100]} is no repository of this server; {self._known_repositories}")
         try:
             path = os.path.realpath(named)
         except (OSError, ValueError) as error:
@@ -84,7 +92,10 @@ class WorkspaceRule:
         # Checked first, so as not to reveal which folders exist outside.
         if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
             allowed = ", ".join(str(root) for root in self.roots)
-            raise InvalidRequest(f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below")
+            besides = f", and the repositories {', '.join(self.repositories)}" if self.repositories else ""
+            raise InvalidRequest(
+                f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below{besides}"
+            )
         is_elsewhere = any(Path(path).is_relative_to(folder) for folder in self.elsewhere)
         if not is_elsewhere and not os.path.isdir(path):  # noqa: PTH112 - as above
             raise InvalidRequest(f"{KEY} {named} is not a folder on this machine; name one that exists")

@@ -141,16 +141,26 @@ def command_line(path: Sequence[str], args: str, tree: Sequence[SlashCommand]) -
 
 
 def read_line(line: str, tree: Sequence[SlashCommand]) -> CommandLine | None:
-    """Return a typed line as a command; None if it does not begin with ``/`` and an existing name."""
+    """Return a typed line as a command; None if it does not begin with ``/`` and an existing name or group.
+
+    ``/git:nope`` is a command that does not exist if there is a group ``git``.
+    """
     text = line.strip()
     if not text.startswith("/"):
         return None
     if text[1:2].isspace():
         return None
     name, args = _first_word(text[1:])
-    if not name or "/" in name or resolve((name,), tree) is None:
+    if not name or "/" in name:
         return None
-    return command_line((name,), args, tree)
+    if resolve((name,), tree) is not None:
+        return command_line((name,), args, tree)
+    group, _, missing = name.partition(":")
+    above = resolve((group,), tree) if missing else None
+    found = find(above, tree) if above is not None else None
+    if above is None or found is None or not found.sub_commands:
+        return None
+    return CommandLine((*above, *(part for part in missing.split(":") if part)), args.strip())
 
 
 def typed_command(line: str, tree: Sequence[AnyNode]) -> TypedCommand[AnyNode] | None:
@@ -170,14 +180,15 @@ def typed_command(line: str, tree: Sequence[AnyNode]) -> TypedCommand[AnyNode] |
 
 def near(path: Sequence[str], tree: Sequence[SlashCommand], count: int = 3) -> tuple[str, ...]:
     """Return commands with a similar name, ignoring case, nearest first, as typed."""
-    wanted = " ".join(path).removeprefix("/")
+    path = " ".join(path).removeprefix("/").replace(":", " ").split()
+    wanted = " ".join(path)
     known = [" ".join(names) for names, _ in all_commands(tree)]
     folded = {name.casefold(): name for name in reversed(known)}
     alike = difflib.get_close_matches(wanted.casefold(), folded, n=count, cutoff=0.5)
     found = [folded[name] for name in alike]
     if not found and wanted:
         above = resolve(path[:1], tree)
-        beginning = " ".join(above) + " " if above is not None else wanted.split()[0] if wanted.split() else wanted
+        beginning = " ".join(above) + " " if above is not None else path[0]
         found = [name for name in known if name.startswith(beginning)][:count]
     return tuple(f"/{name}" for name in found)
 

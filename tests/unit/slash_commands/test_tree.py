@@ -64,6 +64,10 @@ TREE = (
         ("/ask twice", ("ask", "twice"), "", True),
         ("/memory shwo", ("memory", "shwo"), "", False),
         ("/git push now", ("git", "push"), "now", False),
+        ("/git:push now", ("git", "push"), "now", False),
+        ("/git:push:all", ("git", "push", "all"), "", False),
+        ("/memory:shwo", ("memory", "shwo"), "", False),
+        ("/ask:thrice", ("ask", "thrice"), "", False),
     ],
 )
 def test_a_typed_line_is_the_deepest_command_and_its_arguments(
@@ -74,7 +78,9 @@ def test_a_typed_line_is_the_deepest_command_and_its_arguments(
     assert (found is not None and found.command is not None) is is_known
 
 
-@pytest.mark.parametrize("line", ["", "memory", "/", "/ memory", "/etc/hosts", "/nothing", "say /memory", "//memory"])
+@pytest.mark.parametrize(
+    "line", ["", "memory", "/", "/ memory", "/etc/hosts", "/nothing", "say /memory", "//memory", "/no:pe"]
+)
 def test_what_names_no_command_is_no_command_line(line: str) -> None:
     assert read_line(line, TREE) is None
 
@@ -99,6 +105,9 @@ def test_arguments_that_name_a_subcommand_are_its_path() -> None:
         (("memory", "ad"), "", "/memory add"),
         (("mem",), "", "/memory"),
         (("git",), "", "one of commit"),
+        (("git:nope",), "", "Did you mean /git commit"),
+        (("git", "nope"), "", "Did you mean /git commit"),
+        (("/memory:sho",), "", "Did you mean /memory show"),
         (("memory", "add"), " ", "fact"),
         ((), "", "empty"),
         (("x" * 500,), "", "/help"),
