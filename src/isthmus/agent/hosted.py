@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from types import AsyncGeneratorType
 from typing import Protocol, runtime_checkable
 
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
@@ -57,6 +58,10 @@ class AgentFailedError(IsthmusError):
     """Raised when an agent failed: the text is for its client, the cause for the log."""
 
 
+class WrongAgentError(IsthmusError):
+    """An agent is not written as its port asks for; the text is for its author, and clients do not get it."""
+
+
 class AgentPort(Protocol):
     """The agent that an author writes.
 
@@ -97,12 +102,9 @@ class HostedAgent:
         if session.state is TaskState.SUBMITTED:
             await turn.emit(StateChange(TaskState.WORKING))
         text_id = str(uuid.uuid4())
-        run = self._agent.run(session)
-        _check_generator(run)
         end = StateChange(TaskState.COMPLETED)
-        async with aclosing(_guarded(run)) as events:
+        async with aclosing(_guarded(self._agent, session)) as events:
             async for event in events:
-                event = _checked(event)
                 if isinstance(event, StateChange) and event.state.ends_stream:
                     end = event
                     break
@@ -122,20 +124,22 @@ class HostedAgent:
         return end
 
 
-async def _guarded(run: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
+async def _guarded(agent: AgentPort, session: Session) -> AsyncGenerator[AgentEvent, None]:
     """Yield the events of the author's generator, and hide from clients the exceptions that are not meant for them.
 
     Raises:
-        AgentFailedError: the generator raised an exception. The text is that of an IsthmusError, or for another one a
-            number under which the log has it.
+        AgentFailedError: the generator raised an exception, or yielded something else than events. The text is that of
+            an IsthmusError of the author's, otherwise it has a number under which the log has the details.
     """
     try:
+        run = agent.run(session)
+        _check_generator(run)
         async with aclosing(run) as events:
             async for event in events:
-                yield event
-    except IsthmusError as error:
-        raise AgentFailedError(str(error)) from error
+                yield _checked(event, run)
     except Exception as error:  # any code may run here
+        if isinstance(error, IsthmusError) and not isinstance(error, WrongAgentError):
+            raise AgentFailedError(str(error)) from error
         number = secrets.token_hex(4)
         raise AgentFailedError(f"The agent failed. Its log has the details, under error {number}.") from error
 
@@ -149,25 +153,34 @@ def _check_generator(run: object) -> None:
         return
     if inspect.iscoroutine(run):
         run.close()
-    raise TypeError(
+    raise WrongAgentError(
         f"run() gave {_short(run)}; expected an async generator: `async def run(self, session)` with a `yield` in it"
     )
 
 
-def _checked(event: object) -> AgentEvent:
-    """Return the event as the journal will return it.
+def _checked(event: object, run: AsyncGenerator[AgentEvent, None]) -> AgentEvent:
+    """Return the event that ``run`` yielded as the journal will return it.
 
     Raises:
-        TypeError: the value is not an event, or a field has a wrong type.
+        WrongAgentError: the value is not an event, or a field has a wrong type; the text names the author's line.
     """
     if isinstance(event, TextContent) and isinstance(event.message_id, str) and isinstance(event.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - another author's agent made it
         return event
     if (kind := EVENT_TYPES.get(type(event).__name__)) is None or not isinstance(event, kind):
-        raise TypeError(f"run() yielded {_short(event)}; expected an event of isthmus.events: {', '.join(EVENT_TYPES)}")
+        kinds = ", ".join(EVENT_TYPES)
+        raise WrongAgentError(
+            f"run() yielded {_short(event)}{_place(run)}; expected an event of isthmus.events: {kinds}"
+        )
     try:
         return event_from_json(json.loads(json.dumps(event_to_json(event), allow_nan=False)))
     except (DecodeError, TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"run() yielded {_short(event)}, which cannot be stored: {error}") from error
+        raise WrongAgentError(f"run() yielded {_short(event)}{_place(run)}, which cannot be stored: {error}") from None
+
+
+def _place(run: AsyncGenerator[AgentEvent, None]) -> str:
+    """Return the place of the ``yield`` at which a generator waits; empty if it cannot be told."""
+    frame = run.ag_frame if isinstance(run, AsyncGeneratorType) else None  # another kind may come from a framework
+    return "" if frame is None else f" at {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
 def _short(value: object) -> str:

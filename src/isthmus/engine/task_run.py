@@ -22,6 +22,7 @@ from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallStatus
 from isthmus.engine.agents import Agent
 from isthmus.engine.feed import THINKING, TaskFeed
+from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -148,14 +149,14 @@ class TaskRun:
                 raise
             if not isinstance(failure, UnkeepableEvent):
                 raise failure from None
-            log.error("the agent failed on task %s", self.lease.task_id, exc_info=failure)
+            _log_failure(self.lease.task_id, failure)
             self._failure = None
             end = _failure_of(failure)
         except JournalError:
             raise
         except Exception as error:  # of any kind: only this agent's task fails
             if not self._cancelled:
-                log.exception("the agent failed on task %s", self.lease.task_id)
+                _log_failure(self.lease.task_id, error)
             end = _failure_of(error)
             await self._record(*failed_calls(self.session, end.error or ""))
         finally:
@@ -354,6 +355,21 @@ class TaskRun:
         await self._record(*cancelled_calls(self.session))
         await self._finish([end], discard_inbox=True)
         return end
+
+
+def _log_failure(task_id: str, error: Exception) -> None:
+    """Log why an agent failed: in one line if every error on the way is ours, since their texts say everything."""
+    text, traced = "", error
+    if isinstance(error, AgentFailedError):
+        cause = error.__cause__
+        said = f" {cause}" if isinstance(cause, IsthmusError) and str(cause) not in str(error) else ""
+        text, traced = f": {error}{said}", None if _is_ours(cause) else cause
+    log.error("the agent failed on task %s%s", task_id, text, exc_info=traced)
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    """Return whether an error and all its causes are ours."""
+    return error is None or (isinstance(error, IsthmusError) and _is_ours(error.__cause__))
 
 
 def _failure_of(error: Exception) -> StateChange:

@@ -199,7 +199,7 @@ class NoGenerator:
 
 
 BAD: Sequence[tuple[Any, str]] = (
-    ("hello", "yielded 'hello'; expected an event"),
+    ("hello", "run() yielded 'hello' at "),
     (TextContent("", cast("str", 5)), "TextContent.text"),
     (AgentMessage("", cast("str", None)), "AgentMessage.text"),
     (ToolCallUpdate(cast("ToolCall", {"tool_call_id": "x"})), "cannot be stored"),
@@ -209,8 +209,8 @@ BAD: Sequence[tuple[Any, str]] = (
 
 
 @pytest.mark.parametrize(("thing", "problem"), BAD, ids=[problem for _, problem in BAD])
-async def test_what_is_no_event_fails_the_task_with_its_name_and_the_server_goes_on(
-    tmp_path: Path, thing: Any, problem: str
+async def test_what_is_no_event_fails_the_task_and_the_author_reads_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, thing: Any, problem: str
 ) -> None:
     agent = Yields([TextContent("", "before"), thing])
     async with engine_on(tmp_path, HostedAgent(agent)) as engine:
@@ -218,7 +218,12 @@ async def test_what_is_no_event_fails_the_task_with_its_name_and_the_server_goes
         end = events(await all_of(turn))[-1]
         assert isinstance(end, StateChange)
         assert end.state is TaskState.FAILED
-        assert problem in (end.error or "")
+        number = (end.error or "").removesuffix(".").rpartition(" ")[2]
+        assert end.error == f"The agent failed. Its log has the details, under error {number}."
+        (record,) = (each for each in caplog.records if number in each.getMessage())
+        assert problem in record.getMessage()
+        assert f"{__file__}, line " in record.getMessage()
+        assert record.exc_info is None
         assert [message.text for message in (await engine.get(turn.task_id)).history] == ["go", "before"]
         agent.things = [TextContent("", "fine")]
         again = events(await all_of(await engine.prompt(PromptMessage("go"))))
@@ -252,18 +257,24 @@ async def test_an_exception_is_in_the_log_and_the_client_reads_its_number(
     assert "postgres://user:secret@db" in caplog.text
 
 
-async def test_an_error_meant_for_the_client_is_sent_as_it_is(tmp_path: Path) -> None:
+async def test_an_error_meant_for_the_client_is_sent_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     agent = Raises(IsthmusError("The repository has no tests."))
     async with engine_on(tmp_path, HostedAgent(agent)) as engine:
         end = events(await all_of(await engine.prompt(PromptMessage("go"))))[-1]
     assert end == StateChange(TaskState.FAILED, "The repository has no tests.", "internal_error")
+    (record,) = (each for each in caplog.records if each.levelname == "ERROR")
+    assert record.getMessage().endswith(": The repository has no tests.")
+    assert record.exc_info is None
 
 
-async def test_an_agent_that_is_no_generator_is_told_what_is_expected(tmp_path: Path) -> None:
+async def test_an_agent_that_is_no_generator_is_told_what_is_expected(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with engine_on(tmp_path, HostedAgent(NoGenerator())) as engine:
         end = events(await all_of(await engine.prompt(PromptMessage("go"))))[-1]
     assert isinstance(end, StateChange)
-    assert "expected an async generator" in (end.error or "")
+    assert "Its log has the details" in (end.error or "")
+    assert "expected an async generator" in caplog.text
 
 
 async def test_an_agent_that_says_nothing_completes(tmp_path: Path) -> None:

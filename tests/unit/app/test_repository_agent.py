@@ -9,15 +9,19 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session import ReadSession, Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.app.served_repositories import ServedRepositories
-from isthmus.client import SessionStatus
+from isthmus.client import PromptMessage, SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCall, ToolCallStatus
+from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.agents import GeneralCommandAgent
+from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.journal.base import Journal
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.slash_commands.tree import Completion
+from support.engines import events
 from support.git_repositories import SharedRepository, git
 from support.programs import require
+from support.turns import all_of
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +178,21 @@ async def test_each_change_is_kept_after_its_call(shared: SharedRepository, jour
     steps: tuple[tuple[str, Work], ...] = (("run_shell_command", begin), ("run_shell_command", change), ("glob", look))
     await commands_after_calls(shared, journal, *steps)
     assert kept[0] != kept[1]
+
+
+async def test_a_repository_that_cannot_be_reached_is_one_line_of_the_log(
+    shared: SharedRepository, journal: Journal, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared.bare.rename(shared.bare.with_name("away.git"))
+    served = ServedRepositories(shared.folder / "one", shared.environment, {"app": shared.url()}, "a journal")
+    rule = WorkspaceRule(repositories=served.workspaces)
+    engine = Engine(served.agent(ScriptedAgent(), journal), journal, EngineOptions(rule))
+    await engine.start()
+    turn = await engine.prompt(PromptMessage("go", settings={"workspace_path": "/git:app"}))
+    end = events(await all_of(turn))[-1]
+    await engine.aclose()
+    assert isinstance(end, StateChange)
+    assert "cannot be opened: the repository file:" in (end.error or "")
+    (record,) = (each for each in caplog.records if each.name.startswith("isthmus.") and each.levelname == "ERROR")
+    assert (record.exc_info, "\n" in record.getMessage()) == (None, False)
+    assert record.getMessage().endswith(f": {end.error}")
