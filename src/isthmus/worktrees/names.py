@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 from isthmus.worktrees.errors import WorktreeError
 
@@ -45,8 +46,22 @@ def result_ref(session: str) -> str:
 
 def result_branch(session: str, title: str) -> str:
     """Return the name of the branch with the work of a session: its title and the beginning of its id."""
-    short = session[-8:] if _HASHED.fullmatch(session) else session[:8].rstrip("-")
-    return f"{BRANCHES}{'-'.join(part for part in (slug(title), short) if part)}"
+    return f"{BRANCHES}{'-'.join(part for part in (slug(title), _short(session)) if part)}"
+
+
+def result_branches(session: str) -> str:
+    """Return the pattern of the refs of all branches that :func:`result_branch` names for a session, by any title."""
+    return f"refs/heads/{BRANCHES}*{_short(session)}"
+
+
+def branch_at(refs: Mapping[str, str], commit: str) -> str | None:
+    """Return the first branch among these refs that is at a commit; None if there is none."""
+    found = (name for name, value in refs.items() if value == commit and name.startswith("refs/heads/"))
+    return next((name.removeprefix("refs/heads/") for name in found), None)
+
+
+def _short(session: str) -> str:
+    return session[-8:] if _HASHED.fullmatch(session) else session[:8].rstrip("-")
 
 
 def check_worktree_name(name: str) -> str:

@@ -20,7 +20,7 @@ from isthmus.worktrees.git_output import CheckpointNote, KnownCommit, is_object_
 from isthmus.worktrees.git_program import Git
 from isthmus.worktrees.lock import held
 from isthmus.worktrees.mirror import Mirror, fetched_ref
-from isthmus.worktrees.names import BRANCHES, result_branch, result_ref, session_ref
+from isthmus.worktrees.names import BRANCHES, branch_at, result_branch, result_branches, result_ref, session_ref
 from isthmus.worktrees.patch import MAXIMUM_PATCH_BYTES, patch_between
 from isthmus.worktrees.work_files import WorkFiles, remove_folder
 
@@ -322,6 +322,7 @@ class SessionWorktree:
     async def result(self, title: str, maximum: int = MAXIMUM_PATCH_BYTES) -> SessionResult | None:
         """Put the work on a branch of the remote repository, and return it; None if nothing was changed.
 
+        A session has one branch, which its first ``title`` names, until somebody removes or changes it there.
         ``maximum`` is the maximum size of the patch in bytes.
 
         Raises:
@@ -337,10 +338,17 @@ class SessionWorktree:
             commit = await self._head(base.commit)
             if await self._tree(commit) != last.tree:
                 commit = await self._work_commit(git, last.tree, commit, title, before)
-            branch = result_branch(self.session, title)
-            if before is None or commit != before.commit:
+            is_new = before is None or commit != before.commit
+            there: dict[str, str] = {}
+            try:
+                there = await self.mirror.remote_refs(result_ref(self.session), result_branches(self.session))
+            except WorktreeError:
+                if is_new:
+                    raise
+            held = None if before is None else branch_at(there, before.commit)
+            branch = held or result_branch(self.session, title)
+            if is_new:
                 names = (f"refs/heads/{branch}", result_ref(self.session))
-                there = await self.mirror.remote_refs(*names)
                 expected = {name: before.commit if before and name in there else None for name in names}
                 await self.mirror.push(dict.fromkeys(names, commit), expected, git)
                 await self.mirror.set_refs({result_ref(self.session): commit})

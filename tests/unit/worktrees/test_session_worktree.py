@@ -214,6 +214,41 @@ async def test_a_result_grows_and_what_others_pushed_to_it_stays(shared: SharedR
     assert git(shared.bare, "log", "-1", "--format=%s", result.branch) == "by a user"
 
 
+async def test_a_session_has_one_branch_whatever_its_tasks_are_called(shared: SharedRepository) -> None:
+    first = await opened(shared, "one")
+    names: list[str] = []
+    for title in ("Add a", "Improve it", "Explain it"):
+        if title != "Explain it":
+            (first.folder / "a").write_text(title, "utf-8")
+        result = await first.result(title)
+        assert result is not None
+        names.append(result.branch)
+    assert names == ["isthmus/add-a-0b5b4d4e"] * 3
+    assert list(shared.refs("refs/heads/isthmus")) == [f"refs/heads/{names[0]}"]
+    assert git(shared.bare, "show", f"{names[0]}:a") == "Improve it"
+    second = await opened(shared, "two")
+    (second.folder / "a").write_text("elsewhere", "utf-8")
+    result = await second.result("Go on elsewhere")
+    assert result is not None
+    assert result.branch == names[0]
+    git(shared.bare, "branch", "-D", names[0])
+    (second.folder / "a").write_text("after the merge", "utf-8")
+    result = await second.result("Do more")
+    assert result is not None
+    assert list(shared.refs("refs/heads/isthmus")) == ["refs/heads/isthmus/do-more-0b5b4d4e"]
+
+
+async def test_a_result_without_changes_needs_no_remote_repository(shared: SharedRepository) -> None:
+    first = await opened(shared, "one")
+    (first.folder / "a").write_text("1", "utf-8")
+    before = await first.result("Add a")
+    shared.bare.rename(shared.bare.with_name("away.git"))
+    again = await first.result("Add a")
+    assert before is not None
+    assert again is not None
+    assert (again.branch, again.commit) == (before.branch, before.commit)
+
+
 async def test_what_does_not_travel_is_named(shared: SharedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.worktrees.work_files.MAXIMUM_FILE_BYTES", 1000)
     first = await opened(shared, "one")
