@@ -66,6 +66,9 @@ async def texts_of(journal: PostgresJournal, task_id: str = "t1") -> list[str]:
         ("postgresql://nobody:s3cret@127.0.0.1:{port}/postgres", "refuses the user or password|cannot be opened"),
         ("mysql://root@127.0.0.1/journal", "'mysql' is not the scheme of a database"),
         ("postgresql://postgres@127.0.0.1:{port}x/journal", "cannot be opened"),
+        ("postgresql://postgres@127.0.0.1:{port}/postgres?pool=foo", r"has \?pool=foo; expected \?pool=transaction"),
+        ("postgresql://postgres@127.0.0.1:{port}/postgres?a=b&pool=", r"has \?pool=; expected \?pool=transaction"),
+        ("postgresql://postgres@127.0.0.1:{port}/postgres?nope=1", "does not know an option behind"),
     ],
 )
 async def test_a_database_that_cannot_be_opened_is_named_without_its_password(

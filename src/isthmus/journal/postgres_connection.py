@@ -85,6 +85,12 @@ class Database:
             raise JournalError(
                 f"{self.url.partition(':')[0]!r} is not the scheme of a database; expected postgresql://"
             )
+        for part in urlsplit(self.url).query.split("&"):
+            if part.partition("=")[0] == "pool" and part != _POOLED:
+                raise JournalError(
+                    f"the journal's URL has ?{part[:80]}; expected ?{_POOLED} for a database behind a pool that lends"
+                    " connections for one transaction, such as PgBouncer in that mode, and otherwise nothing"
+                )
         if self.is_pooled:
             parts = urlsplit(self.url)
             rest = "&".join(part for part in parts.query.split("&") if part != _POOLED)
@@ -148,6 +154,8 @@ def explain_opening(where: str, error: BaseException) -> str:
             return f"{where} has no connection left ({text}). Raise max_connections, or start fewer replicas."
         case "26000" | "42P05":
             return f"{where} is behind a connection pool ({text}). Add ?{_POOLED} to the journal's URL."
+        case "42704":
+            return f"{where} does not know an option behind ? in the journal's URL ({text}). Correct or remove it."
         case "42501" | "25006":
             return f"{where} may not be written ({text}). Name the primary, and a user that owns the tables."
         case _:
