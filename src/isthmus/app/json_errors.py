@@ -6,10 +6,11 @@ from typing import Any
 import click
 from typing_extensions import override
 
+from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.errors import IsthmusError
 
 
-class JsonErrorGroup(click.Group):
+class JsonErrorGroup(SuggestingGroup):
     """Command group that prints ``{"error": TEXT}`` for every failure, if ``--json`` is among the arguments."""
 
     _as_json = False

@@ -187,7 +187,7 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
     return HeadlessEditor(folders)
 
 
-@command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@command.command("exec", context_settings={"allow_interspersed_args": False})
 @click.option("--editor", type=EditorName(["nvim", "jupyter", "web", "headless"]), help=_EDITOR_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)

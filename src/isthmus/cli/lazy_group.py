@@ -7,6 +7,7 @@ from typing import Any
 import click
 from typing_extensions import override
 
+from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.record import record
 
 
@@ -23,7 +24,7 @@ class LazyCommand:
         return getattr(importlib.import_module(self.module), self.name)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(SuggestingGroup):
     """A group of the commands in ``table``, listed in its order."""
 
     def __init__(self, *args: Any, table: Mapping[str, LazyCommand], **kwargs: Any) -> None:

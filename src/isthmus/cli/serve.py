@@ -12,6 +12,7 @@ import click
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
+from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_replicas import placement, replica_options, repositories
@@ -29,6 +30,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group(
     "serve",
+    cls=SuggestingGroup,
     invoke_without_command=True,
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
+from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def tier_name(_context: click.Context, _parameter: click.Parameter, value: str |
     return value
 
 
-@click.group("token")
+@click.group("token", cls=SuggestingGroup)
 def command() -> None:
     """Give other users access to the server, each with a token, tasks and limits of their own.
 
