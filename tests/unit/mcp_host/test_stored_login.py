@@ -10,7 +10,7 @@ from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin
 from isthmus.mcp_host.connection.errors import NeedsLoginError
 from isthmus.mcp_host.oauth.http import Answer
 from isthmus.mcp_host.oauth.login_store import LoginStore
-from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient
+from isthmus.mcp_host.oauth.messages import Endpoints, OAuthClient, renewal_margin
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.mcp_host.oauth.stored_login import StoredLogin
 
@@ -31,6 +31,7 @@ class _TokenEndpoint:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.seconds = 3600
         self.refuses = False
         self.before: Callable[[], Any] | None = None
 
@@ -40,7 +41,8 @@ class _TokenEndpoint:
             await self.before()
         if self.refuses:
             return Answer(400, {"error": "invalid_grant"})
-        return Answer(200, {"access_token": f"renewed-{self.asked}", "token_type": "Bearer", "expires_in": 3600})
+        grant = {"access_token": f"renewed-{self.asked}", "token_type": "Bearer", "expires_in": self.seconds}
+        return Answer(200, grant)
 
 
 def token(access: str, seconds: float = 3600.0) -> StoredToken:
@@ -87,7 +89,7 @@ async def test_a_token_that_another_program_renewed_is_used_and_not_renewed_agai
     store: LoginStore, login: StoredLogin, endpoint: _TokenEndpoint
 ) -> None:
     """The refresh token of the old one may be usable once only."""
-    await store.save(CONFIG, token("old", 5))
+    await store.save(CONFIG, token("old", 0))
     assert await login.current() == "renewed-1"
     await store.save(CONFIG, token("of another program"))
     assert await login.renewed("renewed-1") == "of another program"
@@ -117,3 +119,30 @@ async def test_a_login_that_came_since_its_former_token_was_sent_is_not_deleted(
     with pytest.raises(NeedsLoginError):
         await login.refused("new")
     assert await kept(store) is None
+
+
+async def test_a_token_of_a_short_life_is_used_for_most_of_it(
+    store: LoginStore, login: StoredLogin, endpoint: _TokenEndpoint
+) -> None:
+    endpoint.seconds = 20
+    await store.save(CONFIG, token("old", 0))
+    assert [await login.current() for _ in range(3)] == ["renewed-1"] * 3
+    of_another_process = StoredLogin(CONFIG, URL, store, cast("OAuthHttp", endpoint))
+    assert await of_another_process.current() == "renewed-1"
+    assert endpoint.asked == 1
+
+
+async def test_a_token_near_the_end_of_a_long_life_is_renewed_before_its_use(
+    store: LoginStore, login: StoredLogin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.save(CONFIG, token("old"))
+    there = time.time()
+    monkeypatch.setattr("time.time", lambda: there + 3575)
+    assert await login.current() == "renewed-1"
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "margin"), [(None, 30), (3600, 30), (300, 30), (200, 20), (20, 2), (0, 0), (-5, 0)]
+)
+def test_a_token_is_renewed_by_a_share_of_its_life_before_its_end(lifetime: float | None, margin: float) -> None:
+    assert renewal_margin(lifetime) == pytest.approx(margin)

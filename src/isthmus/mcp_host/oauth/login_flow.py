@@ -235,6 +235,7 @@ class Login:
             registration=registration,
             endpoints=found.endpoints,
             resource=found.resource,
+            lifetime=grant.seconds,
         )
 
     async def _show(self, url: str, found: Found, redirect_uri: str) -> None:

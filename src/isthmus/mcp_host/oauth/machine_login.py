@@ -23,6 +23,7 @@ from isthmus.mcp_host.oauth.messages import (
     OAuthClient,
     authenticated,
     granted,
+    renewal_margin,
     said,
     secret_method,
     union,
@@ -30,8 +31,6 @@ from isthmus.mcp_host.oauth.messages import (
 from isthmus.runtime.threads import in_thread
 
 MAXIMUM_SECRET_BYTES = 64 * 1024
-SKEW_SECONDS = 30.0
-"""Remaining lifetime of a token, in seconds, below which it is replaced before it is used."""
 FILE_SECONDS = 10.0
 """Maximum time in seconds to read a key or an ID token."""
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
@@ -109,7 +108,7 @@ class MachineLogin:
         token_url = found.endpoints.token
         answer = await self._http.post(token_url, "the token endpoint", form=sent, headers=headers)
         grant = self._grant = granted(answer.status, answer.value, place(token_url))
-        seconds = float("inf") if grant.seconds is None else max(grant.seconds - SKEW_SECONDS, 0)
+        seconds = float("inf") if grant.seconds is None else grant.seconds - renewal_margin(grant.seconds)
         self._ends_at = time.monotonic() + seconds
         return grant
 

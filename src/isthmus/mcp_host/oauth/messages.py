@@ -54,6 +54,17 @@ class OAuthClient:
     method: str = "none"
 
 
+MARGIN_SECONDS = 30.0
+"""Largest remaining lifetime of a token, in seconds, below which it is renewed before it is used."""
+_MARGIN_SHARE = 0.1
+"""The same as a share of the whole lifetime, for tokens of a short one: they would be renewed for each request."""
+
+
+def renewal_margin(lifetime: float | None) -> float:
+    """Return the remaining lifetime in seconds below which a token of this whole ``lifetime`` is renewed."""
+    return MARGIN_SECONDS if lifetime is None else min(MARGIN_SECONDS, max(0.0, _MARGIN_SHARE * lifetime))
+
+
 @record
 class Grant:
     """The answer of a token endpoint. ``seconds`` is the token's lifetime; None if not stated."""

@@ -24,6 +24,7 @@ class Registration:
 class StoredToken:
     """The tokens of a login. ``expires_at`` is in seconds since 1970; None if unknown.
 
+    ``lifetime`` is the time in seconds from when it was stored to when it expires; None if unknown.
     ``wanted_scope`` is a scope that the server has demanded since; the next login requests it too.
     """
 
@@ -36,6 +37,7 @@ class StoredToken:
     endpoints: Endpoints | None = None
     resource: str | None = None
     wanted_scope: str | None = None
+    lifetime: float | None = None
 
 
 class TokenStore(Protocol):

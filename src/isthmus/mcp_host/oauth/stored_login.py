@@ -27,14 +27,13 @@ from isthmus.mcp_host.oauth.messages import (
     authenticated,
     granted,
     refresh_form,
+    renewal_margin,
     secret_method,
     union,
 )
 from isthmus.mcp_host.oauth.store import Registration, StoredToken
 from isthmus.runtime.threads import in_thread
 
-SKEW_SECONDS = 30.0
-"""Remaining lifetime of a token, in seconds, below which it is renewed before it is used."""
 LOCK_SECONDS = 25.0
 """Maximum wait in seconds for another process that renews the same login."""
 LOCK_POLL_SECONDS = 0.05
@@ -65,7 +64,7 @@ class StoredLogin:
             if self._config.oauth.enabled:
                 raise NeedsLoginError(f"it wants a login; use /mcp auth {self._config.name}")
             return None
-        if not _ends_within(token, SKEW_SECONDS):
+        if not _ends_soon(token):
             return token.access_token
         try:
             return (await self._renewed(token)).access_token
@@ -134,7 +133,7 @@ class StoredLogin:
         if kept is None:
             self._token = None
             raise NeedsLoginError(self._ended("it was logged out"))
-        if kept.access_token != seen.access_token and not _ends_within(kept, SKEW_SECONDS):
+        if kept.access_token != seen.access_token and not _ends_soon(kept):
             return kept
         endpoints, client = _endpoints(config, kept), _client(config, kept)
         if kept.refresh_token is None or endpoints is None or client is None:
@@ -149,6 +148,7 @@ class StoredLogin:
             refresh_token=grant.refresh_token or kept.refresh_token,
             expires_at=None if grant.seconds is None else time.time() + grant.seconds,
             scope=grant.scope or kept.scope,
+            lifetime=grant.seconds,
         )
         await self._logins.save(config, token)
         return token
@@ -209,6 +209,10 @@ def _client(config: ServerConfig, kept: StoredToken) -> OAuthClient | None:
         config.oauth.client_secret,
         "client_secret_post" if config.oauth.client_secret else "none",
     )
+
+
+def _ends_soon(token: StoredToken) -> bool:
+    return _ends_within(token, renewal_margin(token.lifetime))
 
 
 def _ends_within(token: StoredToken, seconds: float) -> bool:

@@ -103,17 +103,18 @@ def decode(entry: Mapping[str, Any]) -> StoredToken | None:
     access = token.get("accessToken")
     if not isinstance(access, str) or not access:
         return None
-    expires = token.get("expiresAt")
+    expires, stored = _time(token.get("expiresAt")), _time(entry.get("updatedAt"))
     return StoredToken(
         access,
         _text(token.get("refreshToken")),
-        float(expires) / 1000 if isinstance(expires, int | float) and not isinstance(expires, bool) else None,
+        expires,
         _text(token.get("scope")),
         _text(entry.get("mcpServerUrl")),
         _registration(own, _text(entry.get("clientId"))),
         _endpoints(own, _text(entry.get("tokenUrl"))),
         _text(own.get("resource")),
         _text(own.get("wantedScope")),
+        None if expires is None or stored is None else expires - stored,
     )
 
 
@@ -166,6 +167,11 @@ def _endpoints(own: Mapping[str, Any], token_url: str | None) -> Endpoints | Non
         issuer=_text(own.get("issuer")),
         revoke=_text(own.get("revocationUrl")),
     )
+
+
+def _time(value: object) -> float | None:
+    """Return a time of the file, which has milliseconds, in seconds."""
+    return float(value) / 1000 if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _object(value: object) -> Mapping[str, Any]:
