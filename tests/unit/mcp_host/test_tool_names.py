@@ -35,6 +35,25 @@ def test_other_characters_become_underscores(name: str, valid: str) -> None:
     assert valid_name(name) == valid
 
 
+@pytest.mark.parametrize(
+    ("name", "valid"),
+    [
+        ("\u641c\u7d22", "___44ce7ae9"),
+        ("get_\u5929\u6c14", "get____4436b398"),
+        ("\u043f\u043e\u0438\u0441\u043a", "______d89cae10"),
+        ("\U0001f50d", "__8abc19d7"),
+        ("a" * 70 + "\u641c", "a" * 26 + "___" + "a" * 24 + "__67dd3b28"),
+    ],
+)
+def test_a_name_in_another_script_ends_with_its_digest(name: str, valid: str) -> None:
+    assert valid_name(name) == valid
+
+
+def test_names_in_another_script_do_not_depend_on_those_before() -> None:
+    tools = [("one", name) for name in ("\u641c\u7d22", "\u8bfb\u53d6", "get_\u5929\u6c14", "get_\u65b0\u95fb")]
+    assert assign_names(tools, (), {}) == assign_names(reversed(tools), (), {})
+
+
 @pytest.mark.requirement("MCP-088")
 def test_a_long_name_is_cut_in_the_middle() -> None:
     name = "begin" + "x" * 100 + "end"

@@ -5,7 +5,9 @@ name is ``server__tool``. A name that the model has seen stays with its tool as 
 connects late can therefore not take over permissions or calls that were meant for another server's tool.
 """
 
+import hashlib
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
@@ -36,12 +38,23 @@ def tool_named(entry: str) -> str:
 def valid_name(name: str) -> str:
     """Return `name` with all characters but letters, digits, ``_``, ``.`` and ``-`` replaced by ``_``.
 
-    The result begins with a letter or ``_``, and has at most 63 characters.
+    The result begins with a letter or ``_``, and has at most 63 characters. A name in another script than the Latin one
+    would lose what tells it from others, so it ends with the beginning of its digest.
     """
     valid = _INVALID.sub("_", name)
     if not valid or not (valid[0].isalpha() or valid[0] == "_"):
         valid = f"_{valid}"
-    return shortened(valid)
+    if not any(map(_is_of_another_script, name)):
+        return shortened(valid)
+    end = f"_{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return shortened(valid, MAXIMUM_NAME - len(end)) + end
+
+
+def _is_of_another_script(character: str) -> bool:
+    """Return whether a letter, digit or symbol has no ASCII character as its base, as ``\u00fc`` has ``u``."""
+    if character.isascii() or unicodedata.category(character)[0] not in "LNS":
+        return False
+    return not unicodedata.normalize("NFKD", character)[0].isascii()
 
 
 def shortened(name: str, maximum: int = MAXIMUM_NAME) -> str:
