@@ -264,7 +264,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         notes.append(connection.known.wait_note)
     if catalogue.dropped:
         notes.append("in its listing: " + "; ".join(catalogue.dropped))
-    notes += config.warnings
+    notes += [f"Warning: {warning}" for warning in config.warnings] if notes else config.warnings
     return ServerStatus(
         name=config.name,
         state=state,
@@ -276,7 +276,7 @@ def status_of(connection: ServerConnection, names: dict[ToolKey, str], workspace
         ),
         prompts=tuple(prompt.name for prompt in catalogue.prompts),
         resources=tuple(resource.uri for resource in catalogue.resources),
-        problem="; ".join(notes) or None,
+        problem="\n".join(notes) or None,
         summary=(*summary(config, workspace), *_sandbox(connection)),
         notes=_notes(connection),
         is_container=_is_container(config),

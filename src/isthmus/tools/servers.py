@@ -44,7 +44,7 @@ class ServerTool:
 
 @record
 class ServerStatus:
-    """Status of a server. ``problem`` is the reason why it is not connected, or why tools were dropped.
+    """Status of a server. ``problem`` is why it is not connected, or why tools were dropped; warnings follow in lines.
 
     ``summary`` describes its command or URL in lines, without secrets. ``notes`` are further lines, such as the source
     of its configuration or of its list of tools. ``is_container``: it runs in a container of its own.

@@ -65,7 +65,7 @@ async def settle(row: ServerRow, connection: ServerConnection) -> None:
         case _:
             row.status = DISCONNECTED
             row.details.append(connection.problem or "it did not answer in time")
-    row.details += connection.config.warnings
+    row.details += [f"Warning: {warning}" for warning in connection.config.warnings]
 
 
 async def trying(

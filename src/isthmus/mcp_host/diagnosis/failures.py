@@ -4,6 +4,9 @@ Unwraps the SDK's errors: exception groups, codes without a message, ends of str
 query, which may contain tokens.
 """
 
+import json
+import shlex
+
 import httpx2
 from mcp import MCPError
 from mcp_types import (
@@ -103,7 +106,7 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
         case FileNotFoundError() | NotADirectoryError() if isinstance(endpoint, StdioEndpoint):
             if not endpoint.cwd.is_dir():
                 return f"its working directory {endpoint.cwd} does not exist"
-            return f"the program {endpoint.command!r} was not found; check command and PATH"
+            return f"the program {endpoint.command!r} was not found; {_command_advice(endpoint)}"
         case PermissionError() if isinstance(endpoint, StdioEndpoint):
             return f"the program {endpoint.command!r} may not be run: {error.strerror}"
         case httpx2.HTTPStatusError():
@@ -132,6 +135,19 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
             return f"it cannot be started: {error.strerror or error}"
         case _:
             return f"{step} failed: {error or type(error).__name__}"
+
+
+def _command_advice(endpoint: StdioEndpoint) -> str:
+    """Return what to do about a program that does not exist; a whole command line in its place is taken apart."""
+    try:
+        program, *arguments = shlex.split(endpoint.command)
+    except ValueError:  # a quote is open, or it is blank
+        program, arguments = endpoint.command, []
+    if not arguments:
+        return "check command and PATH"
+    words = json.dumps(arguments, ensure_ascii=False)
+    own = ", before those that are there" if endpoint.args else ""
+    return f'put the arguments into args{own}: "command": {json.dumps(program, ensure_ascii=False)}, "args": {words}'
 
 
 def _place_of(endpoint: Endpoint) -> str:
