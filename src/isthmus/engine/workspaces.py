@@ -84,7 +84,9 @@ class WorkspaceRule:
         if not isinstance(named, str) or not os.path.isabs(named):  # noqa: PTH117 - each task comes here; pathlib is slow
             raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
         if named.startswith(REPOSITORY):
-            raise InvalidRequest(f"{KEY} {named[:100]} is no repository of this server; {self._known_repositories}")
+            raise InvalidRequest(
+                f"{KEY} {named[:100]} does not name a repository of this server; {self._known_repositories}"
+            )
         try:
             path = os.path.realpath(named)
         except (OSError, ValueError) as error:

@@ -32,7 +32,9 @@ def test_a_repository_that_is_not_served_is_refused_with_those_that_are(tmp_path
     roots = (tmp_path,) if has_roots else ()
     rule = WorkspaceRule(roots=roots, repositories=("/git:app", "/git:site"))
     assert rule.choose({"workspace_path": "/git:app"}, None, required=True) == "/git:app"
-    with pytest.raises(InvalidRequest, match=r"/git:nope is no repository of this server; it has /git:app, /git:site$"):
+    with pytest.raises(
+        InvalidRequest, match=r"/git:nope does not name a repository of this server; it has /git:app, /git:site$"
+    ):
         rule.choose({"workspace_path": "/git:nope"}, None, required=True)
     with pytest.raises(InvalidRequest, match=r"it has none \(serve --repository\)"):
         WorkspaceRule(roots=roots).choose({"workspace_path": "/git:nope"}, None, required=True)
