@@ -111,7 +111,7 @@ def test_servers_of_claude_desktop_are_taken_over_without_their_rights(
     assert output.splitlines() == [
         "+ Brave-Search: command: npx -y brave",
         "    env: BRAVE_API_KEY=***",
-        "    env: A=b",
+        "    env: A=***",
         "✗ odd: not taken over: env.PASSWORD has a $ before a name, which stands for a variable here; add the server by"
         " hand",
         "+ trusted: command: y",
@@ -140,6 +140,30 @@ def test_servers_of_claude_code_for_all_folders_and_this_one(workspace: Path, lo
     assert done.returncode == 0, done.stderr
     assert "    header: Authorization: Bearer ${TOKEN}\n    header: X: ***\n" in done.stdout
     assert own_servers() == {"web": web, "local": {"command": "l"}}
+
+
+@pytest.mark.usefixtures("no_claude_folder")
+def test_no_secret_is_shown_and_what_is_switched_off_stays_so(workspace: Path, mcp: InProcess) -> None:
+    servers: dict[str, Any] = {
+        "off": {"command": "npx", "args": ["off", "--api-key", "hunter22"], "env": {"A": "hunter22", "B": "${B}"}},
+        "marked": {"url": "https://user:hunter22@a.test/mcp?key=hunter22", "disabled": True},
+        "on": {"command": "on"},
+    }
+    project = {"disabledMcpServers": ["off"]}
+    put(Path.home() / ".claude.json", {"mcpServers": servers, "projects": {str(workspace): project}})
+    status, output, errors = mcp("import", "claude-code", "--yes")
+    assert status == 0, errors
+    assert output.splitlines()[:7] == [
+        "+ off: command: npx off --api-key ***",
+        "    disabled: it stays switched off",
+        "    env: A=***",
+        "    env: B=${B}",
+        "+ marked: https://a.test/mcp?key=***",
+        "    disabled: it stays switched off",
+        "+ on: command: on",
+    ]
+    assert own_servers() == {**servers, "off": {**servers["off"], "disabled": True}}
+    assert '"disabled": true; remove it to use the server' in mcp("get", "off")[1]
 
 
 VSCODE: dict[str, Any] = {

@@ -62,7 +62,7 @@ def command(
             click.echo(visible_line(f"✗ {server.name}: not taken over: {problem}"))
             continue
         chosen.append(server)
-        for line in entry_lines(server.name, server.entry):
+        for line in entry_lines(server.name, server.entry, is_private=True):
             click.echo(visible_line(line))
         if server.left_out:
             click.echo(visible_line(f"    left out: {', '.join(server.left_out)}"))

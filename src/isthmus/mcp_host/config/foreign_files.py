@@ -6,6 +6,7 @@ Only what says how to reach a server is taken over. Nothing that gives it rights
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,13 +49,17 @@ def foreign_servers(form: str, value: object, folder: Path) -> tuple[ForeignServ
     """Return the servers in the parsed content of a file of a program (one of `FOREIGN_FORMS`).
 
     Those that Claude Code keeps for `folder` alone (absolute) are taken over, too, and win over those of all folders.
+    Servers that are switched off, there for `folder`, stay so.
 
     Raises:
         ForeignFileError: it has another form.
     """
     found: dict[str, ForeignServer] = {}
+    switched_off = _switched_off(value, folder) if form == CLAUDE_CODE else frozenset[str]()
     for name, entry in _entries(form, value, folder):
         server = _server(form, name, entry)
+        if name in switched_off and server.problem is None:
+            server = replace(server, entry={**server.entry, "disabled": True})
         found[server.name] = server
         if len(found) > MAXIMUM_FOREIGN_SERVERS:
             raise ForeignFileError(f"expected at most {MAXIMUM_FOREIGN_SERVERS} servers")
@@ -70,6 +75,13 @@ def _entries(form: str, value: object, folder: Path) -> Iterator[tuple[str, obje
     if form == CLAUDE_CODE:
         own = _object("projects", top.get("projects")).get(str(folder))
         yield from _object("mcpServers", _object(f"projects.{folder}", own).get("mcpServers")).items()
+
+
+def _switched_off(value: object, folder: Path) -> frozenset[str]:
+    """Return the names of the servers that Claude Code does not use in a folder."""
+    projects = _object("projects", _object("the file", value).get("projects"))
+    names = _object(f"projects.{folder}", projects.get(str(folder))).get("disabledMcpServers")
+    return frozenset(map(str, cast("list[object]", names))) if isinstance(names, list) else frozenset()
 
 
 def _object(what: str, value: object) -> Mapping[str, object]:

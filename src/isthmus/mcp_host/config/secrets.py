@@ -7,7 +7,7 @@ count as a secret.
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -52,10 +52,7 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
     secrets = Secrets(config)
     match config.endpoint:
         case StdioEndpoint(command, args, env, cwd):
-            words = (command, *(_shown_argument(args, index) for index in range(len(args))))
-            # shlex would quote asterisks, so a placeholder without them is joined.
-            shown = shlex.join(secrets.hidden(word).replace(HIDDEN, _MARK) for word in words)
-            lines = [f"Command: {shown.replace(_MARK, HIDDEN)}"]
+            lines = [f"Command: {_joined([secrets.hidden(word) for word in _shown_words(command, args)])}"]
             if cwd != workspace:
                 way = cwd
                 if workspace is not None and cwd.is_relative_to(workspace):
@@ -64,7 +61,7 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
             if env:
                 lines.append(f"Environment: {', '.join(f'{name}={HIDDEN}' for name in env)}")
         case HttpEndpoint(url, _, headers):
-            lines = [f"URL: {_shown_url(url)}"]
+            lines = [f"URL: {shown_url(url)}"]
             if headers:
                 lines.append(f"Headers: {', '.join(f'{name}: {HIDDEN}' for name in headers)}")
             if config.headers_helper is not None:
@@ -72,6 +69,20 @@ def summary(config: ServerConfig, workspace: Path | None = None) -> tuple[str, .
     if config.timeout is not None:
         lines.append(f"Timeout: {config.timeout * 1000:g}ms")
     return tuple(_cut(secrets.hidden(line)) for line in lines)
+
+
+def shown_command(command: str, args: Sequence[str]) -> str:
+    """Return a command line without the secrets in its options."""
+    return _joined(_shown_words(command, tuple(args)))
+
+
+def _shown_words(command: str, args: tuple[str, ...]) -> list[str]:
+    return [command, *(_shown_argument(args, index) for index in range(len(args)))]
+
+
+def _joined(words: Sequence[str]) -> str:
+    # shlex would quote asterisks, so a placeholder without them is joined.
+    return shlex.join(word.replace(HIDDEN, _MARK) for word in words).replace(_MARK, HIDDEN)
 
 
 def _cut(line: str) -> str:
@@ -142,7 +153,7 @@ def _shown_argument(args: tuple[str, ...], index: int) -> str:
         return f"{name}{separator}{HIDDEN}" if name else HIDDEN
     argument = args[index]
     if argument.lower().startswith(("http://", "https://")):
-        return _shown_url(argument)
+        return shown_url(argument)
     return _PASSWORD_IN_URL.sub(f"://{HIDDEN}@", argument)
 
 
@@ -162,7 +173,8 @@ def _values_of_url(url: str) -> Iterator[str]:
         yield unquote(parts.password)
 
 
-def _shown_url(url: str) -> str:
+def shown_url(url: str) -> str:
+    """Return a URL without its user and password, and without the values of its query."""
     try:
         parts = urlsplit(url)
     except ValueError:
