@@ -67,6 +67,7 @@ class LocalRegistry:
     def __init__(self) -> None:
         self.servers: list[dict[str, Any]] = [WEATHER]
         self.requests: list[str] = []
+        self.packages: dict[str, Any] = {}
         self.raw: tuple[int, bytes] | None = None
 
     def answer(self, path: str) -> tuple[int, bytes]:
@@ -75,6 +76,8 @@ class LocalRegistry:
             return self.raw
         parts = urlsplit(path)
         items = [{"server": one, "_meta": {OFFICIAL: {"status": "active", "isLatest": True}}} for one in self.servers]
+        if parts.path in self.packages:
+            return 200, json.dumps(self.packages[parts.path]).encode()
         if parts.path == "/v0.1/servers":
             (words,) = parse_qs(parts.query)["search"]
             found = [item for item in items if words in item["server"]["name"]]
@@ -103,7 +106,10 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Generator[LocalRegistry]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         serving.start()
-        monkeypatch.setenv("ISTHMUS_MCP_REGISTRY", f"http://127.0.0.1:{server.server_address[1]}")
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("ISTHMUS_MCP_REGISTRY", url)
+        for place in ("NPM", "PYPI"):
+            monkeypatch.setattr(f"isthmus.cli.mcp.package_versions.{place}", url, raising=False)
         yield local
         server.shutdown()
         serving.join()
@@ -186,6 +192,61 @@ def test_each_kind_of_package_and_url_has_its_command(
     status, _, errors = mcp("install", "-s", "user", "com.example/files", "--yes")
     assert status == 0, errors
     assert own_servers() == {"files": entry}
+
+
+@pytest.mark.parametrize("version", ["latest", None, "next", "1", "^1.2.0"])
+def test_the_version_of_a_package_of_npm_is_always_a_fixed_one(
+    registry: LocalRegistry, mcp: InProcess, version: str | None
+) -> None:
+    registry.servers = [package(version=version)]
+    registry.packages = {f"/@good%2Ffiles/{name}": {"version": "1.4.2"} for name in ("latest", "next")}
+    status, _, errors = mcp("install", "-s", "user", "com.example/files", "--yes")
+    if version in ("latest", None, "next"):
+        assert status == 0, errors
+        assert own_servers()["files"]["args"] == ["-y", "@good/files@1.4.2"]
+    else:
+        assert (status, own_servers()) == (42, {})
+        assert "expected a version" in errors or "its version 1 is not known" in errors
+
+
+def test_the_version_of_a_package_of_pypi_or_docker_is_always_a_fixed_one(
+    registry: LocalRegistry, mcp: InProcess
+) -> None:
+    install = ("install", "-s", "user", "com.example/files", "--yes")
+    registry.packages = {"/pypi/files/json": {"info": {"version": "2.0rc1"}}}
+    registry.servers = [package(registryType="pypi", identifier="files", version="latest")]
+    assert mcp(*install)[0] == 0
+    assert own_servers()["files"]["args"] == ["files@2.0rc1"]
+    for more in ({"identifier": "good/files", "version": "latest"}, {"identifier": "good/files:latest"},
+                 {"identifier": "good/files", "version": None}):  # fmt: skip
+        registry.servers = [package(registryType="oci", **more)]
+        status, _, errors = mcp(*install)
+        assert (status, "expected a tag other than latest" in errors) == (42, True)
+    digest = f"ghcr.io/good/files@sha256:{'0' * 64}"
+    registry.servers = [package(registryType="oci", identifier=digest, version=None)]
+    assert mcp(*install)[0] == 0
+    assert own_servers()["files"]["args"][-1] == digest
+    registry.servers = [package(registryType="pypi", identifier="unknown", version=None)]
+    status, _, errors = mcp(*install)
+    assert (status, "its version latest is not known" in errors) == (42, True)
+
+
+def test_a_package_that_is_passed_over_is_named_with_the_reason(registry: LocalRegistry, mcp: InProcess) -> None:
+    install = ("install", "-s", "user", "com.example/files", "--yes")
+    both = {**package(registryType="mcpb"), "remotes": remote()["remotes"]}
+    registry.servers = [both]
+    status, output, errors = mcp(*install)
+    assert status == 0, errors
+    reason = "the mcpb package @good/files: expected a package of npm, pypi or oci"
+    assert f"+ files: https://files.test/mcp\n    not used: {reason}\n" in output
+    status, _, errors = mcp(*install, "--set", "city=Bern")
+    assert status == 42
+    assert f"the URL https://files.test/mcp has no value city. Not used, and why: {reason}" in errors
+    needed = {"type": "positional", "valueHint": "city", "isRequired": True}
+    registry.servers = [{**package(packageArguments=[needed]), "remotes": remote()["remotes"]}]
+    status, output, errors = mcp(*install)
+    assert status == 0, errors
+    assert "    not used: the npm package @good/files: city needs a value: --set city=VALUE\n" in output
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -4,6 +4,7 @@ import click
 
 from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.entry import require_name
+from isthmus.cli.mcp.package_versions import find_version
 from isthmus.cli.mcp.registry import get, registry_option
 from isthmus.cli.mcp.servers import say, scope_option, settings_path
 from isthmus.cli.mcp.shown_entry import confirm, entry_lines
@@ -43,9 +44,10 @@ def command(
     values = dict(_value(text) for text in given)
     found = get(registry, server, version)
     try:
-        entry = entry_of(found, values, prefers_url=remote)
+        chosen = entry_of(found, values, find_version, prefers_url=remote)
     except RegistryEntryError as error:
         raise BadInputError(visible_line(f"{server}: {error}")) from error
+    entry = chosen.entry
     name = name or found.short_name
     require_name(name)
     checked_config(name, entry)
@@ -55,6 +57,8 @@ def command(
         click.echo(visible_line(f"The registry calls it {found.status}."))
     for line in entry_lines(name, entry):
         click.echo(visible_line(line))
+    for reason in chosen.passed_over:
+        click.echo(visible_line(f"    not used: {reason}"))
     confirm(f"Write it to {path}?", yes=yes)
     existed = write_server(path, name, entry)
     click.echo(f'MCP server "{name}" {"updated in" if existed else "added to"} {scope} settings.')

@@ -70,11 +70,21 @@ def _base(registry: str | None) -> str:
 
 
 def _get(registry: str | None, path: str) -> dict[str, Any]:
+    base = _base(registry)
+    return get_json(base, path, missing=f"{base} has no such server; isthmus mcp search WORDS looks for one")
+
+
+def get_json(base: str, path: str, *, missing: str) -> dict[str, Any]:
+    """Return the JSON object at a path below ``base``; ``missing`` is the error for what is not there.
+
+    Raises:
+        RegistryError: there is none.
+    """
     import httpx2
 
     from isthmus.network.client_tls import client_tls
 
-    base, deadline = _base(registry), time.monotonic() + ANSWER_SECONDS
+    deadline = time.monotonic() + ANSWER_SECONDS
     body = bytearray()
     try:
         with (
@@ -89,7 +99,7 @@ def _get(registry: str | None, path: str) -> dict[str, Any]:
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise RegistryError(f"{base} cannot be reached: {error or type(error).__name__}") from error
     if status == 404:
-        raise RegistryError(f"{base} has no such server; isthmus mcp search WORDS looks for one")
+        raise RegistryError(missing)
     try:
         value: object = json.loads(bytes(body)) if status == 200 else None
     except (ValueError, RecursionError):

@@ -5,9 +5,9 @@ docker; options for these programs are refused, and so is every ``$``, which wou
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from isthmus.errors import IsthmusError
@@ -23,6 +23,11 @@ _OCI = re.compile(r"[a-z0-9][\w./:@-]*", re.ASCII)
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BLANK = re.compile(r"\{([^{}]*)\}")
+_FIXED = {
+    "npm": re.compile(r"\d+\.\d+\.\d+(?:[-+][\w.+-]*)?", re.ASCII),
+    "pypi": re.compile(r"v?\d[\w.!+-]*", re.ASCII),
+}
+"""Versions that always name the same files; others, such as ``latest`` or ``1``, name what is the newest."""
 _USUAL_PLACES = {
     "npm": "https://registry.npmjs.org",
     "pypi": "https://pypi.org",
@@ -34,8 +39,23 @@ class RegistryEntryError(IsthmusError):
     """A server of the registry cannot be used; the text says why, and quotes the registry."""
 
 
+FindVersion: TypeAlias = Callable[[str, str, str], str]
+"""Function that returns the version behind a name such as ``latest``, given the kind and the name of a package.
+
+It raises RegistryEntryError.
+"""
+
+
 class MissingValueError(RegistryEntryError):
     """The user has to give a value."""
+
+
+@record
+class FoundEntry:
+    """An entry of ``mcpServers``, and the reasons why packages and URLs before it in the registry are not used."""
+
+    entry: Mapping[str, Any]
+    passed_over: tuple[str, ...] = ()
 
 
 @record
@@ -84,8 +104,12 @@ def registry_server(value: object) -> RegistryServer:
     )
 
 
-def entry_of(server: RegistryServer, values: Mapping[str, str], *, prefers_url: bool = False) -> dict[str, Any]:
+def entry_of(
+    server: RegistryServer, values: Mapping[str, str], find_version: FindVersion, *, prefers_url: bool = False
+) -> FoundEntry:
     """Return the entry for the first package or URL that can be used; `values` are the user's, by name.
+
+    Versions are fixed: `find_version` is asked for what others name.
 
     Raises:
         MissingValueError: the user has to give a value.
@@ -97,24 +121,36 @@ def entry_of(server: RegistryServer, values: Mapping[str, str], *, prefers_url: 
     for way in ways:
         used: set[str] = set()
         try:
-            found = _package(way, values, used) if "registryType" in way else _remote(way, values, used)
+            is_package = "registryType" in way
+            found = _package(way, values, used, find_version) if is_package else _remote(way, values, used)
         except MissingValueError as error:
             missing = missing or error
+            reasons.append(str(error))
             continue
         except RegistryEntryError as error:
             reasons.append(str(error))
             continue
         if unknown := values.keys() - used:
-            raise RegistryEntryError(f"it has no value {', '.join(sorted(unknown))}")
-        return found
+            names = ", ".join(sorted(unknown))
+            why = f". Not used, and why: {'; '.join(reasons)}" if reasons else ""
+            raise RegistryEntryError(f"{_way_name(way)} has no value {names}{why}")
+        return FoundEntry(found, tuple(reasons))
     if missing is not None:
         raise missing
     raise RegistryEntryError("; ".join(reasons) or "the registry names no package and no URL of it")
 
 
-def _package(way: Mapping[str, Any], values: Mapping[str, str], used: set[str]) -> dict[str, Any]:
+def _way_name(way: Mapping[str, Any]) -> str:
+    if "registryType" in way:
+        return f"the {_text(way, 'registryType') or 'unnamed'} package {_text(way, 'identifier')}"
+    return f"the URL {_text(way, 'url')}"
+
+
+def _package(
+    way: Mapping[str, Any], values: Mapping[str, str], used: set[str], find_version: FindVersion
+) -> dict[str, Any]:
     kind, identifier, version = _text(way, "registryType"), _text(way, "identifier"), _text(way, "version")
-    where = f"the {kind or 'unnamed'} package {identifier}"
+    where = _way_name(way)
     transport = _text(_object(way.get("transport")), "type") or "stdio"
     if transport != "stdio":
         raise RegistryEntryError(f"{where}: it speaks {transport}, expected stdio")
@@ -131,19 +167,33 @@ def _package(way: Mapping[str, Any], values: Mapping[str, str], used: set[str]) 
         raise RegistryEntryError(f"{where}: expected a version, received {version!r}")
     match kind:
         case "npm" if _NPM.fullmatch(identifier):
-            words = ["npx", "-y", f"{identifier}@{version}" if version else identifier]
+            words = ["npx", "-y", f"{identifier}@{_fixed(where, kind, identifier, version, find_version)}"]
         case "pypi" if _PYPI.fullmatch(identifier):
-            words = ["uvx", f"{identifier}@{version}" if version else identifier]
+            words = ["uvx", f"{identifier}@{_fixed(where, kind, identifier, version, find_version)}"]
         case "oci" if _OCI.fullmatch(identifier):
-            has_tag = ":" in identifier.rpartition("/")[2] or not version
+            has_tag = ":" in identifier.rpartition("/")[2]
+            image = identifier if has_tag or not version else f"{identifier}:{version}"
+            if image.endswith(":latest") or ":" not in image.rpartition("/")[2]:
+                raise RegistryEntryError(f"{where}: it names no fixed version, expected a tag other than latest")
             names = [word for name in env for word in ("-e", name)]
-            words = ["docker", "run", "-i", "--rm", *names, identifier if has_tag else f"{identifier}:{version}"]
+            words = ["docker", "run", "-i", "--rm", *names, image]
         case "npm" | "pypi" | "oci":
             raise RegistryEntryError(f"{where}: expected the name of a package")
         case _:
             raise RegistryEntryError(f"{where}: expected a package of npm, pypi or oci")
     found: dict[str, Any] = {"command": words[0], "args": [*words[1:], *args]}
     return found | ({"env": env} if env else {})
+
+
+def _fixed(where: str, kind: str, identifier: str, version: str, find_version: FindVersion) -> str:
+    """Return the version that a package has now, if its own names the newest one."""
+    pattern = _FIXED[kind]
+    if pattern.fullmatch(version):
+        return version
+    found = find_version(kind, identifier, version or "latest")
+    if not pattern.fullmatch(found):
+        raise RegistryEntryError(f"{where}: expected a fixed version, received {found[:100]!r}")
+    return found
 
 
 def _remote(way: Mapping[str, Any], values: Mapping[str, str], used: set[str]) -> dict[str, Any]:
