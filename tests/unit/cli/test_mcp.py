@@ -357,3 +357,37 @@ def test_any_line_is_taken_or_refused_in_words(line: list[str]) -> None:
         add.make_context("add", list(line), resilient_parsing=False)
     except (click.UsageError, click.exceptions.Exit):
         return
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("add x prog --scope user", "--scope user"),
+        ("add x prog --scope=user", "--scope=user"),
+        ("add x prog a b --trust", "--trust"),
+        ("add x prog -s user", "-s user"),
+        ("add x prog a -t http b", "-t http"),
+        ("add x prog --env A=b", "--env"),
+    ],
+)
+def test_an_option_behind_the_program_is_the_programs_and_noted(
+    line: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp(line) == 0
+    assert f"Note: {option} stands behind prog, which gets it;" in capsys.readouterr().err
+    assert servers()["x"]["args"] == shlex.split(line)[3:]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "add x docker run -i --rm -e TOKEN image",
+        "add x prog -s value -t 5 -y --port 8080 -h",
+        "add x -- prog --scope user",
+        "add -s project x -- prog --trust",
+        "add -t http x https://example.com/mcp --trust",
+    ],
+)
+def test_options_that_are_meant_for_the_program_are_not_noted(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mcp(line) == 0
+    assert "stands behind" not in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """``isthmus mcp add``: adds a server to a settings file. Arguments after a server's command are the server's own."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ import click
 from isthmus.cli.mcp.entry import STDIO, NewServer, entry, is_url
 from isthmus.cli.mcp.servers import say, scope_option, settings_path
 from isthmus.cli.mcp.writing import notes_on, write_server
+
+_MISPLACED = "isthmus.mcp.add.misplaced"
+"""Key in a context of an argument that was perhaps meant for this command."""
 
 
 class _AddCommand(click.Command):
@@ -29,7 +33,25 @@ class _AddCommand(click.Command):
                 rest = rest[1:]
         else:
             arguments = rest[1:] if rest[:1] == ["--"] else rest
+            if "--" not in args and (misplaced := self.misplaced(arguments)):
+                ctx.meta[_MISPLACED] = misplaced
         return super().parse_args(ctx, [*options, "--", *name, *target, *arguments])
+
+    def misplaced(self, args: Sequence[str]) -> str:
+        """Return the first argument of a server's command that looks like an option of this command, or nothing.
+
+        Of the short ones, which many programs have, those alone that are followed by a word that only fits here.
+        """
+        known = {option: found for found in self.params for option in found.opts if isinstance(found, click.Option)}
+        for argument, after in itertools.zip_longest(args, args[1:], fillvalue=""):
+            name, _, _ = argument.partition("=")
+            found = known.get(name)
+            if found is None:
+                continue
+            fits = isinstance(found.type, click.Choice) and after in found.type.choices
+            if name.startswith("--") or fits:
+                return f"{argument} {after}" if fits else argument
+        return ""
 
     def _probe(self, args: Sequence[str]) -> click.Context:
         options: list[click.Parameter] = [found for found in self.params if isinstance(found, click.Option)]
@@ -79,7 +101,10 @@ class _AddCommand(click.Command):
 @click.option("--description", metavar="TEXT", help="What the server is good for.")
 @click.option("--include-tools", multiple=True, metavar="A,B", help="Use only these tools.")
 @click.option("--exclude-tools", multiple=True, metavar="A,B", help="Use all tools except these.")
-def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, **options: Any) -> None:
+@click.pass_context
+def command(
+    context: click.Context, name: str, command_or_url: str, args: tuple[str, ...], scope: str, **options: Any
+) -> None:
     """Add an MCP server to your settings, under NAME; a server of that name is replaced.
 
     Options stand before NAME or right after it. Arguments after the command of a server belong to the server; after a
@@ -102,5 +127,11 @@ def command(name: str, command_or_url: str, args: tuple[str, ...], scope: str, *
         click.echo(f'MCP server "{name}" updated in {scope} settings.')
     else:
         click.echo(f'MCP server "{name}" added to {scope} settings. ({options["transport"]})')
+    if misplaced := context.meta.get(_MISPLACED):
+        say(
+            f"Note: {misplaced} stands behind {command_or_url}, which gets it; for `isthmus mcp add` it must stand"
+            f" before or right after {name}. With -- before {command_or_url} there is no note",
+            err=True,
+        )
     for note in notes_on(name, path, scope, is_trusted=bool(options["trust"])):
         say(f"Note: {note}", err=True)
