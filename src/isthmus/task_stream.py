@@ -5,7 +5,7 @@ so that fronts see one stream per task. It applies every event to a TaskView bef
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
 
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
@@ -130,7 +130,7 @@ class TaskStream:
         self.view.state = TaskState.WORKING
         return True
 
-    async def while_asked(self) -> AsyncIterator[Delivery]:
+    async def while_asked(self) -> AsyncGenerator[Delivery, None]:
         """Yield the events while a question is open, caused by other surfaces, until the task has ended."""
         pause = self._retry_seconds
         while not self.view.state.is_terminal:

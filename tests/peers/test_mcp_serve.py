@@ -43,6 +43,15 @@ def script(tmp_path: Path) -> str:
     return f"scripted:{path}"
 
 
+async def listed(data: Path, workspace: Path) -> list[dict[str, Any]]:
+    """Return the stored tasks."""
+    process = await asyncio.create_subprocess_exec(
+        *ISTHMUS, "tasks", "list", "--json", "--data-dir", str(data), cwd=workspace, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    return json.loads(printed)
+
+
 async def run_task(session: ClientSession, **arguments: Any) -> tuple[list[str], bool]:
     """Return the texts of the result, and whether it is an error."""
     result = await session.call_tool("run_task", arguments, read_timeout_seconds=60)
@@ -67,7 +76,13 @@ async def test_a_client_lists_the_tool_and_gets_the_answer_of_a_session_that_goe
     workspace: Path, script: str
 ) -> None:
     async with served(workspace, script) as session:
-        assert [tool.name for tool in (await session.list_tools()).tools] == ["run_task"]
+        tools = {tool.name: set(tool.input_schema["properties"]) for tool in (await session.list_tools()).tools}
+        assert tools == {  # none can answer a question
+            "run_task": {"prompt", "session_id"},
+            "start_task": {"prompt", "session_id"},
+            "get_task": {"task_id", "wait_seconds"},
+            "cancel_task": {"task_id"},
+        }
         texts, is_error = await run_task(session, prompt="hi")
         assert (texts[0], is_error) == ("hello", False)
         session_id = texts[-1].removeprefix("Session: ")
@@ -130,9 +145,89 @@ async def test_the_work_ends_with_its_client(workspace: Path, script: str, tmp_p
         await eventually_async(began, 60)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-    process = await asyncio.create_subprocess_exec(
-        *ISTHMUS, "tasks", "list", "--json", "--data-dir", str(data), cwd=workspace, stdout=asyncio.subprocess.PIPE
-    )
-    printed, _ = await process.communicate()
-    (task,) = json.loads(printed)
+    (task,) = await listed(data, workspace)
     assert task["state"] == "canceled"
+
+
+async def called(session: ClientSession, name: str, **arguments: Any) -> tuple[list[str], bool]:
+    """Return the texts of the result of a tool, and whether it is an error."""
+    result = await session.call_tool(name, arguments, read_timeout_seconds=60)
+    assert isinstance(result, types.CallToolResult)
+    return [block.text for block in result.content if isinstance(block, types.TextContent)], bool(result.is_error)
+
+
+def task_of(texts: list[str]) -> str:
+    return next(text.removeprefix("Task: ") for text in texts if text.startswith("Task: "))
+
+
+def accept(params: types.ElicitRequestParams) -> types.ElicitResult:
+    """Answer with the first of the offered answers."""
+    assert isinstance(params, types.ElicitRequestFormParams)
+    return types.ElicitResult(
+        action="accept", content={"answer": params.requested_schema["properties"]["answer"]["enum"][0]}
+    )
+
+
+async def test_a_started_task_waits_for_its_user_wherever_they_are(workspace: Path, script: str) -> None:
+    async with served(workspace, script) as session:  # it cannot ask
+        task_id = task_of((await called(session, "start_task", prompt="write"))[0])
+        texts, is_error = await called(session, "get_task", task_id=task_id)
+        assert not is_error
+        assert texts[0] == "State: input-required (waits for the user's answer)"
+        assert "no tool answers" in texts[1]
+        assert "+one\n+two" in texts[1]
+        again, _ = await called(session, "get_task", task_id=task_id, wait_seconds=1)
+        assert again == texts
+    for dismissed in (types.ElicitResult(action="cancel"), types.ElicitResult(action="decline")):
+        async with served(workspace, script, asked=lambda _, result=dismissed: result) as session:
+            assert (await called(session, "get_task", task_id=task_id))[0] == texts
+    assert not (workspace / "made.txt").exists()
+    async with served(workspace, script, asked=accept) as session:
+        assert (await called(session, "get_task", task_id=task_id))[0][:2] == ["written", "State: completed"]
+    assert (workspace / "made.txt").exists()
+
+
+async def test_a_question_that_is_answered_elsewhere_is_closed(workspace: Path, script: str, tmp_path: Path) -> None:
+    is_asked, is_closed = asyncio.Event(), asyncio.Event()
+    told: list[str | None] = []
+
+    async def wait(params: types.ElicitRequestParams) -> types.ElicitResult:
+        is_asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            is_closed.set()
+        raise AssertionError
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    data = ("--data-dir", str(tmp_path / "data"))
+    async with (
+        served(workspace, script, *data, "--beat-seconds", "0.05", asked=wait) as first,
+        served(workspace, script, *data, asked=accept) as second,
+    ):
+        running = asyncio.create_task(first.call_tool("run_task", {"prompt": "write"}, progress_callback=note))
+        await is_asked.wait()
+        await eventually_async(lambda: told[:1] == ["waits for the user's answer"])
+        (task,) = await listed(tmp_path / "data", workspace)
+        assert (await called(second, "get_task", task_id=task["id"]))[0][0] == "written"
+        result = await asyncio.wait_for(running, 60)
+        assert isinstance(result, types.CallToolResult)
+        assert isinstance(result.content[0], types.TextContent)
+        assert result.content[0].text == "written"
+        await asyncio.wait_for(is_closed.wait(), 60)
+
+
+async def test_a_task_is_stopped_by_its_id(workspace: Path, script: str) -> None:
+    async with served(workspace, script, "--yolo") as session:
+        task_id = task_of((await called(session, "start_task", prompt="hang"))[0])
+        await eventually_async(lambda: (workspace / "began.txt").exists(), 60)
+        assert (await called(session, "cancel_task", task_id=task_id))[0][0] == "The task is canceled."
+        texts, is_error = await called(session, "get_task", task_id=task_id)
+        assert is_error
+        assert "State: canceled" in texts
+        for name in ("cancel_task", "get_task"):
+            assert (await called(session, name, task_id="none"))[1]
+        assert (await called(session, "cancel_task", task_id=task_id))[1]
+        assert (await called(session, "get_task", task_id=task_id, wait_seconds=51))[1]

@@ -20,6 +20,7 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+TASK_TOOLS = ["run_task", "start_task", "get_task", "cancel_task"]
 EDITOR_TOOLS = ["get_editor_context", "get_diagnostics", "open_file", "review_edit"]
 LINT = """
 vim.diagnostic.set(vim.api.nvim_create_namespace("linter"), 0, {
@@ -55,7 +56,7 @@ async def test_neovim_is_seen_and_steered_and_its_user_decides(workspace: Path) 
 
             await eventually_async(is_so, what="the diff has the focus" if is_open else "the diff is closed")
 
-        assert [tool.name for tool in (await session.list_tools()).tools] == ["run_task", *EDITOR_TOOLS]
+        assert [tool.name for tool in (await session.list_tools()).tools] == [*TASK_TOOLS, *EDITOR_TOOLS]
         await neovim.lua(LINT)
         texts, _ = await call(session, "get_diagnostics", file_path="a.py")
         assert "a.py:\n  ✘ [Line 2:1] two␛[2J is not defined (linter)" in texts[0]

@@ -1,5 +1,6 @@
 """The program ``isthmus mcp serve`` with the official Python client of MCP."""
 
+import inspect
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ async def served(
     *options: str,
     asked: Callable[[types.ElicitRequestParams], Any] | None = None,
 ) -> AsyncGenerator[ClientSession]:
-    """Start the program with a scripted model, and yield a connected client; ``asked`` answers for its user.
+    """Start the program with a scripted model, and yield a connected client; ``asked`` answers for its user, or waits.
 
     Without the option ``--ide`` it uses no editor.
     """
@@ -30,7 +31,8 @@ async def served(
     async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         assert asked is not None
         assert context is not None
-        return asked(params)
+        answered = asked(params)
+        return await answered if inspect.isawaitable(answered) else answered
 
     async with (
         stdio_client(server) as (reading, writing),

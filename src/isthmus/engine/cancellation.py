@@ -1,4 +1,4 @@
-"""Cancels a task wherever it runs, or waits."""
+"""Cancels a task wherever it runs, or waits; interrupts one that runs here."""
 
 import asyncio
 import contextlib
@@ -62,3 +62,13 @@ class Cancellation:
                     if stop not in await self._journal.waiting(task_id, StateChange):
                         await self._journal.post(row, [stop])
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
+
+    async def let_go(self, task_id: str) -> None:
+        """Interrupt a task, and those of its subagents, if they run here, and release them for others to go on."""
+        run, running = self._runs.get(task_id), self._running.get(task_id)
+        if run is not None and running is not None:
+            running.cancel()
+            await asyncio.wait([running])
+            await self._journal.release([run.lease])
+        for child in await self._journal.children(task_id):
+            await self.let_go(child.task_id)

@@ -37,6 +37,11 @@ class ChildMonitor:
         """Tasks that have begun others, as far as this process knows."""
         self._work: set[asyncio.Task[None]] = set()
 
+    @property
+    def work(self) -> Sequence[asyncio.Task[None]]:
+        """Work in the background that is under way."""
+        return tuple(self._work)
+
     def noted(self, row: TaskRow) -> None:
         """Note that a task exists which another one may have begun."""
         if row.parent:

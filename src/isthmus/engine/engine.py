@@ -114,6 +114,14 @@ class Engine(UserTasks):
         """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""
         await self._runner.drain(seconds)
 
+    async def let_go(self, task_id: str) -> None:
+        """Interrupt a task, and those of its subagents, if they run here; whoever asks for it goes on with it."""
+        await self._runner.cancellation.let_go(task_id)
+
+    async def until_idle(self) -> None:
+        """Wait until no task is at work here."""
+        await self._runner.until_idle()
+
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         await self._runner.aclose()

@@ -65,7 +65,7 @@ class Runner:
         self.retention = Retention(journal, options.delete_files, options.maximum_size)
         self.children = ChildMonitor(journal, partial(self.claim, events=()), self.cancel)
         take_idle = partial(self._take_idle, also_broken=True, is_unwanted=True)
-        self._cancellation = Cancellation(journal, self._segments, self._running, take_idle)
+        self.cancellation = Cancellation(journal, self._segments, self._running, take_idle)
         self._rule = TakeOverRule(journal, self._owner, options.placement.lease_seconds)
         self._leases = LeaseKeeper(journal, self._segments, self._running, options.placement.lease_seconds)
         self._progress = ProgressPublisher(journal.replicas, self._segments.get)
@@ -124,6 +124,11 @@ class Runner:
         self._dispatcher.is_draining = True
         if running := [*self._running.values()]:
             await asyncio.wait(running, timeout=seconds)
+
+    async def until_idle(self) -> None:
+        """Wait until no task is at work here."""
+        while work := [*self._running.values(), *self.children.work]:
+            await asyncio.wait(work)
 
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
@@ -228,7 +233,7 @@ class Runner:
 
         Raises TaskNotCancelable and TaskNotFound.
         """
-        await self._cancellation.cancel(task_id)
+        await self.cancellation.cancel(task_id)
         await self.children.cancel_children(task_id)
 
     async def _take_idle(self, row: TaskRow, *, also_broken: bool, is_unwanted: bool = False) -> ClaimedTask | None:
@@ -276,8 +281,7 @@ class Runner:
         """Run a claimed task. A whole session has only the events that were added with the lease."""
         row = taken.row
         # The feed exists before anything is written, so that no subscriber misses the beginning.
-        feed = TaskFeed(row.seq)
-        session = Session(row.context_id, user=row.user)
+        feed, session = TaskFeed(row.seq), Session(row.context_id, user=row.user)
         if is_whole_session:
             for delivery in taken.deliveries:
                 session.apply(delivery.event, row.task_id, delivery.at)
