@@ -28,12 +28,15 @@ from isthmus.mcp_host.catalogue.manifests import users_manifests
 from support.hostile_http_mcp_server import hostile_http
 from support.isthmus_program import ISTHMUS, InProcess, isthmus, process_ends
 from support.loaded_program import LoadedProgram
-from support.mcp_hosting import SCRIPTED, SUPPORT, scripted, write_servers
+from support.mcp_hosting import SCRIPTED, SUPPORT, node_server, scripted, write_servers
 from support.oauth_mcp_server import oauth_mcp_server
 from support.plain_http import plain_client
 from support.ports import free_port
 from support.vscode_companion import vscode_companion
 from support.waiting import eventually, eventually_async
+
+LISTENS = "print('Server listening on http://0.0.0.0:8000/mcp', flush=True); import sys; sys.stdin.read()"
+"""A program that serves HTTP and prints that on its standard output."""
 
 
 @pytest.fixture(autouse=True)
@@ -272,6 +275,10 @@ def test_the_doctor_shows_steps_messages_and_what_a_working_server_offers(
             scripted("hangs", timeout=1000),
             ["initialize                     no answer", "It runs but sends nothing.", "none came within 1 s"],
         ),
+        (
+            {"command": sys.executable, "args": ["-c", LISTENS], "timeout": 1500},
+            ["it seems to listen at http://localhost:8000/mcp: start it", "It runs, but seems to serve HTTP at http:"],
+        ),
         (scripted("hangs-at-list", timeout=2000), ["tools/list                     no answer", "runs and answers"]),
         ({"httpUrl": "http://127.0.0.1:1/mcp"}, ["Connection refused", "Check that a server speaks MCP"]),
         ({"args": []}, ["Result: it is not used (disconnected)", "expected one of command"]),
@@ -285,6 +292,15 @@ def test_the_doctor_says_where_a_server_fails_and_what_to_do(
     assert status == 1
     for text in expected:
         assert text in said
+
+
+def test_a_real_server_that_is_started_for_http_by_mistake_is_recognised(home: Path, mcp: InProcess) -> None:
+    port = free_port()
+    server = node_server("server-everything", "streamableHttp")
+    write_servers(home, {"everything": {**server, "env": {"PORT": str(port)}, "timeout": 5000}})
+    status, said, _ = mcp("list")
+    assert status == 0
+    assert f"it seems to listen at http://localhost:{port}: start it yourself and give its address as httpUrl" in said
 
 
 def test_the_doctor_says_that_a_url_refuses_both_ways_in_which_mcp_begins(home: Path, mcp: InProcess) -> None:

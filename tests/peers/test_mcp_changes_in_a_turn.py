@@ -37,10 +37,15 @@ def run(loaded: LoadedProgram, wire: GeminiWire, folder: Path, monkeypatch: pyte
     return [request.json for request in wire.model_requests]
 
 
+@pytest.mark.parametrize("server", ["changing", "changing-late"])  # reports the change before or after the result
 def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
-    isolated_folders: IsolatedFolders, workspace: Path, monkeypatch: pytest.MonkeyPatch, loaded_isthmus: LoadedProgram
+    isolated_folders: IsolatedFolders,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    loaded_isthmus: LoadedProgram,
+    server: str,
 ) -> None:
-    write_servers(isolated_folders.home, {"s": scripted("changing", trust=True), "other": scripted("plain")})
+    write_servers(isolated_folders.home, {"s": scripted(server, trust=True), "other": scripted("plain")})
     with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
         first, second, third = run(loaded_isthmus, wire, workspace, monkeypatch)
     before = declared(first)

@@ -112,6 +112,30 @@ def test_a_headless_turn_uses_a_trusted_server_unasked_and_leaves_nothing_behind
     process_ends(int(pid_file.read_text()))
 
 
+def test_a_headless_run_names_the_tools_that_its_model_is_not_offered(
+    isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    write_servers(isolated_folders.home, {"helper": scripted("plain"), "reads": scripted("bad-structured")})
+    (tmp_path / "quiet.yaml").write_text("{name: quiet, scenarios: [{prompt: '.', replies: [{text: done}]}]}")
+    command = ("-p", "go", "--no-ide", "--data-dir", str(tmp_path / "data"))
+
+    def errors(status: int, *options: str) -> str:
+        ended = loaded_isthmus.run(*command, *options, folder=workspace)
+        assert ended.returncode == status, ended.stderr
+        return ended.stderr
+
+    quiet = f"scripted:{tmp_path / 'quiet.yaml'}"
+    (line,) = errors(0, "-m", quiet).splitlines()
+    assert line.startswith("isthmus: the model is not offered these tools of MCP servers")
+    assert "Allow them with --allowed-tools 'helper,reads', by" in line
+    assert "here: helper, reads.ok, reads.twice. Allow" in errors(0, "-m", quiet, "--allowed-tools", "loop")
+    assert errors(0, "-m", quiet, "--allowed-tools", "helper,reads") == ""
+    assert errors(0, "-m", quiet, "--approval-mode", "plan") == ""
+    # The script calls it all the same; the advice names no other server's tool.
+    refused = errors(57, "-m", script(tmp_path))
+    assert "--allowed-tools 'helper.ok'" in refused
+
+
 def test_a_headless_run_ends_with_45_where_a_server_is_missing_that_must_be_there(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:

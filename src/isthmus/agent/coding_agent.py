@@ -19,6 +19,7 @@ from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.calls.withheld_tools import WithheldNotice
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.context.size import context_window, messages_tokens
 from isthmus.agent.environment import has_environment
@@ -80,6 +81,7 @@ class CodingAgent:
         self._options = options
         self._memory = Memory(options.roots)
         self.suspended = SuspendedCalls()
+        self._withheld = WithheldNotice()
 
     @cached_property
     def _commands(self) -> "CommandRunner":
@@ -313,6 +315,7 @@ class CodingAgent:
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
         request = replace(await self._request(session, loading, model, calls), has_fallback=has_fallback)
+        self._withheld.say(calls.withheld())
         calls.name_offered([spec.name for spec in request.tools])
         await keeper.before(model, request)
         try:

@@ -22,7 +22,7 @@ MAXIMUM_TEXT = 200
 """Maximum number of characters of one notification."""
 
 
-class Progress:
+class ClientProgress:
     """Notifications about the progress of a call, each a line of text. Without a token, none.
 
     ``send`` sends a message to the client. ``beat_seconds`` is the maximum time between two of them in

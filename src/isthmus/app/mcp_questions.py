@@ -23,12 +23,12 @@ MAXIMUM_QUESTION = 50_000
 """Maximum number of characters that a question shows; a longer one cannot be judged, and is not asked."""
 
 
-class NoAnswer(Enum):
+class NotChosen(Enum):
     """The reason why the client's user has not chosen any of the offered answers."""
 
     NOT_ASKED = "not asked"
     """The client cannot ask its user, or not this question."""
-    NOT_CHOSEN = "not chosen"
+    DISMISSED = "dismissed"
     """The user declined, or closed the question."""
 
 
@@ -64,10 +64,10 @@ class ClientQuestions:
         """Return whether the client's user can be asked about a call."""
         return self._can_ask and bool(_choices(call)) and len(shown(call)) <= MAXIMUM_QUESTION
 
-    async def answer(self, call: ToolCall) -> ToolCallConfirmation | NoAnswer:
+    async def answer(self, call: ToolCall) -> ToolCallConfirmation | NotChosen:
         """Ask the client's user about a call. If the caller is cancelled, the client closes the question."""
         if not self.may_ask(call):
-            return NoAnswer.NOT_ASKED
+            return NotChosen.NOT_ASKED
         choices, number = _choices(call), next(self._ids)
         answer = {"type": "string", "title": "Answer", "enum": list(choices)}
         schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
@@ -82,12 +82,12 @@ class ClientQuestions:
         except (IsthmusError, OSError) as error:
             if isinstance(error, RpcTimeoutError):
                 await self._withdraw(number)
-            return NoAnswer.NOT_ASKED
+            return NotChosen.NOT_ASKED
         given = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
         content: object = given.get("content")
         name = cast("dict[str, Any]", content).get("answer") if isinstance(content, dict) else None
         if given.get("action") != "accept" or not isinstance(name, str) or name not in choices:
-            return NoAnswer.NOT_CHOSEN
+            return NotChosen.DISMISSED
         return question_of(call).confirmation(choices[name])
 
     async def _withdraw(self, number: int) -> None:

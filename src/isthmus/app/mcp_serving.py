@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from isthmus import __version__
 from isthmus.app.mcp_editor_tools import EDITOR_TOOLS, EditorTools
-from isthmus.app.mcp_progress import BEAT_SECONDS, Progress
+from isthmus.app.mcp_progress import BEAT_SECONDS, ClientProgress
 from isthmus.app.mcp_questions import ClientQuestions
 from isthmus.app.mcp_tasks import TASK_TOOLS, ClientCall, TaskTools
 from isthmus.encoding.codec import JsonObject
@@ -36,7 +36,7 @@ class AgentMcpServer:
     """The server side of one connection. ``write`` sends bytes; ``settings`` are those of each task's session.
 
     Without ``editor_tools`` it has only the tools for tasks. ``beat_seconds`` is as in
-    :class:`~isthmus.app.mcp_progress.Progress`.
+    :class:`~isthmus.app.mcp_progress.ClientProgress`.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class AgentMcpServer:
             case CallTool() as call:
                 if self._peer.client is not None:
                     self._tasks.client_name = self._peer.client.title
-                made = ClientCall(Progress(self.send, call.progress_token, self._beat_seconds))
+                made = ClientCall(ClientProgress(self.send, call.progress_token, self._beat_seconds))
                 self._running[call.request_id] = _Running(made, asyncio.create_task(self._run(call, made)))
             case CancelCall(request_id) if request_id in self._running:
                 self._running[request_id].work.cancel()

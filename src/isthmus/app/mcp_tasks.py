@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from isthmus.app.mcp_progress import Progress, what_runs
-from isthmus.app.mcp_questions import ClientQuestions, NoAnswer, refusal_of, shown
+from isthmus.app.mcp_progress import ClientProgress, what_runs
+from isthmus.app.mcp_questions import ClientQuestions, NotChosen, refusal_of, shown
 from isthmus.client import (
     InvalidRequest,
     PromptMessage,
@@ -89,7 +89,7 @@ TASK_TOOLS = (RUN_TASK, START_TASK, GET_TASK, CANCEL_TASK)
 class ClientCall:
     """A call of a tool. ``is_abandoned``: the client went away, and did not cancel the call before."""
 
-    progress: Progress
+    progress: ClientProgress
     is_abandoned: bool = False
 
 
@@ -189,7 +189,7 @@ class TaskTools:
             answer = await self._asked(stream, question, call)
             if answer is None:
                 continue
-            if answer is NoAnswer.NOT_ASKED:
+            if answer is NotChosen.NOT_ASKED:
                 refused.append(visible(question.description or question.tool_name)[:200])
             refusal = answer if isinstance(answer, ToolCallConfirmation) else refusal_of(question)
             if refusal is None:
@@ -202,10 +202,10 @@ class TaskTools:
 
     async def _asked(
         self, stream: TaskStream, question: ToolCall, call: ClientCall
-    ) -> ToolCallConfirmation | NoAnswer | None:
+    ) -> ToolCallConfirmation | NotChosen | None:
         """Have the client's user asked; return None if the question is answered elsewhere meanwhile."""
         if not self._questions.may_ask(question):
-            return NoAnswer.NOT_ASKED
+            return NotChosen.NOT_ASKED
         watch = asyncio.create_task(self._until_answered(stream, question, call))
         ask = asyncio.create_task(self._questions.answer(question))
         try:
@@ -257,7 +257,7 @@ class TaskTools:
                 await self._until_answered(stream, question, call)
                 continue
             answer = await self._asked(stream, question, call)
-            if isinstance(answer, NoAnswer):
+            if isinstance(answer, NotChosen):
                 self._told.add(question.tool_call_id)
                 return
             if answer is not None:

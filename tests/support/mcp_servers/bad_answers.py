@@ -128,7 +128,7 @@ class Server(StdioServer):
                 return {"tools": [{**TOOL, "name": f"tool_{self.listings}"}], "nextCursor": f"page {self.listings + 1}"}
             case "nothing":
                 return {"tools": []}
-            case "changing":
+            case "changing" | "changing-late":
                 extra = [{**TOOL, "name": f"new_{self.changes}"}] if self.changes else []
                 return {"tools": [TOOL, *extra]}
             case "surrogates":
@@ -157,6 +157,11 @@ class Server(StdioServer):
                 self.changes += 1
                 notify("notifications/tools/list_changed")
                 reply(request, text("changed"))
+            case "changing-late":
+                self.changes += 1
+                reply(request, text("changed"))
+                time.sleep(0.02)
+                notify("notifications/tools/list_changed")
             case "dies-in-call":
                 sys.stderr.write("Traceback: it broke\n")
                 sys.stderr.flush()

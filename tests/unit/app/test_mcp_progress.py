@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.mcp_progress import MAXIMUM_EVENTS, Progress, what_runs
+from isthmus.app.mcp_progress import MAXIMUM_EVENTS, ClientProgress, what_runs
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.task_view import CallView, TaskView
@@ -36,7 +36,7 @@ class Sent:
 
 async def test_the_beat_goes_on_after_the_last_event_that_is_told() -> None:
     sent = Sent()
-    progress = Progress(sent.send, "token", 0.01)
+    progress = ClientProgress(sent.send, "token", 0.01)
     for number in range(MAXIMUM_EVENTS + 5):
         await progress.say(str(number))
     assert len(sent.messages) == MAXIMUM_EVENTS
@@ -48,7 +48,7 @@ async def test_the_beat_goes_on_after_the_last_event_that_is_told() -> None:
 
 async def test_a_client_that_wants_no_progress_hears_none() -> None:
     sent = Sent()
-    progress = Progress(sent.send, None, 0.0)
+    progress = ClientProgress(sent.send, None, 0.0)
     async with progress.beating(lambda: "thinking"):
         await progress.event(ToolCallUpdate(CALL))
         await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_a_client_that_wants_no_progress_hears_none() -> None:
 
 async def test_each_call_that_begins_is_told_once() -> None:
     sent = Sent()
-    progress = Progress(sent.send, 1)
+    progress = ClientProgress(sent.send, 1)
     for call in (replace(CALL, status=ToolCallStatus.PENDING), CALL, CALL):
         await progress.event(ToolCallUpdate(call))
     assert [message["message"] for message in sent.messages] == ["run_shell_command: make"]

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from isthmus.app.mcp_progress import Progress
+from isthmus.app.mcp_progress import ClientProgress
 from isthmus.app.mcp_questions import ClientQuestions
 from isthmus.app.mcp_tasks import MAXIMUM_RUNNING, ClientCall, TaskTools
 from isthmus.client import InvalidRequest
@@ -25,4 +25,4 @@ async def nowhere(message: Any) -> None: ...
 async def test_no_more_tasks_are_started_than_may_be_at_work() -> None:
     tools = TaskTools(cast(Engine, BusyEngine()), {"workspace_path": "/"}, ClientQuestions(nowhere))
     with pytest.raises(InvalidRequest, match="20 tasks are at work; wait for one of them with get_task"):
-        await tools.call("start_task", {"prompt": "work"}, ClientCall(Progress(nowhere, None)))
+        await tools.call("start_task", {"prompt": "work"}, ClientCall(ClientProgress(nowhere, None)))

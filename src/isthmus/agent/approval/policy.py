@@ -156,13 +156,15 @@ def decide(
     server: str | None = None,
     may_keep: bool = False,
     folder: str = "",
+    allowed_as: str = "",
 ) -> Decision:
     """Return whether the call may run now.
 
     ``is_guarded`` is whether it edits a file on which other programs act, so that the user must be asked.
     ``is_starting`` is whether that file starts programs, which would then run outside of the sandbox. ``server`` is the
     MCP server of the tool, if any. ``may_keep`` is whether the tool may be allowed for all future sessions. ``folder``
-    is the absolute path of the folder in which a command runs; empty if it is not known.
+    is the absolute path of the folder in which a command runs; empty if it is not known. ``allowed_as`` is the name of
+    the tool in allow-lists, if it is another one.
     """
     leaves_sandbox = is_starting and policy.is_confined
     if kind is ToolKind.READ:
@@ -189,7 +191,7 @@ def decide(
             f"{tool_name} would edit a file that starts programs outside of the sandbox. That needs the user's"
             " permission each time, in every mode, and no user can be asked here, so it was not run."
             if leaves_sandbox
-            else _advice_to_allow(tool_name, kind, missing, is_guarded=is_guarded)
+            else _advice_to_allow(tool_name, kind, missing, allowed_as or tool_name, is_guarded=is_guarded)
         )
         return Deny(advice, APPROVAL_REQUIRED)
     may_repeat = bool(command.strip() and folder)
@@ -367,14 +369,16 @@ def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
     return tuple(words[: len(prefix)]) == tuple(prefix)
 
 
-def _advice_to_allow(tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], *, is_guarded: bool) -> str:
+def _advice_to_allow(
+    tool_name: str, kind: ToolKind, missing: Sequence[Sequence[str]], allowed_as: str, *, is_guarded: bool
+) -> str:
     if is_guarded:
         return (
             f"{tool_name} would edit a file that agents, editors, git, CI or shells act on by themselves. That needs"
             " the user's permission each time, and no user can be asked here, so it was not run. Only --approval-mode"
             " yolo allows it."
         )
-    entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or tool_name
+    entry = ",".join(f"{tool_name}({' '.join(prefix)})" for prefix in missing) or allowed_as
     mode = "--approval-mode auto_edit" if kind is ToolKind.EDIT else "--approval-mode yolo"
     return (
         f"{tool_name} needs a user's permission and no user can be asked here, so it was not run. "

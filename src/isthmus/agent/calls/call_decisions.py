@@ -38,6 +38,7 @@ from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.call_rules import ruling_of, server_of
+from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session import Session
@@ -137,6 +138,7 @@ class CallDecisions:
             server=server,
             may_keep=may_keep,
             folder=folder_of(proposal),
+            allowed_as=self._allowed_as(tool, proposal),
         )
         if reads and isinstance(decision, Deny):
             return decide_reads(policy, tool.name, reads)
@@ -201,6 +203,24 @@ class CallDecisions:
         policy = self.policy
         now = replace(policy, grants=policy.grants | self._present_grants())
         return not is_always_refused(now, tool.name, tool.kind, server)
+
+    def _allowed_as(self, tool: Tool, proposal: ConfirmationDetails | None) -> str:
+        """Return the name of a tool in allow-lists that no other tool can have."""
+        if isinstance(proposal, McpDetails) and proposal.server_name not in self.tools.tools:
+            return f"{proposal.server_name}.{proposal.tool_name}"
+        return tool.name
+
+    def withheld(self) -> WithheldTools:
+        """Return the tools of servers that the model is not offered, though the user could allow them by name."""
+        if self._options.policy.may_ask or self.policy.mode is ApprovalMode.PLAN:
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for server in self.tools.servers:
+            tools = [self.tools.tools[name] for name in server.tools if name not in self.tools.always_asked]
+            names = tuple(named_tool(tool, server.name).own for tool in tools if not self.is_offered(tool))
+            if names and server.name not in self.tools.foreign_servers:
+                found[server.name] = () if len(names) == len(server.tools) else names
+        return found
 
     def ruling(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> Ruling | None:
         """Return the decision of policy files and permission rules on a call; None if no rule applies."""

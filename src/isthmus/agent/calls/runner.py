@@ -43,6 +43,7 @@ from isthmus.agent.calls.events import (
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.web_search import search_web
+from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.known_files import OverwriteRefusal
@@ -183,6 +184,10 @@ class CallRunner:
     def is_offered(self, tool: Tool) -> bool:
         """Return whether the model is offered a tool: not one whose calls are all refused, since nobody can answer."""
         return self._decisions.is_offered(tool)
+
+    def withheld(self) -> WithheldTools:
+        """Return the tools of servers that the model is not offered, though the user could allow them by name."""
+        return self._decisions.withheld()
 
     def name_offered(self, names: Sequence[str]) -> None:
         """Name these tools where the model calls one that does not exist: those of its last request."""

@@ -16,17 +16,21 @@ from isthmus.mcp_host.diagnosis.trace import Trace
 from isthmus.tools.servers import ServerState
 
 DEFAULT_TIMEOUT = 15_000
-"""Maximum time to connect in milliseconds, unless the user gives another one."""
+"""Maximum time to connect in milliseconds to a server whose configuration has no timeout."""
+LONGEST_TIMEOUT = 60_000
+"""Maximum time to connect in milliseconds that a server's own configuration can set: it is also for calls."""
 PATIENCE_SECONDS = 3.0
 """Time after which the servers that are still waited for are named."""
 
 
-def with_timeout(config: ServerConfig, timeout: int | None, longest: int = DEFAULT_TIMEOUT) -> ServerConfig:
-    """Return `config` with `timeout` milliseconds to connect; None means its own timeout, up to `longest` ms.
+def with_timeout(config: ServerConfig, timeout: int | None, default: int = DEFAULT_TIMEOUT) -> ServerConfig:
+    """Return `config` with `timeout` milliseconds to connect.
 
-    It is started at once, even if it is configured to wait for its first call.
+    None means its own timeout, up to LONGEST_TIMEOUT, and `default` if it has none. It is started at once, even if it
+    is configured to wait for its first call.
     """
-    seconds = timeout / 1000 if timeout is not None else min(config.connect_seconds, longest / 1000)
+    own = default / 1000 if config.timeout is None else min(config.timeout, LONGEST_TIMEOUT / 1000)
+    seconds = own if timeout is None else timeout / 1000
     return dataclasses.replace(config, timeout=seconds, lazy=False)
 
 

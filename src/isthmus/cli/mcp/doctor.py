@@ -22,8 +22,8 @@ LOG_LINES = 20
 """Maximum number of lines of a server's error output that are shown."""
 SHOWN_TEXT = 300
 """Maximum length of a message without --full, in characters."""
-LONGEST_TIMEOUT = 60_000
-"""Maximum time to connect in milliseconds that a server's own configuration can set."""
+DEFAULT_TIMEOUT = 30_000
+"""Maximum time to connect in milliseconds to a server whose configuration has no timeout."""
 
 
 @click.command("doctor")
@@ -74,7 +74,7 @@ async def _one(name: str, timeout: int | None, shown: int | None) -> bool:
 
 async def _examine(row: ServerRow, config: ServerConfig, timeout: int | None, shown: int | None) -> bool:
     trace = Trace(Secrets(config).hidden)
-    async with connecting([with_timeout(config, timeout, LONGEST_TIMEOUT)], trace) as connections:
+    async with connecting([with_timeout(config, timeout, DEFAULT_TIMEOUT)], trace) as connections:
         connection = connections[config.name]
         await settle(row, connection)
         state, log = connection.state, connection.log

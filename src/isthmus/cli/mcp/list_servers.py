@@ -20,7 +20,7 @@ from isthmus.mcp_host.config.workspace_config import McpConfiguration
     "--timeout",
     type=click.IntRange(min=1),
     metavar="MS",
-    help="Maximum time to connect in milliseconds. Default: the server's own timeout, up to 15000.",
+    help="Maximum time to connect in milliseconds. Default: the server's own timeout up to 60000, else 15000.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:

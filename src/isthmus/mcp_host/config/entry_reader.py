@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from isthmus.errors import IsthmusError
-from isthmus.mcp_host.config.variables import expand
+from isthmus.mcp_host.config.variables import expand, home_as_it_stands, left_as_it_stands
 
 LIKENESS = 0.85
 """Minimum similarity (0 to 1) to a known key at which an unknown key counts as misspelled."""
@@ -120,7 +120,11 @@ class Entry:
         return tuple(self.expanded(f"{key}[{index}]", text, is_error=True) for index, text in enumerate(texts))
 
     def expanded(self, key: str, text: str, *, is_error: bool) -> str:
-        """Return `text` with its variables expanded. An unset variable raises ServerConfigError or adds a warning."""
+        """Return `text` with its variables expanded. An unset variable raises ServerConfigError or adds a warning.
+
+        References as in the files of other programs, which are not expanded, add a warning.
+        """
+        self.warnings += [f"{key}: {sentence}" for sentence in left_as_it_stands(text)]
         found = expand(text, self._variables)
         self.filled.update(found.values)
         if found.unset:
@@ -133,6 +137,12 @@ class Entry:
                 )
             self.warnings.append(f"{key}: {names} {verb} not set and treated as empty")
         return found.text
+
+    def for_program(self, key: str, text: str, *, is_error: bool = False) -> str:
+        """Return the same for a part of a command or its environment; ``~`` in it adds a warning."""
+        if (sentence := home_as_it_stands(text)) is not None:
+            self.warnings.append(f"{key}: {sentence}")
+        return self.expanded(key, text, is_error=is_error)
 
     def _typed(self, key: str, expected: str, fits: Callable[[object], bool]) -> object:
         value = self.raw(key)

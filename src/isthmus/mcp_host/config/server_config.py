@@ -241,12 +241,9 @@ def _stdio(entry: Entry, workspace: Path) -> StdioEndpoint:
     cwd = Path(entry.required("cwd") if entry.string("cwd") else ".").expanduser()
     # Relative to the workspace: for a project's file it is the folder with .gemini, for the user's the working folder.
     return StdioEndpoint(
-        command=entry.required("command"),
-        args=tuple(
-            entry.expanded(f"args[{index}]", item, is_error=False)
-            for index, item in enumerate(entry.strings("args") or ())
-        ),
-        env={name: entry.expanded(f"env.{name}", item, is_error=False) for name, item in entry.texts("env").items()},
+        command=entry.for_program("command", entry.string("command") or "", is_error=True),
+        args=tuple(entry.for_program(f"args[{index}]", item) for index, item in enumerate(entry.strings("args") or ())),
+        env={name: entry.for_program(f"env.{name}", item) for name, item in entry.texts("env").items()},
         cwd=workspace / cwd,
     )
 

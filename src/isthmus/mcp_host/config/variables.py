@@ -29,6 +29,11 @@ _REFERENCE = re.compile(
 )
 _PLAIN = re.compile(r"\$(?P<plain>[A-Za-z_]\w*+)", re.ASCII)
 
+_FOREIGN = re.compile(
+    r"\$\{(?P<kind>\w{1,50}+):(?!-)(?P<name>[^{}]{0,100}+)\}|\{\{ ?(?P<doubled>[A-Za-z_]\w{0,99}+) ?\}\}", re.ASCII
+)
+_HOME = re.compile(r"(?:^|=)~(?:/|$)")
+
 
 @record
 class Expanded:
@@ -61,3 +66,25 @@ def expand(text: str, variables: Mapping[str, str]) -> Expanded:
     with_braces = _REFERENCE.sub(lambda found: value(found["braced"] or found["plain"], found["default"]), text[:end])
     without = _PLAIN.sub(lambda found: value(found["plain"]), text[end:])
     return Expanded(with_braces + without, tuple(dict.fromkeys(unset)), values)
+
+
+def left_as_it_stands(text: str) -> list[str]:
+    """Return a sentence for each reference of other programs in a text, which is not replaced: ``${env:X}``, ``{{X}}``.
+
+    They are quoted without what is around them, which may be a secret.
+    """
+    found: list[str] = []
+    for match in _FOREIGN.finditer(text):
+        if match["kind"] == "env":
+            advice = f"write ${{{match['name']}}} for the variable"
+        else:
+            advice = "put its value there, or a variable as ${NAME}"
+        found.append(f"{match[0]} is passed as it stands, since it is not a variable here; {advice}")
+    return list(dict.fromkeys(found))
+
+
+def home_as_it_stands(text: str) -> str | None:
+    """Return a sentence if a text names the home folder by ``~``, which only shells replace; otherwise None."""
+    if _HOME.search(text) is None:
+        return None
+    return "~ is passed as it stands, since no shell replaces it; write $HOME unless the program reads ~ itself"

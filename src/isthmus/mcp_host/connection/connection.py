@@ -205,9 +205,12 @@ class ServerConnection:
             MCPError: the server answered with an error.
         """
 
-        def perform(session: "McpSession") -> "Awaitable[CallToolResult]":
+        async def perform(session: "McpSession") -> "CallToolResult":
             self.known.require(tool, version)
-            return session.call(tool, arguments, on_progress)
+            result = await session.call(tool, arguments, on_progress)
+            if session.reports_changes:
+                self._signals.note_answer(self.timeouts.change_seconds)
+            return result
 
         try:
             return await self.request(perform)

@@ -70,6 +70,9 @@ class McpTimeouts:
     """Minimum wait for a server that could not be used in the last run, unless it is known to take longer to start."""
     report_seconds: float = 1.5
     """Interval between reports of the servers that the agent is waiting for."""
+    change_seconds: float = 0.1
+    """Time after the result of a call in which the server may report that the call changed its tools: the model's next
+    step waits for it."""
     close_seconds: float = 1.8
     """Maximum time for a connection to end."""
     exit_seconds: tuple[float, float] = (0.7, 0.5)

@@ -25,10 +25,14 @@ class ConnectionSignals:
         self._listed.set()
         self._is_late = False
         """Whether a wait for the server to be listed took too long."""
+        self._changed = asyncio.Event()
+        self._may_change_until = 0.0
+        """Monotonic time until which the server may report a change that the last answered call made."""
 
     def begin(self) -> None:
         """Reset the events for a new connection."""
         self.is_lost = self.is_forgotten = self.has_changed = False
+        self._changed.clear()
         self.note_listed()
 
     def close(self) -> None:
@@ -44,12 +48,14 @@ class ConnectionSignals:
     def lose(self, *, is_forgotten: bool = False) -> None:
         """Note that the server is gone, or with it the session."""
         self.is_lost, self.is_forgotten = True, self.is_forgotten or is_forgotten
+        self._changed.set()
         self.note_listed()  # it will not be listed: wake the waiting callers
         self.wake()
 
     def change(self) -> None:
         """Note that the server reported a change."""
         self.has_changed = True
+        self._changed.set()
         self._listed.clear()
         self.wake()
 
@@ -62,14 +68,26 @@ class ConnectionSignals:
     def take_change(self) -> None:
         """Mark the change as handled; the server is about to be listed."""
         self.has_changed = self.wants_listing = False
+        self._changed.clear()
 
     def note_listed(self) -> None:
         """Note that the server was listed, or cannot be."""
         self._is_late = False
         self._listed.set()
 
+    def note_answer(self, seconds: float) -> None:
+        """Note that a call was answered, after which the server may report a change for `seconds`."""
+        self._may_change_until = time.monotonic() + seconds
+
     async def listed(self, seconds: float) -> None:
-        """Wait at most `seconds` until a reported change is listed; do not wait if the last wait took too long."""
+        """Wait at most `seconds` until a reported change is listed; do not wait if the last wait took too long.
+
+        Before, wait for the report of a change that the last call made, as long as it may still come.
+        """
+        if (left := self._may_change_until - time.monotonic()) > 0 and not self.is_lost:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._changed.wait()
         if self._listed.is_set() or self._is_late:
             return
         try:

@@ -94,6 +94,12 @@ class McpSession:
         self._config = config
         self._dropped = dropped
 
+    @property
+    def reports_changes(self) -> bool:
+        """Whether the server announces that it reports changes of its tools."""
+        tools = self._client.server_capabilities.tools
+        return tools is not None and tools.list_changed is True
+
     async def listing(self) -> Listing:
         """List everything again.
 

@@ -124,6 +124,11 @@ def _advice_on_program(endpoint: StdioEndpoint, entries: Sequence[TraceEntry], l
         )
     if any(entry.kind is TraceKind.RECEIVED for entry in entries):
         return "The server runs and answers. Its answers are above; see its own log for details."
+    if (url := log.listening_at) is not None:
+        return (
+            f"It runs, but seems to serve HTTP at {url}. Start it by hand and give its address as httpUrl (or url, for"
+            " SSE) in place of command; the path is often /mcp or /sse. Or start it with its option for stdio."
+        )
     return (
         "It runs but sends nothing. It may still be downloading packages (npx and uvx do this the first time: try "
         "again, or with a larger --timeout), expect input other than MCP, or use another transport."

@@ -116,7 +116,8 @@ def _reason(error: BaseException, step: str, endpoint: Endpoint, log: ServerLog,
         case TimeoutError() if watch.status == 429:
             return f"{_place_of(endpoint)} takes no requests now (HTTP 429)"
         case TimeoutError():
-            return f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
+            reason = f"no answer to {step}: {error}" if str(error) else f"no answer to {step}"
+            return reason + (_by_mistake(log) if isinstance(endpoint, StdioEndpoint) else "")
         case MCPError() if is_closed(error) and isinstance(endpoint, StdioEndpoint):
             return f"it ended{log.exit_text} before it answered {step}"
         case MCPError() if error.code == PARSE_ERROR:
@@ -148,6 +149,16 @@ def _command_advice(endpoint: StdioEndpoint) -> str:
     words = json.dumps(arguments, ensure_ascii=False)
     own = ", before those that are there" if endpoint.args else ""
     return f'put the arguments into args{own}: "command": {json.dumps(program, ensure_ascii=False)}, "args": {words}'
+
+
+def _by_mistake(log: ServerLog) -> str:
+    """Return what to do about a program that serves HTTP, though its entry says that it speaks on its streams."""
+    if (url := log.listening_at) is None:
+        return ""
+    return (
+        f"; it seems to listen at {url}: start it yourself and give its address as httpUrl (or url, for SSE) in place"
+        " of command, or start it with its option for stdio"
+    )
 
 
 def _place_of(endpoint: Endpoint) -> str:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
+from isthmus.mcp_host.diagnosis.listening import listening_at
 from isthmus.mcp_host.diagnosis.telling_lines import telling_lines
 
 MAXIMUM_BYTES = 64 * 1024
@@ -71,6 +72,11 @@ class ServerLog:
         """The output that tells why it ended, with the prefix ``; its last output:``; empty if there is no output."""
         found = "\n".join(telling_lines(self._all_lines()[-MAXIMUM_LINES:]))
         return f"; its last output: {found}" if found else ""
+
+    @property
+    def listening_at(self) -> str | None:
+        """The URL on this machine at which the server says that it listens; None if it does not say so."""
+        return listening_at(self._all_lines())
 
     def tail(self, lines: int = 5) -> str:
         """Return the last lines that are not empty, joined by newlines."""
