@@ -13,21 +13,21 @@ log = logging.getLogger(__name__)
 
 
 class WithheldNotice:
-    """Warns of withheld tools, of the same ones once."""
+    """Warns of withheld tools, once of each."""
 
     def __init__(self) -> None:
-        self._said: WithheldTools = {}
+        self._said = set[str]()
 
     def say(self, withheld: WithheldTools) -> None:
-        """Warn if there are withheld tools that were not named before."""
-        if withheld and withheld != self._said:
-            self._said = withheld
-            log.warning("%s", withheld_text(withheld))
+        """Warn of the withheld tools that were not named before."""
+        entries = [entry for server, tools in withheld.items() for entry in _entries(server, tools)]
+        if new := [entry for entry in entries if entry not in self._said]:
+            self._said.update(new)
+            log.warning("%s", withheld_text(new))
 
 
-def withheld_text(withheld: WithheldTools) -> str:
+def withheld_text(entries: Sequence[str]) -> str:
     """Return in a line which tools are not offered, why, and what would allow them."""
-    entries = [entry for server, tools in withheld.items() for entry in allowing_entries(server, tools)]
     named = entries[:MAXIMUM_NAMED]
     more = f" and {len(entries) - len(named)} more" if len(entries) > len(named) else ""
     return (
@@ -37,6 +37,6 @@ def withheld_text(withheld: WithheldTools) -> str:
     )
 
 
-def allowing_entries(server: str, tools: Sequence[str]) -> list[str]:
+def _entries(server: str, tools: Sequence[str]) -> list[str]:
     """Return the entries of an allow-list for these tools of a server, or for all if there are none."""
     return [f"{server}.{tool}" for tool in tools] or [server]
