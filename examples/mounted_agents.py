@@ -25,9 +25,9 @@ from isthmus.a2a import HostedApplication, Hosting, asgi_application
 from isthmus.a2a.server.auth import RequestHead
 from isthmus.agent.hosted import AgentPort
 from langgraph_agent import HOSTING as TITLES
-from langgraph_agent import TitleAgent
+from langgraph_agent import agent as title_agent
 from pydantic_ai_agent import HOSTING as NOTES
-from pydantic_ai_agent import NotesAgent
+from pydantic_ai_agent import agent as notes_agent
 
 SECRET, PASSWORD = os.environ["SECRET"].encode(), os.environ["PASSWORD"]
 USERS = ("ann", "bob")
@@ -83,8 +83,8 @@ def part_of_this(agent: AgentPort, hosting: Hosting, folder: Path) -> HostedAppl
     return asgi_application(agent, own)
 
 
-titles = part_of_this(TitleAgent(DATA / "titles.sqlite"), TITLES, DATA / "titles")
-notes = part_of_this(NotesAgent(), NOTES, DATA / "notes")
+titles = part_of_this(title_agent, TITLES, DATA / "titles")
+notes = part_of_this(notes_agent, NOTES, DATA / "notes")
 
 
 @contextlib.asynccontextmanager

@@ -257,6 +257,11 @@ class LoopNotice(InternalEvent):
 
 @record
 class AgentRecord(InternalEvent):
-    """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown."""
+    """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown.
+
+    With ``merges`` its members replace those of the same name alone, and a member that is None removes the one before.
+    Use it for data that grows, since each record is stored.
+    """
 
     data: JsonObject
+    merges: bool = False

@@ -87,6 +87,12 @@ def is_summary(message: Message) -> bool:
     return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
+def merged_record(record: JsonObject | None, changes: JsonObject) -> JsonObject:
+    """Return the record with these members in place of those of the same name; None removes a member."""
+    removed = {name for name, value in changes.items() if value is None}
+    return {name: value for name, value in {**(record or {}), **changes}.items() if name not in removed}
+
+
 @dataclass(slots=True)
 class Session:
     """The state of a conversation after the events applied so far."""
@@ -147,7 +153,7 @@ class Session:
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
-    """The last AgentRecord of the session."""
+    """The last AgentRecord of the session, with those merged into it."""
     checkpoints: dict[str, tuple[list[Message], int, FilesSnapshot]] = field(
         default_factory=dict[str, "tuple[list[Message], int, FilesSnapshot]"]
     )
@@ -260,8 +266,8 @@ class Session:
                 self._resume_chat(messages)
             case FolderIncluded(path):
                 self.folders = (*self.folders, path)
-            case AgentRecord(data):
-                self.record = data
+            case AgentRecord(data, merges):
+                self.record = merged_record(self.record, data) if merges else data
             case ModelChosen(model):
                 self.model = model
             case EffortChosen(effort):
