@@ -23,7 +23,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.output import NativeOutput, PromptedOutput, TextOutput
 
-from isthmus.a2a.frameworks.pydantic_ai_run import ShownRun, artifact_of
+from isthmus.a2a.frameworks.pydantic_ai_files import artifact_of
+from isthmus.a2a.frameworks.pydantic_ai_run import ShownRun
 from isthmus.a2a.frameworks.pydantic_ai_state import Question, RunState, closed, open_calls
 from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.shown import (

@@ -1,9 +1,9 @@
 """A run of a pydantic-ai agent as clients see it: texts, thoughts, files and calls, and what is stored meanwhile."""
 
 import uuid
-from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler, WrapToolExecuteHandler
@@ -17,7 +17,6 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import (
     AgentStreamEvent,
-    BinaryContent,
     FilePart,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -29,16 +28,16 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ThinkingPart,
     ToolCallPart,
-    ToolReturn,
 )
 from pydantic_ai.models import ModelRequestContext
 
+from isthmus.a2a.frameworks.pydantic_ai_files import artifact_of, files_of, without_files
 from isthmus.a2a.frameworks.pydantic_ai_state import RunState
 from isthmus.a2a.frameworks.relay import Relay
-from isthmus.a2a.frameworks.shown import TOOL_FAILED, file_artifact, json_object, output_of, text_of
+from isthmus.a2a.frameworks.shown import TOOL_FAILED, json_object, output_of, text_of
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus
-from isthmus.events import AgentEvent, ArtifactUpdate, TextContent, Thought, ToolCallUpdate
+from isthmus.events import AgentEvent, TextContent, Thought, ToolCallUpdate
 from isthmus.text.thoughts import thought_of
 
 
@@ -122,9 +121,9 @@ class ShownRun(AbstractCapability[Any]):
             await self._emit(ToolCallUpdate(replace(shown, status=ToolCallStatus.FAILED, error=details)))
             raise
         # Before the call's end, since they belong to it.
-        for file in _files_of(result):
+        for file in files_of(result):
             await self._emit(artifact_of(file))
-        ended = replace(shown, status=ToolCallStatus.SUCCEEDED, output=output_of(_without_files(result)))
+        ended = replace(shown, status=ToolCallStatus.SUCCEEDED, output=output_of(without_files(result)))
         await self._emit(ToolCallUpdate(ended))
         return result
 
@@ -174,43 +173,3 @@ class ShownRun(AbstractCapability[Any]):
     def _call(self, call_id: str) -> ToolCall | None:
         item = self._session.calls.get(self._state.shown(call_id))
         return item.call if item is not None else None
-
-
-def artifact_of(file: BinaryContent) -> ArtifactUpdate:
-    """Return the artifact of a file; its name is its identifier, if it was given one."""
-    named: object = getattr(file, "_identifier", None)  # `identifier` is a digest if there is none
-    return file_artifact(file.data, file.media_type, named if isinstance(named, str) else None)
-
-
-def _files_of(result: object) -> Iterator[BinaryContent]:
-    """Yield the files in a tool's result: those that the model gets, and those in the metadata, for the user alone."""
-    match result:
-        case BinaryContent():
-            yield result
-        case ToolReturn():
-            yield from _files_of(result.return_value)
-            yield from _files_of(result.content)
-            yield from _files_of(cast(object, result.metadata))
-        case Mapping():
-            for value in cast("Mapping[object, object]", result).values():
-                yield from _files_of(value)
-        case list() | tuple():
-            for value in cast("Sequence[object]", result):
-                yield from _files_of(value)
-        case _:
-            pass
-
-
-def _without_files(result: object) -> object:
-    """Return a tool's result with a word in place of each file, as the user reads it."""
-    match result:
-        case BinaryContent():
-            return f"[{result.media_type}]"
-        case ToolReturn():
-            return _without_files(result.return_value)
-        case Mapping():
-            return {key: _without_files(value) for key, value in cast("Mapping[object, object]", result).items()}
-        case list() | tuple():
-            return [_without_files(value) for value in cast("Sequence[object]", result)]
-        case _:
-            return result

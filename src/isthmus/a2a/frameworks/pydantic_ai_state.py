@@ -5,6 +5,7 @@ session, and has messages of its own from then on: a question of an earlier task
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -16,6 +17,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
+from isthmus.a2a.frameworks.pydantic_ai_files import files_of
 from isthmus.a2a.frameworks.session_record import SessionRecord
 from isthmus.agent.session import Session
 from isthmus.internal_events import AgentRecord
@@ -113,10 +115,21 @@ class RunState:
         # The newest message may still change.
         if known is not None and known[0] is message and message is not self.messages[-1]:
             return known[1]
-        (value,) = ModelMessagesTypeAdapter.dump_python([message], mode="json")
+        (value,) = ModelMessagesTypeAdapter.dump_python([_without_own_files(message)], mode="json")
         name = self._record.put(value)
         self._names[id(message)] = (message, name)
         return name
+
+
+def _without_own_files(message: ModelMessage) -> ModelMessage:
+    """Return the message without the files in the metadata of results: they are artifacts, which the task keeps."""
+    if not isinstance(message, ModelRequest) or not any(isinstance(part, ToolReturnPart) for part in message.parts):
+        return message
+    parts = [
+        replace(part, metadata=None) if isinstance(part, ToolReturnPart) and any(files_of(part.metadata)) else part
+        for part in message.parts
+    ]
+    return replace(message, parts=parts)
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
