@@ -40,7 +40,6 @@ class Question:
     details: ConfirmationDetails
     options: tuple[ConfirmationOption, ...]
     values: Mapping[str, Any] | None = None
-    may_edit: bool = False
 
 
 def questions_of(interrupt: Interrupt[Any]) -> Sequence[Question]:
@@ -54,7 +53,7 @@ def questions_of(interrupt: Interrupt[Any]) -> Sequence[Question]:
     choices = _choices(value, interrupt.response_schema)
     if not choices:
         return []
-    options = tuple(ConfirmationOption(f"option_{number}", name) for number, (name, _) in enumerate(choices))
+    options = tuple(ConfirmationOption(f"option_{number}", name) for number, (name, _) in enumerate(choices, start=1))
     values = {option.id: chosen for option, (_, chosen) in zip(options, choices, strict=True)}
     return [Question("question", {}, GenericDetails(words_of(interrupt)), options, values)]
 
@@ -124,7 +123,7 @@ def _of_action(action: Mapping[str, Any], allowed: Sequence[str]) -> Question:
     options = [option for option, kind in ((ALLOW, "approve"), (REJECT, "reject")) if kind in allowed] or [REJECT]
     if may_edit and ALLOW not in options:
         options.insert(0, ALLOW)
-    return Question(name, arguments, _details(str(described), arguments, may_edit), tuple(options), may_edit=may_edit)
+    return Question(name, arguments, _details(str(described), arguments, may_edit), tuple(options))
 
 
 def _of_request(request: Mapping[str, Any]) -> Question:
@@ -134,7 +133,7 @@ def _of_request(request: Mapping[str, Any]) -> Question:
     may_edit = bool(config.get("allow_edit"))
     options = [ALLOW] if config.get("allow_accept", True) or may_edit else []
     options += [ConfirmationOption(CANCEL, "Ignore")] if config.get("allow_ignore") else [REJECT]
-    return Question(name, arguments, _details(str(described), arguments, may_edit), tuple(options), may_edit=may_edit)
+    return Question(name, arguments, _details(str(described), arguments, may_edit), tuple(options))
 
 
 def _details(described: str, arguments: Mapping[str, Any], may_edit: bool) -> ConfirmationDetails:
@@ -152,16 +151,14 @@ def _decision(question: Question, answer: ToolCallConfirmation) -> Mapping[str, 
         return {"type": "reject", "message": REJECTED}
     if (edited := _edited(question, answer)) is None:
         return {"type": "approve"}
-    if question.may_edit:
-        return {"type": "edit", "edited_action": {"name": question.tool, "args": dict(edited)}}
-    return {"type": "reject", "message": f"The user wants other arguments: {text_of(edited)}"}
+    return {"type": "edit", "edited_action": {"name": question.tool, "args": dict(edited)}}
 
 
 def _response(question: Question, answer: ToolCallConfirmation) -> Mapping[str, Any]:
     if answer.selected_option_id != PROCEED_ONCE:
         return {"type": "ignore", "args": None}
     edited = _edited(question, answer)
-    if edited is not None and question.may_edit:
+    if edited is not None:
         return {"type": "edit", "args": {"action": question.tool, "args": dict(edited)}}
     return {"type": "accept", "args": None}
 
