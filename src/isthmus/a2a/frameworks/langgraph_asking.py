@@ -145,10 +145,9 @@ class Asking:
     def _new(self, question_id: str, question: Question, calls: list[Mapping[str, Any]]) -> Asked:
         """Choose the id of a question: that of the tool call that it is about, if there is one."""
         for call in calls:
-            if question.values is None and (call["name"], jsonable(call["args"])) == (
-                question.tool,
-                question.arguments,
-            ):
+            is_named = question.call_id == call["id"]
+            is_alike = question.values is None and question.call_id is None and _is_alike(question, call)
+            if is_named or is_alike:
                 calls.remove(call)
                 shown = self._names.shown(call["id"])
                 known = self._session.calls.get(shown)
@@ -160,6 +159,10 @@ class Asking:
     async def _store(self) -> None:
         if (event := self._kept.take_changes()) is not None:
             await self._relay.emit(event)
+
+
+def _is_alike(question: Question, call: Mapping[str, Any]) -> bool:
+    return (call["name"], jsonable(call["args"])) == (question.tool, question.arguments)
 
 
 def answered_call(call: ToolCall, chosen: str) -> ToolCall:

@@ -1,8 +1,9 @@
 """Interrupts of LangGraph as questions to a user, and the user's answers as what the graph receives.
 
-Four forms have options: the requests of LangChain's ``HumanInTheLoopMiddleware`` (``interrupt_on``), those of the
-older ``HumanInterrupt``, a payload with ``options``, and a ``response_schema`` of a yes-or-no or of an enumeration. All
-others are asked in words; the answer is the text of the user's message, or its data if it has some.
+Five forms have options: the requests of LangChain's ``HumanInTheLoopMiddleware`` (``interrupt_on``), for all calls of
+a message or for each one, those of the older ``HumanInterrupt``, a payload with ``options``, and a ``response_schema``
+of a yes-or-no or of an enumeration. All others are asked in words; the answer is the text of the user's message, or its
+data if it has some.
 """
 
 import json
@@ -33,21 +34,26 @@ ALLOW, REJECT = OPTIONS
 
 @record
 class Question:
-    """One question with options; ``values`` are those that the graph receives, by option, None for a tool call."""
+    """One question with options; ``values`` are those that the graph receives, by option, None for a tool call.
+
+    ``call_id`` is the id of the call that it is about, if the payload names it.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
     details: ConfirmationDetails
     options: tuple[ConfirmationOption, ...]
     values: Mapping[str, Any] | None = None
+    call_id: str | None = None
 
 
 def questions_of(interrupt: Interrupt[Any]) -> Sequence[Question]:
     """Return the questions of an interrupt that have options; none if it is to be asked in words."""
     value: Any = interrupt.value
     if _is_middleware(value):
-        reviews = {item["action_name"]: item["allowed_decisions"] for item in value.get("review_configs", ())}
-        return [_of_action(item, reviews.get(item["name"], ("approve", "reject"))) for item in value["action_requests"]]
+        return [_of_action(item, allowed) for item, allowed in _actions(value)]
+    if _is_tool_approval(value):
+        return [_of_action(value, _decisions_in(interrupt.response_schema))]
     if _is_human_interrupt(value):
         return [_of_request(item) for item in (cast("Sequence[Any]", value) if isinstance(value, list) else [value])]
     choices = _choices(value, interrupt.response_schema)
@@ -77,7 +83,9 @@ def answer_in_words(interrupt: Interrupt[Any], message: Prompt) -> Any:
     value: Any = interrupt.value
     text = message.text
     if _is_middleware(value):
-        return {"decisions": [{"type": "reject", "message": text} for _ in value["action_requests"]]}
+        return {"decisions": [_decision_in_words(allowed, text) for _, allowed in _actions(value)]}
+    if _is_tool_approval(value):
+        return _decision_in_words(_decisions_in(interrupt.response_schema), text)
     if _is_human_interrupt(value):
         response = {"type": "response", "args": text}
         return [response for _ in cast("Sequence[Any]", value)] if isinstance(value, list) else response
@@ -100,6 +108,8 @@ def answer_of(interrupt: Interrupt[Any], answers: Sequence[ToolCallConfirmation]
     decided = list(zip(questions, answers, strict=True))
     if _is_middleware(value):
         return {"decisions": [_decision(question, answer) for question, answer in decided]}
+    if _is_tool_approval(value):
+        return _decision(*decided[0])
     if _is_human_interrupt(value):
         responses = [_response(question, answer) for question, answer in decided]
         return responses if isinstance(value, list) else responses[0]
@@ -109,6 +119,33 @@ def answer_of(interrupt: Interrupt[Any], answers: Sequence[ToolCallConfirmation]
 
 def _is_middleware(value: object) -> bool:
     return isinstance(value, Mapping) and isinstance(cast("Mapping[str, object]", value).get("action_requests"), list)
+
+
+def _is_tool_approval(value: object) -> bool:
+    return isinstance(value, Mapping) and cast("Mapping[str, object]", value).get("type") == "tool_approval"
+
+
+def _actions(value: Mapping[str, Any]) -> Sequence[tuple[Mapping[str, Any], Sequence[str]]]:
+    """Return the actions of a request of the middleware, each with the decisions that are allowed."""
+    reviews = {item["action_name"]: item["allowed_decisions"] for item in value.get("review_configs", ())}
+    return [(item, reviews.get(item["name"], ("approve", "reject"))) for item in value["action_requests"]]
+
+
+def _decisions_in(schema: object) -> Sequence[str]:
+    """Return the decisions that a schema of answers allows: the constants of its members ``type``."""
+    if isinstance(schema, Mapping):
+        described = cast("Mapping[str, Any]", schema)
+        kind = (described.get("properties") or {}).get("type")
+        own = [kind["const"]] if isinstance(kind, Mapping) and "const" in kind else []
+        return [*own, *(each for item in described.values() for each in _decisions_in(item))]
+    if isinstance(schema, list):
+        return [each for item in cast("Sequence[object]", schema) for each in _decisions_in(item)]
+    return []
+
+
+def _decision_in_words(allowed: Sequence[str], text: str) -> Mapping[str, Any]:
+    """Return the decision for a message in place of an option: a response if that is allowed, otherwise a no."""
+    return {"type": "respond" if "respond" in allowed and "reject" not in allowed else "reject", "message": text}
 
 
 def _is_human_interrupt(value: object) -> bool:
@@ -123,7 +160,8 @@ def _of_action(action: Mapping[str, Any], allowed: Sequence[str]) -> Question:
     options = [option for option, kind in ((ALLOW, "approve"), (REJECT, "reject")) if kind in allowed] or [REJECT]
     if may_edit and ALLOW not in options:
         options.insert(0, ALLOW)
-    return Question(name, arguments, _details(str(described), arguments, may_edit), tuple(options))
+    details = _details(str(described), arguments, may_edit)
+    return Question(name, arguments, details, tuple(options), call_id=action.get("tool_call_id"))
 
 
 def _of_request(request: Mapping[str, Any]) -> Question:
