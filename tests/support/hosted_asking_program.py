@@ -28,8 +28,8 @@ class Asking:
         yield TextContent("", f"pressed at {sys.argv[2]}")
 
 
-def hosting_of(given: dict[str, Any]) -> Hosting:
-    """Return the options: paths and records are made of texts and objects."""
+def hosting_of(given: dict[str, Any], base: Hosting | None = None) -> Hosting:
+    """Return the options, on top of others: paths and records are made of texts and objects."""
     records = {"sign_in": SignIn, "user_caps": Caps, "telemetry": TelemetryOptions}
     paths = ("folder", "workspace", "audit_log", "token_file")
     made = {name: Path(value) if name in paths else value for name, value in given.items()}
@@ -39,7 +39,7 @@ def hosting_of(given: dict[str, Any]) -> Hosting:
     if "workspace_labels" in given:
         made["workspace_labels"] = {Path(folder): label for folder, label in given["workspace_labels"].items()}
     made["workspaces"] = tuple(map(Path, given.get("workspaces", ())))
-    return replace(Hosting("Asking"), **made)
+    return replace(base or Hosting("Asking"), **made)
 
 
 if __name__ == "__main__":
