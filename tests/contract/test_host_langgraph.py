@@ -27,6 +27,7 @@ from isthmus.a2a.frameworks import host
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import FileDiff, ToolCallStatus
 from isthmus.events import MessagePart, StateChange, TaskState, TextContent, Thought
+from isthmus.internal_events import ModelUsed
 from support.hosted_frameworks import (
     PNG,
     Conversation,
@@ -112,6 +113,14 @@ async def test_calls_are_shown_with_arguments_and_output(tmp_path: Path) -> None
     assert last_call(seen).output is not None
     assert last_call(seen).output.text == "3"  # pyright: ignore[reportOptionalMemberAccess]
     assert text_in(seen) == "three"
+
+
+async def test_the_tokens_of_models_are_told(tmp_path: Path) -> None:
+    usage: Any = {"input_tokens": 9, "output_tokens": 3, "total_tokens": 12, "input_token_details": {"cache_read": 4}}
+    message = AIMessage("ok", usage_metadata=usage, response_metadata={"model_name": "m"})
+    async with conversation_with(host(one_node(replies(message).node)), tmp_path) as user:
+        seen = await user.says("go")
+    assert of_kind(seen, ModelUsed) == [ModelUsed("m", 9, 3, 4)]
 
 
 async def test_reasoning_blocks_are_thoughts(tmp_path: Path) -> None:
@@ -489,6 +498,19 @@ async def test_the_state_outlives_the_process_with_any_checkpointer(
     user, _ = await says("hello", None)
     _, text = await says("Ann", user)
     assert text == "hello Ann"
+
+
+async def test_a_conversation_goes_on_without_the_messages_of_a_deleted_task(tmp_path: Path) -> None:
+    model = replies(AIMessage("One"), AIMessage("Two"), AIMessage("Three"))
+    graph = one_node(model.node)
+    async with conversation_with(host(graph), tmp_path) as user:
+        await user.says("first")
+        first = user.task_id
+        await user.says("second")
+        assert await user.engine._runner.retention.delete([first])  # pyright: ignore[reportPrivateUsage]
+        seen = await user.says("third")
+    assert text_in(seen) == "Three"
+    assert [str(message.text) for message in model.requests[-1]] == ["second", "Two", "third"]
 
 
 async def begins(user: Conversation, started: asyncio.Event) -> None:

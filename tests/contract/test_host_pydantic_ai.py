@@ -17,7 +17,7 @@ from isthmus.a2a.frameworks import host
 from isthmus.client import PromptMessage
 from isthmus.development_tool import FileDiff, ToolCallStatus
 from isthmus.events import ArtifactUpdate, MessagePart, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from isthmus.internal_events import AgentRecord
+from isthmus.internal_events import AgentRecord, ModelUsed
 from support.hosted_frameworks import (
     PNG,
     Conversation,
@@ -96,6 +96,14 @@ async def test_texts_thoughts_and_calls_are_shown_as_they_come(tmp_path: Path) -
     assert len(of_kind(seen, TextContent)) >= 1
     assert text_in(seen).strip() == "It is three"
     assert seen[-1] == StateChange(TaskState.COMPLETED)
+
+
+async def test_the_tokens_of_models_are_told(tmp_path: Path) -> None:
+    async with conversation_with(host(Agent(TestModel(custom_output_text="ok"))), tmp_path) as user:
+        seen = await user.says("go")
+    (used,) = of_kind(seen, ModelUsed)
+    assert (used.model, used.requests, used.output_tokens) == ("test", 1, 1)
+    assert used.input_tokens > 0
 
 
 async def test_the_test_model_of_pydantic_ai_is_served_to_its_end(tmp_path: Path) -> None:
@@ -354,6 +362,19 @@ async def test_dependencies_are_made_from_the_session(tmp_path: Path) -> None:
         seen = await user.says("where?")
     assert last_call(seen).output is not None
     assert last_call(seen).output.text == str(tmp_path)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+async def test_a_conversation_goes_on_without_the_messages_of_a_deleted_task(tmp_path: Path) -> None:
+    model = Model("One", "Two", "Three")
+    async with conversation_with(host(Agent(model.model())), tmp_path) as user:
+        await user.says("first")
+        first = user.task_id
+        await user.says("second")
+        assert await user.engine._runner.retention.delete([first])  # pyright: ignore[reportPrivateUsage]
+        seen = await user.says("third")
+    assert text_in(seen).strip() == "Three"
+    assert "first" not in str(model.requests[-1])
+    assert "second" in str(model.requests[-1])
 
 
 async def begins(user: Conversation, started: asyncio.Event) -> None:

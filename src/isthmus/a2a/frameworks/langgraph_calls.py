@@ -1,4 +1,4 @@
-"""Tool calls in a run of a LangGraph graph, as clients see them, and none of them twice.
+"""Tool calls in a run of a LangGraph graph, as clients see them, and none of them twice; and the tokens of models.
 
 A callback reports each tool before it runs, wherever in the graph that is. In the graph's ``ToolNode``s a call that an
 earlier process made is not repeated: the graph gets its result.
@@ -15,7 +15,8 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.tools import ToolException
 from langgraph.errors import GraphBubbleUp
 from langgraph.prebuilt import ToolNode
@@ -29,6 +30,7 @@ from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.errors import IsthmusError
 from isthmus.events import ToolCallUpdate
+from isthmus.internal_events import ModelUsed
 
 SHOWN = "langgraph:shown:"
 """Beginning of the names of entries with the ids under which clients see calls whose own ids were used before."""
@@ -86,6 +88,15 @@ class ShownCalls(AsyncCallbackHandler):
     def take_settled(self, call_id: str) -> ToolCall | None:
         """Return a call that an earlier process has made and that the graph is about to make again, once."""
         return self._settled.pop(call_id, None)
+
+    async def on_llm_end(self, response: LLMResult, **_: Any) -> None:
+        """Tell the tokens of a request to a model, as far as its provider does."""
+        for generation in (each for several in response.generations for each in several):
+            message = generation.message if isinstance(generation, ChatGeneration) else None
+            if isinstance(message, AIMessage) and (usage := message.usage_metadata):
+                name = str(message.response_metadata.get("model_name") or "")
+                cached = usage.get("input_token_details", {}).get("cache_read", 0)
+                await self._relay.emit(ModelUsed(name, usage["input_tokens"], usage["output_tokens"], cached))
 
     async def on_tool_start(
         self,

@@ -4,7 +4,9 @@ So the journal of the server has all that a task needs, in whichever server it g
 the graph takes its next step. Values in it are stored once: a list or a mapping is taken apart, so that a conversation
 to which each step adds a message costs one message for each step.
 
-Of each thread the last two checkpoints are kept, or all if the graph has channels that are stored as differences.
+Of each thread the last two checkpoints are kept, or all if the graph has channels that are stored as differences. A
+value that a deleted task of the session had stored is missing: a list begins behind it, and one of messages with a
+user's.
 """
 
 # LangGraph's own types are partly unknown.
@@ -14,6 +16,7 @@ import base64
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -212,11 +215,27 @@ class SessionSaver(BaseCheckpointSaver[str]):
 
     def _read(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [self._read(item) for item in cast("Sequence[object]", value)]
+            return _known([self._read(item) for item in cast("Sequence[object]", value)])
         if "members" in value:
-            return {key: self._read(item) for key, item in value["members"].items()}
-        kind, data = value["bytes"] if "bytes" in value else self._kept.get(value["name"])
-        return self.serde.loads_typed((kind, base64.b64decode(data)))
+            read = {key: self._read(item) for key, item in value["members"].items()}
+            return {key: item for key, item in read.items() if item is not _MISSING}
+        stored = value["bytes"] if "bytes" in value else self._kept.get(value["name"])
+        return self.serde.loads_typed((stored[0], base64.b64decode(stored[1]))) if stored is not None else _MISSING
+
+
+_MISSING = object()
+
+
+def _known(values: list[Any]) -> list[Any]:
+    """Return the values of a list behind the last one that is missing."""
+    missing = [at for at, value in enumerate(values) if value is _MISSING]
+    if not missing:
+        return values
+    rest = values[missing[-1] + 1 :]
+    if any(isinstance(item, BaseMessage) for item in rest):
+        first = next((at for at, item in enumerate(rest) if isinstance(item, HumanMessage)), len(rest))
+        return rest[first:]
+    return rest
 
 
 def _place(config: RunnableConfig) -> tuple[str, str]:

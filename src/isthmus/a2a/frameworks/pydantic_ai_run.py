@@ -38,7 +38,13 @@ from isthmus.a2a.frameworks.shown import TOOL_FAILED, json_object, output_of, te
 from isthmus.agent.session import Session
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, TextContent, Thought, ToolCallUpdate
+from isthmus.internal_events import ModelUsed
 from isthmus.text.thoughts import thought_of
+
+
+def _usage_of(response: ModelResponse) -> ModelUsed:
+    usage = response.usage
+    return ModelUsed(response.model_name or "", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
 
 
 class ShownRun(AbstractCapability[Any]):
@@ -83,9 +89,10 @@ class ShownRun(AbstractCapability[Any]):
     async def wrap_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
     ) -> ModelResponse:
-        """Store the messages before the request, and with a response that has calls."""
+        """Store the messages before the request, and with a response that has calls; tell the tokens."""
         await self._emit(self._state.save(ctx.messages))
         response = await handler(request_context)
+        await self._emit(_usage_of(response))
         for part in response.tool_calls:
             self._state.name(part.tool_call_id)
         if response.tool_calls:

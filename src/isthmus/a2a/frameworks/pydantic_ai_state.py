@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     ModelResponse,
     ToolCallPart,
     ToolReturnPart,
+    UserPromptPart,
 )
 
 from isthmus.a2a.frameworks.pydantic_ai_files import files_of
@@ -58,7 +59,9 @@ class RunState:
         last = self._record.entry(LAST).get("task")
         kept = own if own is not None else self._record.entry(f"{TASK}{last}")
         values = [self._record.get(name) for name in kept.get("messages", ())]
-        self.messages: list[ModelMessage] = ModelMessagesTypeAdapter.validate_python([v for v in values if v])
+        known = values[max((at + 1 for at, value in enumerate(values) if value is None), default=0) :]
+        messages = ModelMessagesTypeAdapter.validate_python(known)
+        self.messages: list[ModelMessage] = messages if len(known) == len(values) else from_prompt(messages)
         self.is_taken = own is not None and own["message_id"] == self._message_id
         self.questions = [Question(**item) for item in own["questions"]] if own is not None else []
         self.results: dict[str, Any] = dict(own["results"]) if own is not None else {}
@@ -130,6 +133,14 @@ def _without_own_files(message: ModelMessage) -> ModelMessage:
         for part in message.parts
     ]
     return replace(message, parts=parts)
+
+
+def from_prompt(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """Return the messages from the first prompt of a user on: the task with those before was deleted."""
+    for at, message in enumerate(messages):
+        if isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts):
+            return messages[at:]
+    return []
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:

@@ -10,11 +10,18 @@ from typing import Any
 
 from isthmus.events import AgentEvent
 
+ENDS_WITHIN = 5.0
+"""Time in seconds for a cancelled run to end; a tool in a thread may go on for longer, and nobody listens to it."""
+
 
 class Relay:
-    """The way of events from a framework's run to the engine, in order; made in the event loop of the engine."""
+    """The way of events from a framework's run to the engine, in order; made in the event loop of the engine.
 
-    def __init__(self) -> None:
+    ``ends_within`` is in seconds, see :data:`ENDS_WITHIN`.
+    """
+
+    def __init__(self, ends_within: float = ENDS_WITHIN) -> None:
+        self._ends_within = ends_within
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[tuple[AgentEvent, asyncio.Future[None] | None] | None] = asyncio.Queue()
 
@@ -59,7 +66,8 @@ class Relay:
             await task
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            await asyncio.wait([task], timeout=self._ends_within)
 
     async def _pass_on(self, event: AgentEvent) -> None:
         taken: asyncio.Future[None] = self._loop.create_future()
