@@ -25,7 +25,7 @@ from pydantic_ai.output import NativeOutput, PromptedOutput, TextOutput
 
 from isthmus.a2a.frameworks.pydantic_ai_files import artifact_of
 from isthmus.a2a.frameworks.pydantic_ai_run import ShownRun
-from isthmus.a2a.frameworks.pydantic_ai_state import Question, RunState, closed, open_calls
+from isthmus.a2a.frameworks.pydantic_ai_state import DeferredCall, RunState, closed, open_calls
 from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.shown import (
     NOT_ANSWERED,
@@ -223,7 +223,7 @@ class _Segment:
                     if decision(self._session, state.shown(part.tool_call_id)) is not None:
                         state.name(part.tool_call_id)  # it asks once more
                 questions = [
-                    Question(
+                    DeferredCall(
                         part.tool_call_id,
                         part.tool_name,
                         jsonable(part.args_as_dict()),

@@ -31,7 +31,7 @@ TASK = "pydantic-ai:task:"
 
 
 @record
-class Question:
+class DeferredCall:
     """A call that waits: for a permission, or for a result that the user gives in words (``wants_result``)."""
 
     call_id: str
@@ -63,13 +63,13 @@ class RunState:
         messages = ModelMessagesTypeAdapter.validate_python(known)
         self.messages: list[ModelMessage] = messages if len(known) == len(values) else from_prompt(messages)
         self.is_taken = own is not None and own["message_id"] == self._message_id
-        self.questions = [Question(**item) for item in own["questions"]] if own is not None else []
+        self.questions = [DeferredCall(**item) for item in own["questions"]] if own is not None else []
         self.results: dict[str, Any] = dict(own["results"]) if own is not None else {}
         self._shown: dict[str, str] = dict(own["shown"]) if own is not None else {}
         self.answer: str | None = own["answer"] if own is not None and self.is_taken else None
 
     def save(
-        self, messages: Sequence[ModelMessage], questions: Sequence[Question] = (), answer: str | None = None
+        self, messages: Sequence[ModelMessage], questions: Sequence[DeferredCall] = (), answer: str | None = None
     ) -> AgentRecord | None:
         """Return the event that stores these messages and questions; None if all is stored.
 
