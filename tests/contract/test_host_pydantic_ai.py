@@ -14,23 +14,22 @@ from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolC
 from pydantic_ai.models.test import TestModel
 
 from isthmus.a2a.frameworks import host
-from isthmus.client import PromptMessage
 from isthmus.development_tool import FileDiff, ToolCallStatus
 from isthmus.events import ArtifactUpdate, MessagePart, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from isthmus.internal_events import AgentRecord, ModelUsed
 from support.hosted_frameworks import (
     PNG,
-    Conversation,
     artifacts_in,
+    begins,
     calls_in,
     conversation_with,
+    ends,
     last_call,
     messages_in,
     of_kind,
     record_bytes,
     text_in,
 )
-from support.turns import SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -377,21 +376,6 @@ async def test_a_conversation_goes_on_without_the_messages_of_a_deleted_task(tmp
     assert "second" in str(model.requests[-1])
 
 
-async def begins(user: Conversation, started: asyncio.Event) -> None:
-    """Send a message, and wait until a tool has started."""
-    turn = await user.engine.prompt(PromptMessage("go"))
-    user.task_id = turn.task_id
-    async with asyncio.timeout(SECONDS):
-        await started.wait()
-
-
-async def ends(user: Conversation) -> list[object]:
-    """Follow the task from its beginning to its end."""
-    async with asyncio.timeout(SECONDS):
-        turn = await user.engine.follow(user.task_id, 0)
-        return [delivery.event async for delivery in turn.deliveries]
-
-
 async def test_a_tool_that_was_running_when_the_process_ended_is_not_run_again(tmp_path: Path) -> None:
     started, runs = asyncio.Event(), list[str]()
 
@@ -407,8 +391,7 @@ async def test_a_tool_that_was_running_when_the_process_ended_is_not_run_again(t
     async with conversation_with(host(agent), tmp_path) as user:
         await begins(user, started)
     async with conversation_with(host(agent), tmp_path, user):
-        await ends(user)
-        assert (await user.engine.get(user.task_id)).state is TaskState.COMPLETED
+        assert await ends(user) is TaskState.COMPLETED
     assert sorted(runs) == ["fast", "slow"]
     assert model.results()["c1"] == "fast"
     assert "interrupted" in str(model.results()["c2"])
@@ -439,8 +422,7 @@ async def test_a_response_with_calls_is_not_asked_for_again(tmp_path: Path) -> N
     async with conversation_with(host(agent), tmp_path) as user:
         await begins(user, started)
     async with conversation_with(host(agent), tmp_path, user):
-        await ends(user)
-        assert (await user.engine.get(user.task_id)).state is TaskState.COMPLETED
+        assert await ends(user) is TaskState.COMPLETED
 
 
 @pytest.mark.parametrize(

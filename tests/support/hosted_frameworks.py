@@ -1,5 +1,6 @@
 """Clients of an agent of a framework, in the process of its engine."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from isthmus.agent.hosted import AgentPort, HostedAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine
-from isthmus.events import AgentEvent, AgentMessage, ArtifactUpdate, MessagePart, TextContent, ToolCallUpdate
+from isthmus.events import AgentEvent, AgentMessage, ArtifactUpdate, MessagePart, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
 from support.engines import engine_on
-from support.turns import events_of
+from support.turns import SECONDS, events_of
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 """A picture, in base64."""
@@ -58,6 +59,22 @@ async def conversation_with(
         if before is not None:
             before.engine = engine
         yield before or Conversation(engine)
+
+
+async def begins(user: Conversation, started: asyncio.Event) -> None:
+    """Send a message, and wait until a tool has started."""
+    turn = await user.engine.prompt(PromptMessage("go"))
+    user.task_id = turn.task_id
+    async with asyncio.timeout(SECONDS):
+        await started.wait()
+
+
+async def ends(user: Conversation) -> TaskState:
+    """Follow the task to its end, and return its state."""
+    async with asyncio.timeout(SECONDS):
+        async for _ in (await user.engine.follow(user.task_id, 0)).deliveries:
+            pass
+    return (await user.engine.get(user.task_id)).state
 
 
 def of_kind(events: Sequence[AgentEvent], kind: type[EventT]) -> list[EventT]:
