@@ -70,7 +70,10 @@ async def test_the_tokens_of_models_are_told(tmp_path: Path) -> None:
 
 
 async def test_reasoning_blocks_are_thoughts(tmp_path: Path) -> None:
-    blocks = [{"type": "reasoning", "reasoning": "**Plan** First I look"}, {"type": "text", "text": "Done"}]
+    blocks: list[str | dict[Any, Any]] = [
+        {"type": "reasoning", "reasoning": "**Plan** First I look"},
+        {"type": "text", "text": "Done"},
+    ]
     async with conversation_with(host(one_node(replies(AIMessage(content=blocks)).node)), tmp_path) as user:
         seen = await user.says("go")
     assert [event.thought.subject for event in of_kind(seen, Thought)] == ["Plan"]
@@ -126,7 +129,7 @@ class Structured(MessagesState):
 
 async def test_a_structured_response_is_a_data_artifact(tmp_path: Path) -> None:
     graph = StateGraph(Structured)
-    graph.add_node("node", lambda _: {"messages": [AIMessage("ok")], "structured_response": {"people": 3}})
+    graph.add_node("node", lambda state: {"messages": [AIMessage("ok")], "structured_response": {"people": 3}})
     graph.add_edge(START, "node")
     async with conversation_with(host(graph), tmp_path) as user:
         seen = await user.says("go")
@@ -160,7 +163,7 @@ async def test_pictures_reach_the_graph_and_its_files_become_artifacts(tmp_path:
             get_stream_writer()({"type": "file", "mime_type": "text/csv", "base64": encoded("of the node")})
             return {"messages": [calls(("draw", {}, "c1"))]}
 
-        def end(self, _: MessagesState) -> Mapping[str, Any]:
+        def end(self, state: MessagesState) -> Mapping[str, Any]:
             return {"messages": [AIMessage([{"type": "image", "mime_type": "image/png", "base64": encoded("model")}])]}
 
     drawing = Drawing()
@@ -173,16 +176,15 @@ async def test_pictures_reach_the_graph_and_its_files_become_artifacts(tmp_path:
     graph.add_edge("tools", "end")
     async with conversation_with(host(graph), tmp_path) as user:
         seen = await user.says("like this", files=[PICTURE])
-    assert drawing.seen.content_blocks[0] == {"type": "text", "text": "like this"}
-    assert drawing.seen.content_blocks[1]["type"] == "image"
-    assert drawing.seen.content_blocks[1]["base64"] == PNG
+    image = {"type": "image", "mime_type": "image/png", "base64": PNG}
+    assert drawing.seen.content == [{"type": "text", "text": "like this"}, image]
     made = [(part.media_type, base64.b64decode(part.raw or "").decode()) for part in artifacts_in(seen)]
     assert made == [("text/csv", "of the node"), ("image/svg+xml", "of the tool"), ("image/png", "model")]
     assert text_in(seen) == "I draw. "
 
 
 async def test_a_tool_called_in_a_node_of_the_authors_own_is_shown(tmp_path: Path) -> None:
-    def node(_: MessagesState) -> Mapping[str, Any]:
+    def node(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(str(add.invoke({"a": 1, "b": 2})))]}
 
     async with conversation_with(host(one_node(node)), tmp_path) as user:
@@ -193,4 +195,4 @@ async def test_a_tool_called_in_a_node_of_the_authors_own_is_shown(tmp_path: Pat
 
 def test_arguments_for_the_other_framework_are_refused() -> None:
     with pytest.raises(TypeError, match="for LangGraph there are input= and context="):
-        host(one_node(lambda state: state), deps=lambda session: session.prompt)
+        host(one_node(replies().node), deps=lambda session: session.prompt)

@@ -37,7 +37,7 @@ PICTURE = MessagePart(raw=PNG, media_type="image/png", filename="dot.png")
 
 
 async def test_an_interrupt_is_a_question_in_words_and_the_answer_goes_to_the_graph(tmp_path: Path) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         first = interrupt("Your name?")
         return {"messages": [AIMessage(f"{first}, {interrupt({'question': 'Your town?'})}")]}
 
@@ -55,7 +55,7 @@ async def test_an_interrupt_is_a_question_in_words_and_the_answer_goes_to_the_gr
 
 
 async def test_the_data_of_a_message_is_the_answer_of_an_interrupt(tmp_path: Path) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(f"got {interrupt('Which?')['number']}")]}
 
     async with conversation_with(host(one_node(ask)), tmp_path) as user:
@@ -66,7 +66,7 @@ async def test_the_data_of_a_message_is_the_answer_of_an_interrupt(tmp_path: Pat
 
 @pytest.mark.parametrize(("option", "answer"), [("option_1", "red"), ("option_2", "blue")])
 async def test_a_payload_with_options_offers_them(tmp_path: Path, option: str, answer: str) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         chosen = interrupt({"question": "Which colour?", "options": ["red", {"label": "Blue", "value": "blue"}]})
         return {"messages": [AIMessage(chosen)]}
 
@@ -81,7 +81,7 @@ async def test_a_payload_with_options_offers_them(tmp_path: Path, option: str, a
 
 
 async def test_a_schema_of_yes_or_no_offers_both(tmp_path: Path) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(repr(interrupt("Go on?", response_schema=bool)))]}
 
     async with conversation_with(host(one_node(ask)), tmp_path) as user:
@@ -105,19 +105,24 @@ class Reviewing:
         return {"messages": [AIMessage("Done") if len(state["messages"]) > 2 else self._called]}
 
     def review(self, state: MessagesState) -> Mapping[str, Any]:
-        (called,) = state["messages"][-1].tool_calls
+        message = state["messages"][-1]
+        assert isinstance(message, AIMessage)
+        (called,) = message.tool_calls
         action = {"name": called["name"], "args": called["args"], "description": "Write it?"}
         review = {"action_name": called["name"], "allowed_decisions": self._allowed}
         answer = interrupt({"action_requests": [action], "review_configs": [review]})
         self.decisions = answer["decisions"]
         (decision,) = self.decisions
-        message = state["messages"][-1]
         if decision["type"] == "reject":
             return {"messages": [AIMessage(f"Not done: {decision['message']}", id="reject")]}
         if decision["type"] == "edit":
             edited = {**called, "args": decision["edited_action"]["args"]}
             return {"messages": [message.model_copy(update={"tool_calls": [edited]})]}
         return {}
+
+    def next(self, state: MessagesState) -> str:
+        message = state["messages"][-1]
+        return "review" if isinstance(message, AIMessage) and message.tool_calls else END
 
     def graph(self) -> Any:
         @tool
@@ -131,7 +136,7 @@ class Reviewing:
         graph.add_node("review", self.review)
         graph.add_node("tools", ToolNode([write]))
         graph.add_edge(START, "model")
-        graph.add_conditional_edges("model", lambda state: "review" if state["messages"][-1].tool_calls else END)
+        graph.add_conditional_edges("model", self.next)
         graph.add_conditional_edges("review", tools_condition)
         graph.add_edge("tools", "model")
         return graph
@@ -251,7 +256,7 @@ async def test_a_new_message_closes_calls_that_a_failed_run_left_open(tmp_path: 
 
 
 async def test_a_graph_inside_of_a_graph_asks_and_goes_on(tmp_path: Path) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(f"inner {interrupt('Inside?')}")]}
 
     outer = StateGraph(MessagesState)

@@ -119,7 +119,7 @@ async def test_a_tool_that_was_running_when_the_process_ended_is_not_run_again(t
 async def test_one_message_never_answers_two_interrupts(tmp_path: Path) -> None:
     started = asyncio.Event()
 
-    async def ask(_: MessagesState) -> Mapping[str, Any]:
+    async def ask(state: MessagesState) -> Mapping[str, Any]:
         first = interrupt("Your name?")
         if not started.is_set():
             started.set()
@@ -158,7 +158,7 @@ class Stopping:
 
 
 async def test_an_answer_is_not_taken_for_an_interrupt_that_was_not_asked_yet(tmp_path: Path) -> None:
-    def ask(_: MessagesState) -> Mapping[str, Any]:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(f"{interrupt('Your name?')} of {interrupt('Your town?')}")]}
 
     stopping = Stopping(host(one_node(ask)), asyncio.Event())
@@ -176,11 +176,11 @@ async def test_an_answer_is_not_taken_for_an_interrupt_that_was_not_asked_yet(tm
 async def test_a_node_that_has_ended_is_not_run_again(tmp_path: Path) -> None:
     started, ran = asyncio.Event(), list[str]()
 
-    def first(_: MessagesState) -> Mapping[str, Any]:
+    def first(state: MessagesState) -> Mapping[str, Any]:
         ran.append("first")
         return {}
 
-    async def second(_: MessagesState) -> Mapping[str, Any]:
+    async def second(state: MessagesState) -> Mapping[str, Any]:
         ran.append("second")
         if not started.is_set():
             started.set()

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, ApprovalRequired, BinaryContent, ModelRetry, RunContext, ToolReturn
 from pydantic_ai.exceptions import CallDeferred
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.models.test import TestModel
 
@@ -153,7 +153,7 @@ async def test_a_rejected_call_does_not_run_and_the_model_is_told(tmp_path: Path
 async def test_a_tool_that_raises_approval_required_asks_and_then_runs(tmp_path: Path) -> None:
     ran: list[str] = []
 
-    def publish(context: RunContext[None], text: str) -> str:
+    def publish(context: RunContext[object], text: str) -> str:
         if not context.tool_call_approved:
             raise ApprovalRequired(metadata={"description": f"Publish {text}?"})
         ran.append(text)
@@ -209,10 +209,8 @@ async def test_an_edit_that_no_argument_can_take_is_told_to_the_model_and_nothin
 
 
 async def test_two_calls_of_one_response_are_asked_about_and_answered_together(tmp_path: Path) -> None:
-    model, ran = (
-        Model([call("remove", "c1", path="a"), call("add", "c2", a=1, b=1), call("remove", "c3", path="b")], "Ok"),
-        [],
-    )
+    called = [call("remove", "c1", path="a"), call("add", "c2", a=1, b=1), call("remove", "c3", path="b")]
+    model, ran = Model(called, "Ok"), list[str]()
     agent = Agent(model.model(), tools=[add])
     requires_approval(ran, agent)
     async with conversation_with(host(agent), tmp_path) as user:
@@ -322,10 +320,8 @@ async def test_pictures_reach_the_model_and_files_of_tools_become_artifacts(tmp_
     model = Model(call("draw"), "Drawn")
     async with conversation_with(host(Agent(model.model(), tools=[draw])), tmp_path) as user:
         seen = await user.says("like this", files=[PICTURE])
-    (request,) = [message for message in model.requests[0] if isinstance(message, ModelRequest)]
-    content = request.parts[-1].content
-    assert isinstance(content, list)
-    assert [item.data for item in content if isinstance(item, BinaryContent)] == [base64.b64decode(PNG)]
+    prompts = [part for message in model.requests[0] for part in message.parts if isinstance(part, UserPromptPart)]
+    assert [item.data for item in prompts[0].content if isinstance(item, BinaryContent)] == [base64.b64decode(PNG)]
     both, own = artifacts_in(seen)
     assert (both.media_type, both.filename, base64.b64decode(both.raw or "")) == ("image/png", "both.png", b"for both")
     assert (own.media_type, own.filename) == ("image/svg+xml", None)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,8 +32,9 @@ class Conversation:
     async def says(self, text: str, *, files: Sequence[MessagePart] = (), same_task: bool = False) -> list[AgentEvent]:
         """Send a message, of a new task or the present one; return the events to the next end or question."""
         parts = (MessagePart(text=text), *files) if files else ()
-        place = {"task_id": self.task_id} if same_task else {"context_id": self.context_id or None}
-        turn = await self.engine.prompt(PromptMessage(text, parts=parts, **place))
+        message = PromptMessage(text, parts=parts)
+        place = (self.task_id, None) if same_task else (None, self.context_id or None)
+        turn = await self.engine.prompt(replace(message, task_id=place[0], context_id=place[1]))
         self.task_id = turn.task_id
         seen = await events_of(turn)
         self.context_id = (await self.engine.get(turn.task_id)).context_id

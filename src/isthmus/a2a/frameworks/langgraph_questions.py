@@ -135,8 +135,10 @@ def _decisions_in(schema: object) -> Sequence[str]:
     """Return the decisions that a schema of answers allows: the constants of its members ``type``."""
     if isinstance(schema, Mapping):
         described = cast("Mapping[str, Any]", schema)
-        kind = (described.get("properties") or {}).get("type")
-        own = [kind["const"]] if isinstance(kind, Mapping) and "const" in kind else []
+        members: Mapping[str, Any] = described.get("properties", {})
+        kind: object = members.get("type")
+        named = cast("Mapping[str, object]", kind) if isinstance(kind, Mapping) else {}
+        own = [str(named["const"])] if "const" in named else []
         return [*own, *(each for item in described.values() for each in _decisions_in(item))]
     if isinstance(schema, list):
         return [each for item in cast("Sequence[object]", schema) for each in _decisions_in(item)]
