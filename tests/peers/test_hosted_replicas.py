@@ -5,6 +5,7 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ async def test_users_of_an_issuer_are_let_in_counted_and_audited_at_each_process
 ) -> None:
     issuer = oidc_issuer()
     with issuer.server:
-        options = {
+        options: dict[str, Any] = {
             "journal": server.database(),
             "slots": 3,
             "sign_in": {"issuer": issuer.url, "audience": AUDIENCE, "user_claim": "preferred_username"},
@@ -117,7 +118,7 @@ async def test_tasks_of_a_labelled_folder_run_in_the_process_with_the_label(
 ) -> None:
     vision = tmp_path / "vision"
     vision.mkdir()
-    options = {"journal": server.database(), "workspace_labels": {str(vision): "gpu"}}
+    options: dict[str, Any] = {"journal": server.database(), "workspace_labels": {str(vision): "gpu"}}
     async with (
         hosted_program(tmp_path / "a", workspace, **options) as first,
         hosted_program(tmp_path / "b", workspace, labels=["gpu"], **options) as second,
@@ -145,7 +146,7 @@ async def test_traces_of_a_hosted_agent_have_its_name(
 async def test_at_sigterm_a_process_lets_its_work_end_and_begins_no_more(
     tmp_path: Path, workspace: Path, server: Postgres
 ) -> None:
-    options = {"journal": server.database(), "drain_seconds": 60}
+    options: dict[str, Any] = {"journal": server.database(), "drain_seconds": 60}
     async with hosted_program(tmp_path / "a", workspace, **options) as first:
         task = await asked(first, workspace)
         first.process.send_signal(signal.SIGTERM)

@@ -79,7 +79,7 @@ def test_a_wrong_option_ends_the_run_before_it_begins(
 
 
 def test_a_warning_is_a_line_of_its_own_behind_the_reason_of_a_failure(isthmus_here: InProcess) -> None:
-    entry = {"command": "no-such-program", "excludetools": []}
+    entry: dict[str, object] = {"command": "no-such-program", "excludetools": []}
     reason = "the program 'no-such-program' was not found; check command and PATH"
     warning = "Warning: excludetools is not a known key; did you mean excludeTools?"
     _, shown, errors = isthmus_here("-m", "demo", "-p", "/mcp dead", "--mcp-config", given(dead=entry))

@@ -137,7 +137,7 @@ def _decisions_in(schema: object) -> Sequence[str]:
         described = cast("Mapping[str, Any]", schema)
         members: Mapping[str, Any] = described.get("properties", {})
         kind: object = members.get("type")
-        named = cast("Mapping[str, object]", kind) if isinstance(kind, Mapping) else {}
+        named: Mapping[str, object] = cast("Mapping[str, object]", kind) if isinstance(kind, Mapping) else {}
         own = [str(named["const"])] if "const" in named else []
         return [*own, *(each for item in described.values() for each in _decisions_in(item))]
     if isinstance(schema, list):
