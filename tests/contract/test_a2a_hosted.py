@@ -39,6 +39,15 @@ async def test_the_card_is_the_agents_own(workspace: Path) -> None:
     assert [extension["required"] for extension in card["capabilities"]["extensions"]] == [False]
 
 
+async def test_a_card_without_skills_of_its_own_has_the_agent_as_its_skill(button: Hosted) -> None:
+    for version in ("0.3", "1.0"):
+        headers = {"A2A-Version": version}
+        card = (await button.http.get(button.url + ".well-known/agent-card.json", headers=headers)).json()
+        (skill,) = card["skills"]
+        assert (skill["id"], skill["name"], skill["description"]) == ("button", "Button", "Presses it.")
+        assert skill["tags"] == ["agent"]
+
+
 @pytest.mark.slow
 async def test_a_stream_resumes_after_its_last_event_in_either_version(button: Hosted, workspace: Path) -> None:
     seen = await button.stream("message/stream", prompt("you", workspace), EXTENSION)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.a2a import Hosting
+from isthmus.a2a.options import Skill
 from isthmus.a2a.protocol.extension import URI, activated_by_card
 from isthmus.models.script_file import STEP_NAMES, parse_script
 from support.vocabulary import published_proto
@@ -106,3 +108,18 @@ def test_the_script_in_the_reference_of_the_scripted_model_is_one() -> None:
     script = parse_script(yaml, page)
     assert [len(scenario.replies) for scenario in script.scenarios] == [2, 1]
     assert set(STEP_NAMES) <= code(text(page))
+
+
+def test_the_page_for_authors_shows_skills_and_versions_of_a_card() -> None:
+    page = text("docs/how-to/your-own-agent.md")
+    (block,) = (each for each in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S) if "Skill(" in each)
+    hosting = eval(block, {"Hosting": Hosting, "Skill": Skill})  # noqa: S307 - the page is our own
+    assert isinstance(hosting, Hosting)
+    assert [skill.id for skill in hosting.skills] == ["forecast"]
+    assert hosting.versions == ("1.0",)
+    assert "`Skill` is in `isthmus.a2a.options`" in page
+
+
+def test_the_page_about_conformance_says_which_cards_the_kit_of_1_0_is_given() -> None:
+    assert '`Hosting(versions=("1.0",))`' in text("docs/reference/conformance.md")
+    assert 'versions=(version,) if version == "1.0"' in text("scripts/conformance/a2a_agent.py")

@@ -85,7 +85,7 @@ def agent_card(url: str, identity: Identity, *, has_push: bool = False, version:
         "securitySchemes": {name: _security_scheme(scheme, versions) for name, scheme in schemes.items()},
         "defaultInputModes": list(identity.input_modes),
         "defaultOutputModes": list(identity.output_modes),
-        "skills": [_skill(skill, identity) for skill in identity.skills],
+        "skills": [_skill(skill, identity) for skill in identity.skills or (_whole_agent(identity),)],
     }
 
 
@@ -178,6 +178,12 @@ def _security_scheme(scheme: JsonObject, versions: Collection[str]) -> dict[str,
             fields["scheme"] = "Bearer"
         found[member] = fields
     return found
+
+
+def _whole_agent(identity: Identity) -> Skill:
+    """Return the skill of an agent that names none: clients choose agents by skills, and 0.3 wants at least one."""
+    word = re.sub(r"[^a-z0-9]+", "_", identity.name.lower()).strip("_") or "agent"
+    return Skill(word, identity.name, identity.description, ("agent",))
 
 
 def _skill(skill: Skill, identity: Identity) -> dict[str, Any]:
