@@ -269,7 +269,7 @@ class UserLimits:
     """Limits of one user; None means no limit.
 
     ``max_tasks`` limits tasks that have not ended, whether they work or wait for an answer; ``max_running`` limits
-    those that work or are queued for a free slot.
+    those that work, with those that are queued where there are more slots than that.
     """
 
     max_tasks: int | None = None
