@@ -168,7 +168,7 @@ async def test_errors_have_the_code_of_json_rpc_and_a_status(button: Hosted) -> 
         ("POST", "v1/message:send", {"message": {**said("x"), "content": [{"data": {"data": 1}}]}}, 422, -32602),
         ("POST", "v1/message:send", {"message": {**said("x"), "content": [{"file": {}}]}}, 422, -32602),
         ("POST", "v1/message:send", {"message": said("x"), "configuration": {"blocking": "no"}}, 422, -32602),
-        ("POST", "v1/message:send", {"message": said("x"), "configuration": {"historyLength": "1"}}, 422, -32602),
+        ("POST", "v1/message:send", {"message": said("x"), "configuration": {"historyLength": "one"}}, 422, -32602),
         ("POST", "v1/message:send", {"message": {**said("x"), "content": "x"}}, 422, -32602),
         ("POST", "v1/message:stream", {}, 422, -32602),
         ("POST", "v1/message:send", {"message": said("x", taskId=task_id)}, 501, -32004),
