@@ -15,6 +15,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
+from isthmus.a2a.oidc.claims import ClaimNames
+from isthmus.a2a.oidc.issuer import Issuer
+from isthmus.a2a.oidc.users import IssuerUsers
+from isthmus.a2a.server.auth import Refusal
 from support.wire_server import Answer, Respond, WireRequest, WireServer
 
 AUDIENCE = "isthmus"
@@ -116,6 +120,37 @@ def oidc_issuer() -> OidcIssuer:
     respond: Respond = lambda request: found[0].respond(request)  # noqa: E731 - the issuer needs its server first
     found.append(OidcIssuer(WireServer(respond), {"rsa": rsa_key(), "ec": ec_key()}))
     return found[0]
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def users_of(issuer: OidcIssuer, names: ClaimNames | None = None, clock: Clock | None = None) -> IssuerUsers:
+    """Return the users of an issuer, by a clock that stands still unless another one is given."""
+    return IssuerUsers(Issuer(issuer.url, clock=clock or Clock()), AUDIENCE, names or ClaimNames())
+
+
+async def refused(users: IssuerUsers, token: str, status: int = 401) -> Refusal:
+    """Return the refusal of a token, which repeats no part of it."""
+    found = await users.identify(token)
+    assert isinstance(found, Refusal)
+    assert found.status == status, found.message
+    shown = found.message + str(dict(found.headers))
+    assert not any(part in shown for part in token.split(".") if len(part) > 8)
+    if status == 401:
+        challenge = found.headers["WWW-Authenticate"]
+        assert challenge == f'Bearer error="invalid_token", error_description="{found.message}"'
+        assert found.message.isascii()
+        assert '"' not in found.message
+        assert "\\" not in found.message
+    return found
 
 
 def _encoded(data: bytes) -> bytes:

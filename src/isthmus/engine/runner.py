@@ -187,7 +187,8 @@ class Runner:
         task = replace(task, label=self.options.placement.label_of(task.workspace))
         if not task.parent and not self._dispatcher.may_begin(task.label):
             self.options.telemetry.queued(task.task_id)
-            queued = await self.journal.queue.add(task, events, self._limits_of_waiting(limits))
+            limits = self.slots.limits_of_waiting(limits, self.journal.replicas.count)
+            queued = await self.journal.queue.add(task, events, limits)
             self._dispatcher.queued()
             return queued
         write = self.journal.create(task, events, self._owner, self.options.placement.lease_seconds, limits)
@@ -206,14 +207,11 @@ class Runner:
         if row.parent or is_held_here or (not asker and self._dispatcher.may_begin(row.label)):
             return await self._claim_here(row, events, limits)
         self.options.telemetry.queued(row.task_id)
-        limits = self._limits_of_waiting(limits)
+        limits = self.slots.limits_of_waiting(limits, self.journal.replicas.count)
         if (queued := await self.journal.queue.resume(row, events, limits, asker)) is not None:
             self._note_answers(row, events)
             self._dispatcher.queued()
         return queued
-
-    def _limits_of_waiting(self, limits: UserLimits) -> UserLimits:
-        return self.slots.limits_of_waiting(limits, self.journal.replicas.count)
 
     async def _claim_here(
         self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
