@@ -62,11 +62,22 @@ class _Commands(LazyGroup):
         words = click.Command.parse_args(self, ctx, args)
         ctx.args = []  # otherwise the group takes the first word for the name of a command
         ctx.params["words"] = tuple(words)
-        if len(words) == 1 and (likely := get_close_matches(words[0], COMMANDS, n=1)):
+        if meant := self._meant(ctx, words):
             raise click.UsageError(
-                f"Unknown command {words[0]!r}. Did you mean {likely[0]}? To send it as a prompt use -p or -i.", ctx
+                f"Unknown command {words[0]!r}. Did you mean {meant}? To send it as a prompt use -p or -i.", ctx
             )
         return []
+
+    def _meant(self, ctx: click.Context, words: Sequence[str]) -> str | None:
+        """Return the command that was mistyped, alone or before one of its own commands; None for a prompt."""
+        likely = get_close_matches(words[0], COMMANDS) if len(words) in (1, 2) else []
+        if len(words) == 1:
+            return likely[0] if likely else None
+        for name in likely:
+            found = self.get_command(ctx, name)
+            if isinstance(found, click.Group) and words[1] in found.list_commands(ctx):
+                return f"{name} {words[1]}"
+        return None
 
 
 @click.group(

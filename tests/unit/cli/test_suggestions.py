@@ -66,3 +66,17 @@ def test_a_mistyped_option_is_answered_with_the_right_one(
 def test_a_command_like_no_other_is_answered_with_all_of_its_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["serve", "token", "xyzzy"]) == 42
     assert "Unknown command 'xyzzy'. Expected one of " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"), [("mpc list", "mcp list"), ("taks show", "tasks show"), ("conect", "connect")]
+)
+def test_a_mistyped_group_is_not_sent_to_a_model(line: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 42
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["mpc please", "Task list is unsorted", "explain this"])
+def test_words_that_only_resemble_a_group_are_a_prompt(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*line.split(), "-o", "json", "--no-such-option"]) == 42
+    assert "--no-such-option" in capsys.readouterr().err
