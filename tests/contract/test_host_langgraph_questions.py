@@ -255,6 +255,18 @@ async def test_a_new_message_closes_calls_that_a_failed_run_left_open(tmp_path: 
     assert calls_in(seen) == [("book", EXECUTING), ("book", SUCCEEDED)]
 
 
+async def test_a_graph_that_a_node_invokes_without_await_asks_and_goes_on(tmp_path: Path) -> None:
+    def ask(state: MessagesState) -> Mapping[str, Any]:
+        return {"messages": [AIMessage(f"inner {interrupt('Inside?')}")]}
+
+    inner = one_node(ask).compile()
+    outer = one_node(lambda state: inner.invoke(state))
+    async with conversation_with(host(outer), tmp_path) as user:
+        assert messages_in(await user.says("go")) == ["Inside?"]
+    async with conversation_with(host(outer), tmp_path, user):
+        assert text_in(await user.says("yes", same_task=True)) == "inner yes"
+
+
 async def test_a_graph_inside_of_a_graph_asks_and_goes_on(tmp_path: Path) -> None:
     def ask(state: MessagesState) -> Mapping[str, Any]:
         return {"messages": [AIMessage(f"inner {interrupt('Inside?')}")]}

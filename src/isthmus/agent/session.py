@@ -87,12 +87,6 @@ def is_summary(message: Message) -> bool:
     return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
-def merged_record(record: JsonObject | None, changes: JsonObject) -> JsonObject:
-    """Return the record with these members in place of those of the same name; None removes a member."""
-    removed = {name for name, value in changes.items() if value is None}
-    return {name: value for name, value in {**(record or {}), **changes}.items() if name not in removed}
-
-
 @dataclass(slots=True)
 class Session:
     """The state of a conversation after the events applied so far."""
@@ -154,6 +148,8 @@ class Session:
     """Prompts of the task that the model has not answered and whose references have not been read."""
     record: JsonObject | None = None
     """The last AgentRecord of the session, with those merged into it."""
+    _merged_record: dict[str, object] | None = None
+    """The record if it was merged; it is changed in place, as there may be thousands of members."""
     checkpoints: dict[str, tuple[list[Message], int, FilesSnapshot]] = field(
         default_factory=dict[str, "tuple[list[Message], int, FilesSnapshot]"]
     )
@@ -267,7 +263,10 @@ class Session:
             case FolderIncluded(path):
                 self.folders = (*self.folders, path)
             case AgentRecord(data, merges):
-                self.record = merged_record(self.record, data) if merges else data
+                if merges:
+                    self._merge_record(data)
+                else:
+                    self.record, self._merged_record = data, None
             case ModelChosen(model):
                 self.model = model
             case EffortChosen(effort):
@@ -434,6 +433,16 @@ class Session:
         is_announced = call.status is ToolCallStatus.PENDING and asked is None
         announcements = item.announcements + is_announced
         self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal, announcements=announcements)
+
+    def _merge_record(self, changes: JsonObject) -> None:
+        if self._merged_record is None:
+            self._merged_record = dict(self.record or {})
+        for name, value in changes.items():
+            if value is None:
+                self._merged_record.pop(name, None)
+            else:
+                self._merged_record[name] = value
+        self.record = self._merged_record
 
     def _take_confirmation(self, confirmation: ToolCallConfirmation) -> None:
         item = self.calls.get(confirmation.tool_call_id)

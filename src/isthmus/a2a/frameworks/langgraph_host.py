@@ -219,6 +219,8 @@ class _Segment:
         answer = decision(self._session, call_id)
         if answer is None:
             return False
+        if known.call.status.is_final:  # the process ended after the answer was taken
+            return is_allowed(answer)
         if is_allowed(answer):
             await self.relay.emit(ToolCallUpdate(answered_call(known.call, "Allowed")))
             return True

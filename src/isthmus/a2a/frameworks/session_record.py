@@ -36,7 +36,8 @@ class SessionRecord:
 
     def names(self, beginning: str) -> list[str]:
         """Return the names of the entries that begin so, in the order in which they were first set."""
-        return [name for name in self._entries if name.startswith(beginning)]
+        # A list, since a graph that runs in a thread may add entries meanwhile.
+        return [name for name in list(self._entries) if name.startswith(beginning)]
 
     def set(self, name: str, value: JsonObject) -> None:
         """Set an entry."""
