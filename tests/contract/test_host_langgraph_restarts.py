@@ -78,6 +78,17 @@ async def test_the_state_outlives_the_process_with_any_checkpointer(
     assert text == "hello Ann"
 
 
+async def test_a_later_task_continues_the_state_in_a_checkpointer_of_the_authors(tmp_path: Path) -> None:
+    model = replies(AIMessage("One"), AIMessage("Two"))
+    async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "graph.sqlite")) as saver:
+        agent = host(one_node(model.node).compile(checkpointer=saver))
+        async with conversation_with(agent, tmp_path) as user:
+            first = await user.says("first")
+            await user.says("second")
+    assert [str(message.text) for message in model.requests[-1]] == ["first", "One", "second"]
+    assert record_bytes(first) < 1_000
+
+
 async def test_a_conversation_goes_on_without_the_messages_of_a_deleted_task(tmp_path: Path) -> None:
     model = replies(AIMessage("One"), AIMessage("Two"), AIMessage("Three"))
     graph = one_node(model.node)

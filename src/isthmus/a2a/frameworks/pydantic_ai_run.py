@@ -1,7 +1,7 @@
 """A run of a pydantic-ai agent as clients see it: texts, thoughts, files and calls, and what is stored meanwhile."""
 
 import uuid
-from collections.abc import AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,9 +82,13 @@ class ShownRun(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, stream: AsyncIterable[AgentStreamEvent]
     ) -> AsyncIterable[AgentStreamEvent]:
         """Show each event of the stream before the framework goes on."""
-        async for event in stream:
-            await self._show(event)
-            yield event
+        try:
+            async for event in stream:
+                await self._show(event)
+                yield event
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
 
     async def wrap_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
