@@ -121,7 +121,8 @@ contract-acp: setup ## all A2A contract suites with an ACP agent behind their se
 
 contract-postgres: setup ## the A2A contract suites and the tests of the engine with tasks in PostgreSQL, and many messages that race the ends of runs
 	ISTHMUS_TEST_JOURNAL=postgres $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
-		tests/contract/test_a2a_*.py tests/contract/test_coder_agent_requests.py tests/contract/test_push_delivery.py \
+		tests/contract/test_a2a_*.py tests/contract/test_host_*.py \
+		tests/contract/test_coder_agent_requests.py tests/contract/test_push_delivery.py \
 		tests/unit/engine $(PYTEST_ARGS)
 	RACING_MESSAGES=10000 $(BIN)/python -m pytest tests/contract/test_journal_database.py $(PYTEST_ARGS)
 
