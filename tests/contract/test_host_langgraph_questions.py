@@ -260,10 +260,13 @@ async def test_a_graph_that_a_node_invokes_without_await_asks_and_goes_on(tmp_pa
         return {"messages": [AIMessage(f"inner {interrupt('Inside?')}")]}
 
     inner = one_node(ask).compile()
-    outer = one_node(lambda state: inner.invoke(state))
-    async with conversation_with(host(outer), tmp_path) as user:
+
+    def outer(state: MessagesState) -> Any:
+        return inner.invoke(state)
+
+    async with conversation_with(host(one_node(outer)), tmp_path) as user:
         assert messages_in(await user.says("go")) == ["Inside?"]
-    async with conversation_with(host(outer), tmp_path, user):
+    async with conversation_with(host(one_node(outer)), tmp_path, user):
         assert text_in(await user.says("yes", same_task=True)) == "inner yes"
 
 

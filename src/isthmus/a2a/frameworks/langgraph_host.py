@@ -121,7 +121,7 @@ class _Segment:
             await self._run(Command(resume=answers), at)
         elif self._is_new(at):
             await self._run(self._input(at), at)
-        elif at.next:
+        elif at.tasks:  # `next` leaves out those that have ended without the step
             if await self._may_go_on(at):
                 await self._run(None, at)
         else:
@@ -166,7 +166,7 @@ class _Segment:
 
     async def _run(self, given: Any, at: StateSnapshot) -> None:
         resumed = frozenset[str]()
-        if at.next and not isinstance(given, dict) and isinstance(at.values, dict):
+        if at.tasks and not isinstance(given, dict) and isinstance(at.values, dict):
             resumed = frozenset(str(call["id"]) for call in open_calls(at.values.get("messages", ())))
         calls = ShownCalls(self.relay, self._session, self._kept, resumed)
         shown = ShownGraph(self.relay)
@@ -190,7 +190,7 @@ class _Segment:
         at = await self._graph.aget_state(self._thread)
         if at.interrupts:
             await self._asking.ask(at)
-        elif at.next:
+        elif at.tasks:
             await self._may_go_on(at)
         else:
             await self._finish(at, shown)

@@ -22,6 +22,7 @@ class Relay:
 
     def __init__(self, ends_within: float = ENDS_WITHIN) -> None:
         self._ends_within = ends_within
+        self._is_closed = False
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Queue[tuple[AgentEvent, asyncio.Future[None] | None] | None] = asyncio.Queue()
 
@@ -57,6 +58,7 @@ class Relay:
         """
         task = asyncio.ensure_future(work)
         task.add_done_callback(lambda _: self._waiting.put_nowait(None))
+        taken: asyncio.Future[None] | None = None
         try:
             while (item := await self._waiting.get()) is not None:
                 event, taken = item
@@ -65,11 +67,23 @@ class Relay:
                     taken.set_result(None)
             await task
         finally:
+            self._give_up(taken)
             task.cancel()
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
             await asyncio.wait([task], timeout=self._ends_within)
 
+    def _give_up(self, taken: asyncio.Future[None] | None) -> None:
+        """Cancel all that wait for events to be taken: a framework may wait for them before it ends."""
+        self._is_closed = True
+        if taken is not None:
+            taken.cancel()
+        while not self._waiting.empty():
+            if (item := self._waiting.get_nowait()) is not None and item[1] is not None:
+                item[1].cancel()
+
     async def _pass_on(self, event: AgentEvent) -> None:
+        if self._is_closed:
+            raise asyncio.CancelledError
         taken: asyncio.Future[None] = self._loop.create_future()
         self._waiting.put_nowait((event, taken))
         await taken
