@@ -210,6 +210,7 @@ async def ends_after(agent: Ending, folder: Path, goes_on: GoesOn) -> tuple[Task
     "made", [kept(of_pydantic), kept(of_langgraph), in_sqlite(of_langgraph)], ids=["pydantic-ai", "langgraph", "sqlite"]
 )
 async def test_calls_are_made_once_wherever_a_process_ends(tmp_path: Path, made: Made) -> None:
+    after = 0
     for after in itertools.count(1):
         ran = list[str]()
         async with made(ran, tmp_path / f"{after}.sqlite") as agent:
@@ -237,6 +238,7 @@ async def test_calls_are_made_once_wherever_a_process_ends(tmp_path: Path, made:
     "made", [kept(of_langgraph_in_words), in_sqlite(of_langgraph_in_words)], ids=["langgraph", "sqlite"]
 )
 async def test_answers_in_words_are_used_once_wherever_a_process_ends(tmp_path: Path, made: Made) -> None:
+    after = 0
     for after in itertools.count(1):
         async with made([], tmp_path / f"{after}.sqlite") as agent:
             found = await ends_after(Ending(agent, after), tmp_path / str(after), answers_in_words)
