@@ -55,13 +55,14 @@ async def users_of(
     agent: Agent,
     caps: Caps | None = None,
     count_tokens: Callable[[Journal], TokenUse] | None = None,
+    options: ServerOptions | None = None,
     **more: Any,
 ) -> AsyncGenerator[Users]:
     """Serve several users; they and their sessions work only in ``folder``. ``more`` goes to the application."""
     rule = WorkspaceRule(folder, (folder,))
     engine = Engine(behind(agent), await journal_at(folder / "journal.sqlite"), EngineOptions(rule))
     await engine.start()
-    options = ServerOptions(TOKEN, user_caps=caps or Caps())
+    options = options or ServerOptions(TOKEN, user_caps=caps or Caps())
     sender = PushSender(PushRule.of(["127.0.0.0/8"]))
     found: list[Users] = []
     async with AsyncExitStack() as stack:

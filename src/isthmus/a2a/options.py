@@ -74,6 +74,10 @@ class ServerOptions:
     """Maximum size of a request in bytes."""
     body_deadline: float = 30
     """Maximum time in seconds in which a request must arrive."""
+    bytes_in_flight: int = 80_000_000
+    """Maximum number of bytes of large requests that the server reads and decodes at the same time; others wait."""
+    user_bytes_in_flight: int = 40_000_000
+    """The same for the requests of one user."""
     blocking_limit: float = 600
     """Maximum time in seconds that a message/send waits; the response is then the task in its current state."""
     keep_alive: float = 15

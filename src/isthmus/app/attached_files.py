@@ -14,6 +14,7 @@ from isthmus.client import ContentNotSupported
 from isthmus.events import MessagePart
 from isthmus.media import Media
 from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send
+from isthmus.runtime.large_work import off_loop
 from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
 
 StoreFiles: TypeAlias = Callable[[str, Sequence[str]], Awaitable[None]]
@@ -44,7 +45,8 @@ class AttachedFiles:
             ContentNotSupported: the model does not accept a part, or there are too many; no file is written then.
             JournalError: they could not be stored for other servers; none is left then.
         """
-        files = [(part, data) for part in parts if (data := _data(part)) is not None]
+        size = sum(len(part.raw or "") for part in parts)
+        files = await off_loop(size, _files, parts)
         if not files:
             return ()
         if len(files) > MAXIMUM_FILES:
@@ -95,6 +97,11 @@ def _kind(part: MessagePart, data: bytes, rules: MediaRules) -> str:
             f"the file {name} cannot be read: {found.reason}; expected text, or one of {expected}"
         )
     return found
+
+
+def _files(parts: Sequence[MessagePart]) -> list[tuple[MessagePart, bytes]]:
+    """Return the file parts of a message with their bytes. Raises ContentNotSupported."""
+    return [(part, data) for part in parts if (data := _data(part)) is not None]
 
 
 def _data(part: MessagePart) -> bytes | None:

@@ -50,7 +50,7 @@ def decode(body: bytes, *, mends_text: bool = False) -> Any:
         raise JsonError(f"expected JSON: {str(error).partition(';')[0]}") from error
     if body.count(b"[") + body.count(b"{") > MAXIMUM_DEPTH and is_deeper(value, MAXIMUM_DEPTH):
         raise JsonError(f"expected JSON nested at most {MAXIMUM_DEPTH} deep")
-    if b"\\ud" in body.lower() and not _is_unicode(value):
+    if (b"\\ud" in body or b"\\uD" in body) and not _is_unicode(value):
         if mends_text:
             return well_formed(value)
         raise JsonError("expected Unicode text, but a string contains half of a surrogate pair")

@@ -83,4 +83,5 @@ def artifacts_of(deliveries: Sequence[Delivery]) -> tuple[ArtifactUpdate, ...]:
 
 def title_of(text: str) -> str:
     """Return the first line of a prompt, shortened to :data:`TITLE_CHARACTERS`."""
-    return with_ellipsis(text.strip().splitlines()[0], TITLE_CHARACTERS)
+    beginning = text.strip()[: TITLE_CHARACTERS + 1]  # the text may have many megabytes of lines
+    return with_ellipsis(beginning.splitlines()[0], TITLE_CHARACTERS)

@@ -5,8 +5,9 @@ Not here: the transaction that takes a message only once, see :mod:`isthmus.jour
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
@@ -16,12 +17,50 @@ from isthmus.journal.base import Journal
 from isthmus.journal.task_rows import TaskRow
 
 _CANONICAL_JSON = json.JSONEncoder(sort_keys=True).encode
+_PIECE = 1 << 18
+"""Maximum number of characters of a text that are written at once: other threads wait meanwhile."""
+_ITEMS = 1000
+"""Maximum number of items of a list that are written at once."""
+_DEPTH = 4
+"""Depth to which values are taken apart; the parts of a message are less deep."""
 
 
 def digest_of(message: PromptMessage) -> str:
     """Return a digest of the content of a task's first message."""
     content = [message.context_id, message.task_id, message.text, [to_json(part) for part in message.parts]]
-    return hashlib.sha256(_CANONICAL_JSON(content).encode("utf-8", "replace")).hexdigest()
+    digest = hashlib.sha256()
+    for piece in _pieces(content):
+        digest.update(piece.encode())
+    return digest.hexdigest()
+
+
+def _pieces(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the canonical JSON of a value in pieces."""
+    match value:
+        case str() if len(value) > _PIECE:
+            yield '"'
+            for start in range(0, len(value), _PIECE):
+                yield _CANONICAL_JSON(value[start : start + _PIECE])[1:-1]
+            yield '"'
+        case list() if len(items := cast("list[object]", value)) > _ITEMS:
+            yield "["
+            for start in range(0, len(items), _ITEMS):
+                yield f"{', ' if start else ''}{_CANONICAL_JSON(items[start : start + _ITEMS])[1:-1]}"
+            yield "]"
+        case list() if depth < _DEPTH:
+            yield "["
+            for at, item in enumerate(cast("list[object]", value)):
+                yield ", " if at else ""
+                yield from _pieces(item, depth + 1)
+            yield "]"
+        case dict() if depth < _DEPTH:
+            yield "{"
+            for at, (name, item) in enumerate(sorted(cast("dict[str, object]", value).items())):
+                yield f"{', ' if at else ''}{_CANONICAL_JSON(name)}: "
+                yield from _pieces(item, depth + 1)
+            yield "}"
+        case _:
+            yield _CANONICAL_JSON(value)
 
 
 async def begun_before(journal: Journal, user: str, message_id: str, digest: str) -> str | None:

@@ -42,7 +42,7 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.asking import artifacts_of, check_answers, history_of, title_of
-from isthmus.engine.attachments import check_sizes
+from isthmus.engine.attachments import check_sizes, size_of
 from isthmus.engine.repeated_messages import begun_before, digest_of, place_of_answers, place_of_prompt, snapshot_at
 from isthmus.engine.runner import Runner
 from isthmus.engine.snapshots import HISTORY_MESSAGES, Snapshots
@@ -52,6 +52,7 @@ from isthmus.engine.workspaces import KEY, NO_FOLDER, WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.base import RepeatedMessage, StaleLease
 from isthmus.journal.task_rows import NewTask, TaskRow
+from isthmus.runtime.large_work import off_loop
 from isthmus.slash_commands.tree import Completion
 
 HISTORY_LIMIT = 1000
@@ -92,7 +93,8 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
 
     @override
     async def prompt(self, message: PromptMessage) -> Turn:
-        message = well_formed(message)
+        size = size_of(message.text, message.parts)
+        message = await off_loop(size, well_formed, message)
         if not message.text.strip():
             raise InvalidRequest("the message has no text; expected a prompt in a text part")
         if message.task_id is not None:
@@ -105,7 +107,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         await self._access.check_settings(message.settings, workspace)
         settings = {**(message.settings or {}), "workspace_path": workspace}
         task_id = message.new_task_id or str(uuid.uuid4())
-        digest = digest_of(message) if message.message_id else ""
+        digest = await off_loop(size, digest_of, message) if message.message_id else ""
         task = NewTask(task_id, context_id, workspace, title_of(message.text), self._user, message.message_id, digest)
         if (
             message.parts

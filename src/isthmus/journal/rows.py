@@ -13,10 +13,11 @@ from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.compact_json import compact_encoder
-from isthmus.events import AgentEvent, TaskState, event_from_json, event_to_json
+from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event_to_json
 from isthmus.journal.base import EVENT_CHARACTERS, INBOX_CHARACTERS, INBOX_MESSAGES, RepeatedMessage, UnkeepableEvent
 from isthmus.journal.task_rows import NewTask, TaskRow
 from isthmus.record import record
+from isthmus.runtime.large_work import LARGE_BYTES
 
 log = logging.getLogger(__name__)
 DELETED = "deleted"
@@ -52,6 +53,8 @@ BEGUN_BY = (
 A client that did either knew of the task, so sending the same message again asks for a new task.
 """
 JSON = compact_encoder()
+BRIEF_EVENTS = 16
+"""Maximum number of events in a write that is brief enough for the event loop."""
 
 
 @record
@@ -81,6 +84,15 @@ def inbox_by_message(dialect: SqlDialect) -> str:
         "SELECT NULL, 0, body FROM inbox WHERE task = (SELECT key FROM tasks WHERE id = ?)"
         f" AND {dialect.position}(body, ?) > 0 ORDER BY number"
     )
+
+
+def are_brief(events: Sequence[AgentEvent]) -> bool:
+    """Return whether events are few, and none of them is a large message, so that the event loop may write them."""
+    return len(events) <= BRIEF_EVENTS and not any(isinstance(event, Prompt) and _is_large(event) for event in events)
+
+
+def _is_large(prompt: Prompt) -> bool:
+    return len(prompt.text) + sum(len(part.raw or part.text or "") for part in prompt.parts) >= LARGE_BYTES
 
 
 def encode_event(event: AgentEvent) -> str:

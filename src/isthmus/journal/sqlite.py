@@ -22,7 +22,7 @@ from isthmus.events import (
 )
 from isthmus.journal.base import StaleLease
 from isthmus.journal.replicas import LocalReplicas
-from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, check_inbox, encode_event
+from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, are_brief, check_inbox, encode_event
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.sqlite_chats import SqliteChats
@@ -44,9 +44,6 @@ from isthmus.journal.statements import (
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.writer import GroupWriter
-
-BRIEF_EVENTS = 16
-"""Maximum number of events in a write that is brief enough for the event loop."""
 
 
 class SqliteJournal(SqliteReads):
@@ -111,7 +108,7 @@ class SqliteJournal(SqliteReads):
             row, deliveries = insert_task(connection, task, events, owner, now + lease_seconds, now)
             return ClaimedTask(Lease(task.task_id, owner, 1), row, deliveries)
 
-        written = self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=are_brief(events))
         self.changes.follow(task.task_id, written)
         return written
 
@@ -124,7 +121,7 @@ class SqliteJournal(SqliteReads):
             lambda connection: append_events(connection, lease, events, now),
             full_sync=full_sync,
             series=lease,
-            is_brief=len(events) <= BRIEF_EVENTS,
+            is_brief=are_brief(events),
         )
         self._pushes.watch(events, written)
         self.changes.follow(lease.task_id, written, events)
@@ -151,7 +148,7 @@ class SqliteJournal(SqliteReads):
                 remove_from_inbox(connection, lease.task_id, len(inbox))
             return Finished(deliveries)
 
-        written = self._writer.submit(work, series=lease, is_brief=len(events) <= BRIEF_EVENTS)
+        written = self._writer.submit(work, series=lease, is_brief=are_brief(events))
         self._pushes.watch(events, written)
         self.changes.follow(lease.task_id, written)
         return written
@@ -165,7 +162,7 @@ class SqliteJournal(SqliteReads):
             remove_from_inbox(connection, lease.task_id, count)
             return deliveries
 
-        return self._writer.submit(work, series=lease, is_brief=len(events) <= BRIEF_EVENTS)
+        return self._writer.submit(work, series=lease, is_brief=are_brief(events))
 
     @override
     def claim(
@@ -185,7 +182,7 @@ class SqliteJournal(SqliteReads):
             changed, deliveries = found
             return ClaimedTask(Lease(row.task_id, owner, changed.epoch), changed, deliveries)
 
-        written = self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=are_brief(events))
         self.changes.follow(row.task_id, written)
         return written
 

@@ -8,6 +8,7 @@ from typing_extensions import override
 from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
 from isthmus.journal.queue import QueueScope, no_grace
+from isthmus.journal.rows import are_brief
 from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
@@ -35,7 +36,7 @@ class SqliteQueue(SqlQueue):
             tag = _next_tag(connection, task.user)
             return QueuedTask(*insert_task(connection, task, events, None, 0.0, now, tag))
 
-        written = self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=are_brief(events))
         self._changes.follow(task.task_id, written)
         return written
 
@@ -50,7 +51,7 @@ class SqliteQueue(SqlQueue):
             found = claim_task(connection, row, events, None, 0.0, now, _next_tag(connection, row.user), reserved)
             return None if found is None else QueuedTask(*found)
 
-        written = self._writer.submit(work, is_brief=True)
+        written = self._writer.submit(work, is_brief=are_brief(events))
         self._changes.follow(row.task_id, written)
         return written
 

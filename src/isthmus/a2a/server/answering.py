@@ -36,6 +36,7 @@ from isthmus.a2a.protocol.operations import (
 )
 from isthmus.a2a.protocol.task_encoder import last_message_of
 from isthmus.a2a.server.access_log import note_of
+from isthmus.a2a.server.bodies import free_room, is_large
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
 from isthmus.a2a.server.sending import send_noted
@@ -50,6 +51,7 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 from isthmus.record import record
 from isthmus.rpc.messages import RpcError
+from isthmus.runtime.large_work import LARGE_BYTES, off_loop
 from isthmus.text.visible import without_control_characters
 
 _LOG = logging.getLogger(__name__)
@@ -82,13 +84,17 @@ class Answering:
             case ExecuteCommand():
                 return await self._execute(operation)
             case _:
-                return self.framing.result(await self._result(operation), echo(self.activation))
+                performing = self._result(operation)
+                del operation  # a message may be large, and its answer may take long
+                return await self._framed_result(await performing)
 
     async def _result(self, operation: Operation) -> object:
         agent, uri = self.caller.agent, self.activation.uri
         match operation:
             case SendMessage():
-                return await self._send(operation)
+                sending = self._send(operation)
+                del operation
+                return await sending
             case GetTask(task_id, history_length):
                 return await self._task(task_id, history_length)
             case CancelTask(task_id):
@@ -121,6 +127,11 @@ class Answering:
             case _:
                 assert_never(operation)
 
+    async def _framed_result(self, result: object) -> Response:
+        """Return the response with a result. The task of a large message is large, too."""
+        size = LARGE_BYTES if is_large(self.http.scope) else 0
+        return await off_loop(size, self.framing.result, result, echo(self.activation))
+
     # --- messages ---
 
     async def _send(self, message: SendMessage) -> JsonDict:
@@ -128,7 +139,10 @@ class Answering:
         turn = (await send_noted(self.caller, message, note_of(self.http.scope))).turn
         self._note_opening(turn, message.extension, message.settings)
         await self._set_push(message, turn)
-        if message.blocking:
+        is_blocking, history_length = message.blocking, message.history_length
+        del message
+        free_room(self.http.scope)
+        if is_blocking:
             answer = await self._drain(turn)
             if answer is not None:
                 shown = (
@@ -139,7 +153,7 @@ class Answering:
                 return self.wire.message_item(shown, turn.context_id)
         else:
             await close(turn.deliveries)
-        return self.wire.task_item(await self._task(turn.task_id, message.history_length))
+        return self.wire.task_item(await self._task(turn.task_id, history_length))
 
     async def _send_stream(self, message: SendMessage) -> Response:
         await self._check_push(message)
@@ -147,7 +161,8 @@ class Answering:
         turn = opened.turn
         self._note_opening(turn, message.extension, message.settings)
         await self._set_push(message, turn)
-        first = [self._task_frame(turn)] if turn.is_new else []
+        size = LARGE_BYTES if is_large(self.http.scope) else 0
+        first = [await off_loop(size, self._task_frame, turn)] if turn.is_new else []
         return self._stream(first, turn, opened.answered)
 
     async def _task(self, task_id: str, history_length: int | None) -> JsonDict:
@@ -302,6 +317,7 @@ class Answering:
             for frame in first:
                 otherwise = None
                 yield frame
+            del first  # it may have a large message, and the stream may last long
             async for delivery in turn.deliveries:
                 if held is not None:
                     for frame in self._framed(encoder.encode(held), held):

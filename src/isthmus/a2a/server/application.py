@@ -5,7 +5,6 @@ It refuses requests by their headers, reads bodies up to a limit, and serves the
 :mod:`isthmus.a2a.server.listen`.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -31,9 +30,10 @@ from isthmus.a2a.server.auth import (
     RequestGate,
     RequestHead,
 )
+from isthmus.a2a.server.bodies import RequestBodies, free_room
+from isthmus.a2a.server.bytes_in_flight import BytesInFlight
 from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
 from isthmus.a2a.server.cross_origin import CrossOrigin, Sharing, sending_with
-from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.framing import json_response
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.a2a.server.owner_here import is_owner_here, names_command
@@ -143,6 +143,7 @@ class Application:
         names = [*options.hosts, *([public.hostname] if public is not None and public.hostname else [])]
         origin = f"{public.scheme}://{public.netloc}".lower() if public is not None else None
         self._gate = RequestGate(options.token, frozenset(name.lower() for name in names), origin)
+        self._bodies = RequestBodies(options)
         self._cross_origin = CrossOrigin.of(options.allowed_origins)
         self._served_path = served_path(options.public_url)
         self.port: int | None = None
@@ -152,6 +153,11 @@ class Application:
     def open_streams(self) -> int:
         """Number of open answers that wait for a task."""
         return self._principals.open_streams
+
+    @property
+    def in_flight(self) -> BytesInFlight:
+        """Budget of the bytes of the large requests that are being read and decoded."""
+        return self._bodies.in_flight
 
     @property
     def served_principals(self) -> int:
@@ -217,18 +223,25 @@ class Application:
         note = note_of(scope)
         found.requests.count += 1
         try:
-            body = await self._body(request, found.body_limit)
-            if isinstance(body, Refusal):
-                response = self._refused(body, request)
-            else:
-                if await self._is_owner_here(found.principal, request, body):
-                    found = self._principals.of(OWNER_HERE)
-                response = await found.endpoint.answer(request, body, found.caller)
+            try:
+                response = await self._response(found, request)
+            finally:
+                free_room(scope)
             note.status = response.status_code
             note.record()
             await response(scope, receive, send)
         finally:
             found.requests.count -= 1
+
+    async def _response(self, found: ServedPrincipal, request: HttpRequest) -> Response:
+        body = await self._bodies.read(request, found.body_limit, found.principal.name)
+        if isinstance(body, Refusal):
+            return self._refused(body, request)
+        if await self._is_owner_here(found.principal, request, body):
+            found = self._principals.of(OWNER_HERE)
+        answering = found.endpoint.answer(request, body, found.caller)
+        del body  # it may be large, and the answer may take long
+        return await answering
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -248,7 +261,7 @@ class Application:
             return admitted
         refused = admitted
         if refused is None and pages is not None:
-            return await pages.respond(request, partial(self._identify_for_pages, request), self._body)
+            return await pages.respond(request, partial(self._identify_for_pages, request), self._bodies.read)
         principal: Principal | Refusal | None = None
         needs_owner = public and self._probes.needs_owner(path, headers.get("authorization"))
         if refused is None and (needs_owner or not public):
@@ -327,24 +340,6 @@ class Application:
             return False
         return names_command(body) and await is_owner_here(request)
 
-    async def _body(self, request: HttpRequest, limit: int) -> bytes | Refusal:
-        # The connection stays open: if it were closed while the client still writes, the answer would be lost.
-        too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
-        stated = request.headers.get("content-length", "")
-        if stated.isdecimal() and int(stated) > limit:
-            return too_large
-        try:
-            first = FirstStep(_read(request, limit))
-            if first.is_done:  # small bodies arrive with the head; a deadline would cost more than reading them
-                body = first.result
-            else:
-                async with asyncio.timeout(self._options.body_deadline):
-                    body = await first.rest()
-        except TimeoutError:
-            message = f"the request did not arrive within {self._options.body_deadline:g} s"
-            return Refusal(408, message, {"Connection": "close"})
-        return too_large if body is None else body
-
     def _refuse_route(self, request: HttpRequest, public: bool) -> Refusal | None:
         path: str = request.scope["path"]
         if public:
@@ -371,16 +366,6 @@ class Application:
         """Return the HTTP methods of a dialect's path; none for another path."""
         dialect = self._principals.wires.dialect_with(path)
         return () if dialect is None else dialect.methods_of(path)
-
-
-async def _read(request: HttpRequest, limit: int) -> bytes | None:
-    """Return the body of a request, None when it is larger than ``limit`` bytes."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            return None
-    return bytes(body)
 
 
 def _refuse_encoding(encoding: str | None) -> Refusal | None:

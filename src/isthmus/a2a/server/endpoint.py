@@ -31,6 +31,7 @@ from isthmus.a2a.wire import Call, Caller, Wire
 from isthmus.a2a.wires import FOLLOWING, Wires
 from isthmus.errors import IsthmusError
 from isthmus.rpc.messages import Notification, Request, RpcError
+from isthmus.runtime.large_work import off_loop
 
 if TYPE_CHECKING:
     from isthmus.a2a.dialect import Dialect, DialectRoutes
@@ -50,19 +51,24 @@ class A2AEndpoint:
     async def answer(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
         """Perform a request: JSON-RPC at ``/``, where every failure is a JSON-RPC error; REST at other paths."""
         path: str = http.scope["path"]
+        size = len(body)
         if path != "/":
             dialect = self._wires.dialect_with(path)
             if dialect is not None and http.method in dialect.methods_of(path):
                 if dialect not in self._routes:
                     self._routes[dialect] = dialect.routes(self._options, self.streams)
                 return await self._routes[dialect].answer(http, body, caller)
-            return await self.answer_rest(http, body, caller)
+            reading = self.answer_rest(http, body, caller)
+            del body
+            return await reading
         accept = ",".join(http.headers.getlist("accept"))
         only_streams = "text/event-stream" in accept and "application/json" not in accept
         framing = JsonRpcFraming(None, only_streams=only_streams)
         try:
             check_content_type(http.headers.get("content-type"))
-            value = decode_value(body)
+            decoding = off_loop(size, decode_value, body)
+            del body  # what is large is let go as soon as it was read into something else
+            value = await decoding
             framing = JsonRpcFraming(id_of(value), only_streams=only_streams)
             request = decode_request(value)
         except RpcError as error:
@@ -70,7 +76,9 @@ class A2AEndpoint:
             return framing.failure(self._wires.of_version(version_of(http)).error(error), {})
         if request.method in V1_METHODS:
             framing = JsonRpcFraming(id_of(value))  # in 1.0 a request for a stream fails with JSON
-        return await self.perform(request, framing, caller, http)
+        performing = self.perform(request, framing, caller, http, size=size)
+        del value, request
+        return await performing
 
     async def answer_rest(self, http: HttpRequest, body: bytes, caller: Caller) -> Response:
         """Perform a REST request, in the version that has its path; failures are HTTP statuses."""
@@ -80,14 +88,19 @@ class A2AEndpoint:
         speaker = self._wires.v03_rest if binding is REST_V03 else self._wires.v1
         try:
             check_content_type(http.headers.get("content-type") if body else None)
-            request = binding.request(http.method, path, http.query_params.multi_items(), body)
+            size, query = len(body), http.query_params.multi_items()
+            reading = off_loop(size, binding.request, http.method, path, query, body)
+            del body
+            request = await reading
         except RpcError as error:
             note_of(http.scope).error = error.code
             return framing.failure(speaker.error(error), {})
         version = version_of(http)
         is_stated = version is None or (binding is REST_V03 and is_version(version, binding.version))
         wire = speaker if is_stated else None
-        return await self.perform(request, framing, caller, http, wire)
+        performing = self.perform(request, framing, caller, http, wire, size=size)
+        del request
+        return await performing
 
     async def perform(
         self,
@@ -96,8 +109,13 @@ class A2AEndpoint:
         caller: Caller,
         http: HttpRequest,
         wire: Wire | None = None,
+        *,
+        size: int = 0,
     ) -> Response:
-        """Perform a request with ``wire``, by default the one chosen for it. A bug gives an error without details."""
+        """Perform a request of ``size`` bytes with ``wire``, by default the one chosen for it.
+
+        A bug gives an error without details.
+        """
         note = note_of(http.scope)
         active = Activation()
         version = version_of(http)
@@ -129,11 +147,13 @@ class A2AEndpoint:
             if not is_stated and not self._wires.is_dialect(speaker):
                 active = remembered_activation(request.params, opening)
                 call = replace(call, activation=active)
-            operation = speaker.decode(call)
+            operation = await off_loop(size, speaker.decode, call)
             note.method = request.method
             note.task_id = getattr(operation, "task_id", None) or ""
             answering = Answering(speaker, framing, caller, active, self._options, self.streams, http, openings)
-            return await answering.respond(operation)
+            responding = answering.respond(operation)
+            del request, call, operation
+            return await responding
         except IsthmusError as error:
             failure = speaker.error(error)
         except Exception:  # the client receives an error without details

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import retry_headers
@@ -14,6 +15,9 @@ from isthmus.a2a.protocol.jsonrpc import CONTENT_TYPE_NOT_SUPPORTED
 from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.rpc.messages import RequestId, RpcError, error_response, response
+
+PIECE_BYTES = 64 * 1024
+"""Maximum number of bytes of a response that are sent at once."""
 
 
 class Framing(Protocol):
@@ -71,6 +75,22 @@ class JsonRpcFraming(Framing):
         return encode(error_response(self._id, error.code, str(error), error.data))
 
 
+class PiecewiseResponse(Response):
+    """A response whose body is sent at the reader's pace, piece by piece: a large one as a whole would be copied."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = self.body
+        if len(body) <= PIECE_BYTES:
+            await super().__call__(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, len(body), PIECE_BYTES):
+            is_last = start + PIECE_BYTES >= len(body)
+            piece = bytes(body[start : start + PIECE_BYTES])
+            await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
+
+
 def check_content_type(stated: str | None) -> None:
     """Check that the content type of a body is JSON; a missing one counts as JSON.
 
@@ -85,4 +105,4 @@ def check_content_type(stated: str | None) -> None:
 
 def json_response(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return an HTTP response with JSON."""
-    return Response(body, status, headers, "application/json")
+    return PiecewiseResponse(body, status, headers, "application/json")

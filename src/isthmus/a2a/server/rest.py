@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import retry_headers
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
-from isthmus.a2a.server.framing import Framing
+from isthmus.a2a.server.framing import Framing, PiecewiseResponse
 from isthmus.encoding.codec import camel
 from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
@@ -105,7 +105,7 @@ class RestFraming(Framing):
 
     @override
     def result(self, result: object, headers: Mapping[str, str]) -> Response:
-        return Response(encode(result), 200, headers, self._media_type)
+        return PiecewiseResponse(encode(result), 200, headers, self._media_type)
 
     @override
     def failure(self, error: RpcError, headers: Mapping[str, str]) -> Response:

@@ -101,6 +101,7 @@ _HTTP_STATUSES: Mapping[int, str] = MappingProxyType(
         413: "INVALID_ARGUMENT",
         415: "INVALID_ARGUMENT",
         429: "RESOURCE_EXHAUSTED",
+        503: "UNAVAILABLE",
     }
 )
 """Name in ``google.rpc`` for a refusal that has only an HTTP status."""

@@ -46,7 +46,8 @@ def context_window(model: ChatModel) -> int:
 
 def estimate_tokens(text: str) -> int:
     """Return the estimated tokens of a text, at least one unless it is empty."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return -(-size // BYTES_PER_TOKEN)
 
 
 def tool_tokens(name: str, description: str, parameters: Mapping[str, Any]) -> int:
