@@ -33,6 +33,9 @@ MEANWHILE = 5
 SCRIPT = """
 name: practice
 scenarios:
+  - prompt: Wait
+    replies:
+      - steps: [{delay: 600}, {text: Waited.}]
   - prompt: '.'
     replies:
       - text: Seen.
@@ -47,10 +50,12 @@ def memory(program: ServeProgram) -> int:
     return int(found[1]) * 1024
 
 
-def message(number: int, data: bytes, media_type: str, workspace: Path, method: str) -> bytes:
+def message(
+    number: int, data: bytes, media_type: str, workspace: Path, method: str, words: str = "Look at it."
+) -> bytes:
     """Return a request with a file."""
     file = {"bytes": base64.b64encode(data).decode(), "mimeType": media_type, "name": "file"}
-    parts = [{"kind": "text", "text": "Look at it."}, {"kind": "file", "file": file}]
+    parts = [{"kind": "text", "text": words}, {"kind": "file", "file": file}]
     sent: dict[str, Any] = {
         "role": "user",
         "kind": "message",
@@ -101,3 +106,33 @@ async def test_memory_comes_back_and_others_are_answered(
                 assert "Seen." in answer
             assert answered >= MEANWHILE
             await eventually_async(lambda: memory(program) - before < GROWTH, 60, what="the memory comes back")
+
+
+async def test_requests_that_wait_for_their_answers_hold_no_files(tmp_path: Path, workspace: Path) -> None:
+    async with serve_program(tmp_path, workspace, script=SCRIPT) as program:
+        headers = {"Authorization": f"Bearer {program.token}", "X-A2A-Extensions": EXTENSION_URI}
+        async with plain_client(headers=headers) as http:
+
+            async def post(number: int, size: int, words: str) -> None:
+                body = await asyncio.to_thread(
+                    message, number, picture(size), "image/png", workspace, "message/send", words
+                )
+                await http.post(program.url, content=body, timeout=300)
+
+            async def at_work() -> int:
+                answer = await http.get(program.url + "tasks?status=TASK_STATE_WORKING", headers={"A2A-Version": "1.0"})
+                return len(answer.json()["tasks"])
+
+            await post(0, 1000, "Look at it.")
+            before = memory(program)
+            posts = [asyncio.create_task(post(number, FILE_BYTES, "Wait")) for number in range(1, REQUESTS + 1)]
+
+            async def all_at_work() -> bool:
+                return await at_work() == REQUESTS
+
+            await eventually_async(all_at_work, 120, what="every task is at work")
+            await eventually_async(lambda: memory(program) - before < GROWTH, 60, what="the memory comes back")
+            assert not any(each.done() for each in posts)
+            for each in posts:
+                each.cancel()
+            await asyncio.gather(*posts, return_exceptions=True)
