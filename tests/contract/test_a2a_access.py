@@ -145,6 +145,15 @@ async def test_a_body_over_the_limit_is_413_whether_its_length_is_stated_or_not(
     assert fitting.json()["error"]["code"] == -32700
 
 
+async def test_a_request_that_only_reads_has_no_large_body(server: RawClient) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(6):
+            yield b"x" * 50_000
+
+    answer = await server.http.request("GET", server.url + "tasks", content=chunks())
+    assert answer.status_code == 413
+
+
 async def test_a_client_that_sends_a_large_body_to_its_end_reads_why_it_is_refused() -> None:
     async with serving(MemoryAgent(), ServerOptions(TOKEN, body_limit=1000)) as server:
         for headers in ({}, {"Authorization": "Bearer wrong"}):

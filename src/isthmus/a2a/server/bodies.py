@@ -17,6 +17,8 @@ from isthmus.runtime.large_work import LARGE_BYTES
 
 _ROOM_KEY = "isthmus.room"
 """Key in the ASGI scope of a request of the room that its body has."""
+_WITHOUT_BODY = ("GET", "HEAD", "DELETE")
+"""Methods whose requests have no body, or a small one, unless they state its length."""
 _RETRY_SECONDS = 2
 """Time in seconds after which a client is told to send a request again for which there was no room."""
 
@@ -33,9 +35,11 @@ class RequestBodies:
 
         A large one has room until :func:`free_room`, which the caller calls in any case.
         """
-        too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
         stated = request.headers.get("content-length", "")
         size = int(stated) if stated.isdecimal() else None
+        if size is None and request.method in _WITHOUT_BODY:
+            size, limit = 0, min(limit, LARGE_BYTES)
+        too_large = Refusal(413, f"the request is larger than {limit} bytes", {})
         if size is not None and size > limit:
             return too_large
         try:
