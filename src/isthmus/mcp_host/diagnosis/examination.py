@@ -119,8 +119,9 @@ def _advice_on_program(endpoint: StdioEndpoint, entries: Sequence[TraceEntry], l
         )
     if ending(entries, log):
         return (
-            "Run the command by hand in its working directory to see why it ends. It gets only HOME, LOGNAME, PATH, "
-            "SHELL, TERM, USER and its own env; add other variables that it needs to env (--env)."
+            "Run the command by hand in its working directory to see why it ends. It gets its own env and the "
+            "variables of this shell but what looks like a secret; of a project's file only HOME, LOGNAME, PATH, "
+            "SHELL, TERM and USER. Add other variables that it needs to env (--env)."
         )
     if any(entry.kind is TraceKind.RECEIVED for entry in entries):
         return "The server runs and answers. Its answers are above; see its own log for details."
