@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import time
 
 
@@ -26,7 +27,7 @@ class ConnectionSignals:
         self._is_late = False
         """Whether a wait for the server to be listed took too long."""
         self._changed = asyncio.Event()
-        self._may_change_until = 0.0
+        self._may_change_until = -math.inf
         """Monotonic time until which the server may report a change that the last answered call made."""
 
     def begin(self) -> None:
