@@ -30,8 +30,8 @@ PGBOUNCER := .cache/pgbouncer
 CHROMIUM := .cache/chromium
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
-# How many test processes run side by side; a file's tests stay together. Two processors: many tests wait for programs.
-PYTEST_WORKERS ?= 4
+# How many test processes run side by side; a file's tests stay together. For two processors, since many tests wait for programs.
+PYTEST_WORKERS ?= 5
 # At how many seconds the clocks of Python programs begin in make test-clocks, one run after another.
 CLOCK_ORIGINS ?= 5 315360000
 # What make test-started runs: real editors, a browser, PostgreSQL and Node.
@@ -94,7 +94,7 @@ test: setup peers frontend ## all gates, then all tests but the comparisons
 	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder \
 		-m "not comparison" $(PYTEST_ARGS)
 
-repeat: setup peers frontend ## run tests many times, four beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
+repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
 
 mutants: setup ## remove 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
