@@ -282,6 +282,37 @@ async def test_what_is_not_open_cannot_be_saved(driver: EditorDriver, workspace:
         await driver.editor.save(str(_file(workspace, "a.py")))
 
 
+@needs(Capability.RELOAD, Capability.TEXT)
+async def test_a_file_written_by_another_program_is_read_again(driver: EditorDriver, workspace: Path) -> None:
+    path, other = _file(workspace, "a.py"), _file(workspace, "b.py")
+    await driver.open(path)
+    await driver.open(other)
+    path.write_bytes("één\r\ntwo 😀\r\n".encode())
+    other.write_bytes(b"other\n")
+    await driver.editor.reload([str(path), str(other), str(workspace / "not_open.py")])
+
+    async def shown() -> bool:
+        texts = [await driver.editor.text(str(each)) for each in (path, other)]
+        return texts == ["één\r\ntwo 😀\r\n", "other\n"]
+
+    await eventually_async(shown, what="the buffers equal the disk")
+    files = {file.path: file.is_dirty for file in await driver.editor.open_files()}
+    assert files == {str(path): False, str(other): False}
+
+
+@needs(Capability.RELOAD, Capability.TEXT, Capability.DIRTY)
+async def test_unsaved_changes_are_kept_when_the_file_is_written(driver: EditorDriver, workspace: Path) -> None:
+    path = _file(workspace, "a.py")
+    await driver.open(path)
+    await driver.type_over("mine\n")
+    path.write_bytes(b"a new text of another program\n")
+    await driver.editor.reload([str(path)])
+    await eventually_async(lambda: driver.has_message("changed on disk"), what="the message")
+    assert await driver.editor.text(str(path)) == "mine\n"
+    assert await driver.editor.is_dirty(str(path)) is True
+    assert path.read_bytes() == b"a new text of another program\n"
+
+
 def _review(path: Path, proposed: str, name: str = "r1") -> DiffReview:
     return DiffReview(name, str(path), proposed, "owner", "An agent")
 

@@ -11,6 +11,7 @@ from isthmus.ide.editor import (
     Capability,
     CodeExecution,
     Diagnostic,
+    DiagnosticsChanged,
     DiffAccepted,
     DiffEdited,
     EditorError,
@@ -123,6 +124,17 @@ async def test_diagnostics_that_are_pushed_are_not_asked_for(workspace: Path) ->
         await driver.plugin.do("tell", method="textDocument/publishDiagnostics", params=cleared)
         await eventually_async(lambda: equals(messages(None), ["b.py"]), what="the first is clean")
         assert not await driver.plugin.heard("workspace/diagnostic")
+
+
+async def test_a_file_that_is_checked_anew_is_named_and_told(driver: StdioDriver, workspace: Path) -> None:
+    path, other = made(workspace), made(workspace, "b c.py")
+    for file in (path, other):
+        await driver.open(file)
+    await driver.plugin.do("set_diagnostics", uri=other.as_uri(), found=[])
+    async with told(driver.editor) as events:
+        assert await driver.editor.reload([str(path), str(other)]) == (str(other),)
+        await driver.plugin.do("tell", method="editor/didChangeDiagnostics", params={"uri": other.as_uri()})
+        await eventually_async(lambda: DiagnosticsChanged((str(other),)) in events, what="the event")
 
 
 async def test_an_editor_that_knows_only_lf_changes_no_other_line(workspace: Path) -> None:

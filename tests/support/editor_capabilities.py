@@ -25,6 +25,7 @@ async def refuses(driver: EditorDriver, capability: Capability) -> None:
         Capability.MESSAGE: lambda: editor.show_message("text"),
         Capability.CONFIRM: lambda: editor.confirm("title", "text"),
         Capability.EXECUTE: lambda: editor.execute_code("1"),
+        Capability.RELOAD: lambda: editor.reload([path]),
         Capability.TERMINAL: lambda: editor.set_terminal_environment({"NAME": "value"}),
     }
     if capability is Capability.SELECTION:

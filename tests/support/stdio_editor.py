@@ -118,7 +118,8 @@ class StdioDriver:
         await self.plugin.do("reject", review=review.id)
 
     async def has_message(self, text: str) -> bool:
-        return any(text in message["params"]["message"] for message in await self.plugin.heard("window/showMessage"))
+        messages = [message["params"]["message"] for message in await self.plugin.heard("window/showMessage")]
+        return any(text in message for message in (*messages, *await self.plugin.do("warnings")))
 
     async def quit(self) -> None:
         await self.plugin.do("quit")

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-CAPABILITIES = ("diff", "open", "close", "text", "dirty", "selection", "save", "message", "confirm", "diagnostics")
+CAPABILITIES = (
+    *("diff", "open", "close", "text", "dirty", "selection", "save", "message", "confirm", "diagnostics"),
+    "reload",
+)
 FAILED = -32803
 Object: TypeAlias = dict[str, Any]
 
@@ -45,6 +48,7 @@ class Plugin:
         self.views: dict[str, str] = {}
         self.diagnostics: dict[str, list[Object]] = {}
         self.heard: list[Object] = []
+        self.warnings: list[str] = []
         self.answers: Object = {}
         self.silent: set[str] = set()
         self.has_companion = True
@@ -155,6 +159,20 @@ class Plugin:
         buffer.saved = buffer.text
         self.tell("editor/didChange")
 
+    def on_editor_reload(self, uris: list[str]) -> Object:
+        checked: list[str] = []
+        for uri in uris:
+            path = path_of(uri)
+            if (buffer := self.buffers.get(path)) is None:
+                continue
+            if buffer.text != buffer.saved:
+                self.warnings.append(f"{path} has changed on disk")
+                continue
+            buffer.text = buffer.saved = Path(path).read_bytes().decode("utf-8", "replace")
+            checked += [uri] if uri in self.diagnostics else []
+            self.tell("editor/didChange")
+        return {"checked": checked}
+
     def on_editor_openDiff(self, id: str, proposed: str, **more: object) -> None:  # noqa: A002
         self.views[id] = proposed
 
@@ -230,6 +248,9 @@ class Plugin:
 
     def do_heard(self) -> list[Object]:
         return self.heard
+
+    def do_warnings(self) -> list[str]:
+        return self.warnings
 
     def do_has_companion(self) -> bool:
         return self.has_companion

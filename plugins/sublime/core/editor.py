@@ -24,6 +24,7 @@ CAPABILITIES = {
     "confirm": True,
     "terminal": True,
     "execute": "it has no notebooks",
+    "reload": "it reads changed files again by itself",
     "diagnostics": 'it has none of its own; add "--diagnostics", "ruff" to "command" in its settings',
 }
 FAILED, UNKNOWN = -32803, -32601

@@ -1,7 +1,7 @@
 """Base class of the editors, which refuses each capability with the reason in ``unavailable``."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from typing_extensions import override
@@ -104,6 +104,10 @@ class EditorBase(Editor):
     @override
     async def text(self, path: str) -> str | None:
         raise self._refusal(Capability.TEXT)
+
+    @override
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        raise self._refusal(Capability.RELOAD)
 
     @override
     async def show_message(self, text: str) -> None:

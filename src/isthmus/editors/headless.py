@@ -50,6 +50,8 @@ class _Buffer:
     focused_at: float
     at: Range = field(default_factory=lambda: Range(Position(0, 0), Position(0, 0)))
     unsaved: TextFile | None = None
+    is_outdated: bool = False
+    """Whether the user was told that the file changed on disk since the unsaved changes began."""
 
 
 class HeadlessEditor(EditorBase):
@@ -156,7 +158,7 @@ class HeadlessEditor(EditorBase):
             raise EditorError(f"{path} could not be written: {error.strerror or error}") from error
         except UnencodableTextError as error:
             raise EditorError(f"{path} could not be written: {error}") from error
-        buffer.unsaved = None
+        buffer.unsaved, buffer.is_outdated = None, False
         self._events.put(ContextChanged())
 
     @override
@@ -165,6 +167,17 @@ class HeadlessEditor(EditorBase):
         self._require_present()
         path = absolute(path)
         return self._text(path).text if path in self._buffers else None
+
+    @override
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Report files with unsaved changes; the text of all others is read from disk whenever it is asked for."""
+        self._require_present()
+        for path in map(absolute, paths):
+            buffer = self._buffers.get(path)
+            if buffer is not None and buffer.unsaved is not None and not buffer.is_outdated:
+                buffer.is_outdated = True
+                await self.show_message(f"{path} changed on disk; its unsaved changes here are kept")
+        return ()
 
     @override
     async def show_message(self, text: str) -> None:

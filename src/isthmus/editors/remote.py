@@ -42,6 +42,8 @@ CHECK_SECONDS: Final = 1.0
 """Interval in seconds at which a lost IDE's process is checked."""
 _TERMINALS: Final = "no extension sets variables of its terminals; start agents with `isthmus companion exec`"
 
+_RELOADS: Final = "its extension cannot be asked for it; most IDEs read changed files again by themselves"
+
 T = TypeVar("T")
 
 
@@ -84,6 +86,7 @@ class RemoteEditor(EditorBase):
         missing[Capability.TEXT] = "its extension does not report unsaved text; read the file on disk"
         missing[Capability.CONFIRM] = "its extension asks no questions; answer with `isthmus ide answer`"
         missing[Capability.TERMINAL] = _TERMINALS
+        missing[Capability.RELOAD] = _RELOADS
         missing.pop(Capability.MESSAGE, None)  # `tell`
         return missing
 

@@ -18,6 +18,7 @@ from isthmus.ide.agent_client import AgentObserver, Client
 from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_sent
 from isthmus.ide.control.asking import CompanionQuestions
+from isthmus.ide.disk_follower import DiskFollower
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -85,6 +86,7 @@ class Companion:
         """Files whose contents must not reach agents."""
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
+        self._disk = DiskFollower(editor, lambda: bool(self._clients), limits)
         self._latest_selection: OpenFile | None = None
         self.mentions = Mentions(self._clients, clock)
         self._dirty = asyncio.Event()
@@ -110,15 +112,16 @@ class Companion:
 
         Then, and also on an error, all reviews end: views are closed, clients are notified, and typed text is kept.
         """
-        sender = asyncio.create_task(self._send_contexts())
+        tasks = [asyncio.create_task(self._send_contexts()), asyncio.create_task(self._disk.run())]
         try:
             with contextlib.suppress(EditorError):
                 await self.workspace_folders()
             async for event in self.editor.changes():
                 await self._handle(event)
         finally:
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             self.asking.stop()
             await self.queue.stop()
             if self._linters is not None:
@@ -128,6 +131,7 @@ class Companion:
         """Let a client receive contexts and open reviews."""
         is_new = client.id not in self._clients
         self._clients[client.id] = client
+        self._disk.wake()
         if is_new:
             self._report_agents()
 
@@ -163,6 +167,7 @@ class Companion:
         Raises:
             EditorError: the editor does not answer.
         """
+        await self._disk.look()
         return self._tracker.filtered(await self._snapshot())
 
     @property
@@ -175,7 +180,7 @@ class Companion:
         """Return the known diagnostics of one file, or of all open files, within a second.
 
         They come from the editor and from the linters that the user chose. With ``for_agents``, hidden files are left
-        out.
+        out. Files that changed on disk are read again first, and their new diagnostics waited for, two seconds longer.
 
         Raises:
             NotAvailableError: the editor has no diagnostics, and no linters were chosen.
@@ -186,6 +191,7 @@ class Companion:
         reason = self.editor.unavailable.get(Capability.DIAGNOSTICS)
         if reason is not None and self._linters is None:
             raise NotAvailableError(self.editor.identity, reason)
+        await self._disk.settled(path)
         try:
             async with asyncio.timeout(self.limits.diagnostics_seconds):
                 of_editor, of_linters = await asyncio.gather(
@@ -277,8 +283,8 @@ class Companion:
                     self.queue.notify_user(reason)
                 elif not self.mentions.notify(event):
                     self.queue.notify_user(self.mentions.undelivered_message(event.path))
-            case DiagnosticsChanged():
-                pass  # no real client acts on a notification of this
+            case DiagnosticsChanged(paths):
+                self._disk.diagnostics_changed(paths)  # no real client acts on a notification of this
             case _:
                 assert_never(event)
 
@@ -328,11 +334,12 @@ class Companion:
 
     async def _snapshot(self) -> tuple[OpenFile, ...]:
         """Return the editor's open files, limited to what the options share with agents."""
-        if not self.options.share_context:
-            return ()
         if not self.hidden.folders:
             await self.workspace_folders()
         files = await self.editor.open_files()
+        self._disk.opened(file.path for file in sorted(files, key=lambda file: -file.focused_at))
+        if not self.options.share_context:
+            return ()
         self.hidden.opened(file.path for file in files)
         if not self.options.share_selection:
             return tuple(replace(file, selection=None) for file in files)

@@ -8,9 +8,9 @@ modules and editors convert their own: the Gemini CLI companion protocol is 1-ba
 columns. Paths are absolute strings as the editor or the client wrote them; the port never resolves symlinks.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from enum import Enum, StrEnum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError
 from isthmus.ide.reviews.review import DiffReview
@@ -135,6 +135,7 @@ class Capability(StrEnum):
     """execute_code"""
     TERMINAL = "terminal"
     """set_terminal_environment"""
+    RELOAD = "reload"
 
 
 @record
@@ -332,6 +333,15 @@ class Editor(Protocol):
         """
         ...
 
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Read open files again that changed on disk, as far as the user's own settings for such files allow it.
+
+        Cursor, folds, views and undo history are kept where the editor can. Files with unsaved changes stay as they
+        are, and the user is told once. Return the files that a linter or language server in the editor now checks anew;
+        a :class:`DiagnosticsChanged` follows for each.
+        """
+        ...
+
     async def show_message(self, text: str) -> None:
         """Show a message to the user, without waiting for a reaction."""
         ...
@@ -388,12 +398,3 @@ class Consent(Enum):
     def is_yes(self) -> bool:
         """Whether permission is given now."""
         return self is not Consent.NO
-
-
-@runtime_checkable
-class ConsentTaker(Protocol):
-    """An editor that can ask for permission for a whole session."""
-
-    async def consent(self, title: str, text: str) -> Consent:
-        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and also offer a yes for the session."""
-        ...

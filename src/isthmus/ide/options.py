@@ -97,6 +97,15 @@ class CompanionLimits:
 
     Real agents ask before each turn and after each edit, and wait for the answer without a deadline of their own.
     """
+    settle_diagnostics_seconds: float = 2.0
+    """Maximum time in seconds after a file was read again in which its diagnostics are waited for."""
+    quiet_diagnostics_seconds: float = 0.5
+    """Time in seconds without new diagnostics of such a file after which the last ones count as complete.
+
+    Language servers empty a file's diagnostics at once when it is read again, and report new ones after a while.
+    """
+    disk_seconds: float = 0.25
+    """Interval in seconds at which open files are compared with the disk while agents are attached."""
     housekeeping_seconds: float = 2.0
     """Maximum time in seconds before a removed discovery file is written again."""
     reviews: ReviewLimits = ReviewLimits()

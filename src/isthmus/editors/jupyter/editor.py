@@ -51,6 +51,7 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
         Capability.DIRTY: _UNSEEN,
         Capability.SAVE: "its server does not have the text in the browser; save it there",
         Capability.SELECTION: "its server does not know cursor and selection",
+        Capability.RELOAD: "its server cannot read a file again in the browser; choose File, Reload from Disk there",
         Capability.DIAGNOSTICS: "it has no linters; start the companion with --diagnostics ruff",
     }
 )

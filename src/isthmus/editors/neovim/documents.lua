@@ -147,17 +147,21 @@ function session.is_dirty(path)
   return vim.bo[buffer].modified
 end
 
-local function changed_on_disk(buffer) -- Neovim's own check, with the answer that asks nobody
+-- Neovim's own check, which reads a file without changes again if 'autoread' is set, and asks nobody. The user's
+-- autocommands for it choose what else happens if `theirs` is true. Returns why the buffer differs from the disk.
+function session.changed_on_disk(buffer, theirs)
   local reason = vim.b[buffer].isthmus_changed_on_disk
   local watch = api.nvim_create_autocmd("FileChangedShell", {
     group = group,
     buffer = buffer,
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = ""
+      if not theirs then
+        vim.v.fcs_choice = ""
+      end
     end,
   })
-  pcall(vim.cmd, "checktime " .. buffer)
+  pcall(vim.cmd, "silent! checktime " .. buffer)
   api.nvim_del_autocmd(watch)
   if reason == "time" or reason == "mode" then
     reason = nil
@@ -177,7 +181,7 @@ function session.save(path)
   if vim.bo[buffer].readonly then
     error("it is read-only", 0)
   end
-  local reason = changed_on_disk(buffer)
+  local reason = session.changed_on_disk(buffer)
   if reason then
     error("the file changed on disk since Neovim read it (" .. reason .. "); choose in Neovim with :w! or :e!", 0)
   end

@@ -7,7 +7,7 @@ used meanwhile.
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -238,6 +238,13 @@ class NeovimEditor(EditorBase):
     async def text(self, path: str) -> str | None:
         text = await self._command(path, "text", path)
         return None if text is None else BufferText.from_neovim(text).text()
+
+    @override
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Read files again with ``:checktime``, if 'autoread' is set; a Neovim at a prompt does so later."""
+        with suppress(_BusyError):
+            return tuple(await self._command("files", "reload", list(paths), timeout=self._limits.snapshot_seconds))
+        return ()
 
     @override
     async def confirm(self, title: str, text: str) -> bool:

@@ -21,8 +21,8 @@ end
 return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.tools() }
 """
 _SCRIPTS: Final = (
-    *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "review.lua", "user.lua"),
-    "tools.lua",
+    *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "review.lua"),
+    *("user.lua", "tools.lua"),
 )
 """The scripts in the order in which they are run; the first one makes the session for the others."""
 

@@ -249,6 +249,14 @@ class StdioEditor(EditorBase):
         return text if on_disk is None else wire.with_form_of(on_disk, text)
 
     @override
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Have the plugin read files again; one that does not answer at once may do so later."""
+        self._require(Capability.RELOAD)
+        seconds = self._limits.snapshot_seconds
+        answer = await self._ask("files", "editor/reload", wire.encode_documents(paths), seconds=seconds)
+        return self._decoded(wire.decode_reloaded, answer)
+
+    @override
     async def show_message(self, text: str) -> None:
         self._require(Capability.MESSAGE)
         self._require_alive().notify("window/showMessage", {"type": 3, "message": text})

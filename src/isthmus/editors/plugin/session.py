@@ -130,6 +130,8 @@ class PluginSession:
                 return self._decision(method, params)
             case "textDocument/publishDiagnostics":
                 return self._publish(params)
+            case "editor/didChangeDiagnostics":
+                return DiagnosticsChanged((wire.decode_diagnostics_changed(params),))
             case _ if not method.startswith("$/"):
                 self.note(f"the plugin sent {method[:200]}, which is not a notification of this protocol")
             case _:

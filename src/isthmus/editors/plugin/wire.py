@@ -139,6 +139,16 @@ class _DiffText:
 
 
 @record
+class _Reloaded:
+    checked: tuple[str, ...] = ()
+
+
+@record
+class _Document:
+    uri: str
+
+
+@record
 class _DiffDecision:
     id: str
     text: str | None = None
@@ -288,6 +298,23 @@ def _output(output: _Output, index: int) -> ExecutionOutput:
                 raise DecodeError(f"{where}.data", "base64", output.data) from error
         case _:
             raise DecodeError(f"{where}.type", '"text" or "image"', output.type)
+
+
+def encode_documents(paths: Iterable[str]) -> JsonObject:
+    """Return ``{uris}``, which names files."""
+    return {"uris": [file_uri(path) for path in paths]}
+
+
+def decode_reloaded(value: object) -> tuple[str, ...]:
+    """Return the result of ``editor/reload``: the paths of the files that are checked anew."""
+    checked = () if value is None else decoded(_Reloaded, value, "editor/reload").checked
+    return tuple(decode_path(uri, f"editor/reload.checked[{i}]") for i, uri in enumerate(checked[:MAXIMUM_FILES]))
+
+
+def decode_diagnostics_changed(params: JsonObject) -> str:
+    """Return the path in the params of ``editor/didChangeDiagnostics``."""
+    method = "editor/didChangeDiagnostics"
+    return decode_path(decoded(_Document, params, method).uri, method)
 
 
 def encode_document(path: str) -> JsonObject:

@@ -9,11 +9,21 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol, runtime_checkable
 
 from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable
-from isthmus.ide.editor import Capability, Consent, ConsentTaker, Editor, EditorError
+from isthmus.ide.editor import Capability, Consent, Editor, EditorError
 from isthmus.ide.reviews.outcomes import Outcomes
 from isthmus.text.visible import visible, without_control_characters
+
+
+@runtime_checkable
+class ConsentTaker(Protocol):
+    """An editor that can ask for permission for a whole session."""
+
+    async def consent(self, title: str, text: str) -> Consent:
+        """Ask as :meth:`isthmus.ide.editor.Editor.confirm` does, and also offer a yes for the session."""
+        ...
 
 
 class CompanionQuestions:
