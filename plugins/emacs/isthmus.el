@@ -41,11 +41,16 @@
 (declare-function flymake-diagnostic-data "flymake")
 (declare-function flymake-diagnostic-backend "flymake")
 (declare-function flymake--lookup-type-property "flymake")
+(declare-function flymake-start "flymake")
+(declare-function flymake-running-backends "flymake")
+(declare-function flymake-reporting-backends "flymake")
 (declare-function flycheck-error-region-for-mode "ext:flycheck")
 (declare-function flycheck-error-level "ext:flycheck")
 (declare-function flycheck-error-message "ext:flycheck")
 (declare-function flycheck-error-checker "ext:flycheck")
 (declare-function flycheck-error-id "ext:flycheck")
+(declare-function flycheck-buffer "ext:flycheck")
+(declare-function flycheck-running-p "ext:flycheck")
 (declare-function smerge-refine-regions "smerge-mode")
 (declare-function ediff-buffers "ediff")
 (declare-function ediff-really-quit "ediff-util")
@@ -87,6 +92,11 @@ Nil means the projects of the open files, and the folder Emacs was started in."
 After the last one there are no more.  For a companion that ran for a
 minute, the delays begin anew."
   :type '(repeat number))
+
+(defcustom isthmus-reload-files t
+  "Whether open files are read again when an agent has written them.
+Buffers with unsaved changes never are."
+  :type 'boolean)
 
 (defcustom isthmus-review-when-idle 1.0
   "Seconds without a key after which a review may take the window.
@@ -151,6 +161,7 @@ Each gets the agent's name."
 (defvar-local isthmus--line-count nil "(TICK . COUNT): the lines at this modification tick.")
 (defvar-local isthmus--review nil "The review that this buffer is a side of.")
 (defvar-local isthmus--header nil "The header line of this side of a review.")
+(defvar-local isthmus--conflict nil "Whether the user knows that the file changed under unsaved changes.")
 (defvar-local isthmus--question nil "The request that this buffer asks the user about.")
 (defvar-local isthmus--takes-keys t "Whether this review takes keys, because the user could read it.")
 (put 'isthmus--takes-keys 'risky-local-variable t) ; so that the faces in the header line stay
@@ -335,6 +346,7 @@ Nil when it is not complete."
     ("editor/openFiles" . isthmus--on-open-files)
     ("window/showDocument" . isthmus--on-show-document)
     ("editor/closeDocument" . isthmus--on-close-document)
+    ("editor/reload" . isthmus--on-reload)
     ("editor/text" . isthmus--on-text)
     ("editor/saveDocument" . isthmus--on-save-document)
     ("editor/openDiff" . isthmus--on-open-diff)
@@ -451,7 +463,7 @@ Signals `user-error' when there is no such program."
      (editorInfo . ((name . "emacs") (displayName . "Emacs") (version . ,emacs-version) (processId . ,(emacs-pid))))
      (workspaceFolders . ,(isthmus--on-workspace-folders nil nil))
      (capabilities . ((diff . t) (open . t) (close . t) (text . t) (dirty . t) (diagnostics . t) (selection . t)
-                      (save . t) (message . t) (confirm . t) (terminal . t)
+                      (save . t) (message . t) (confirm . t) (terminal . t) (reload . t)
                       (execute . "it has no notebooks; start the companion with --editor jupyter")))
      (tools . ,(vconcat (mapcar #'isthmus--describe-tool isthmus--tools)))
      (positionEncodings . ["utf-16"])
@@ -1067,6 +1079,83 @@ For such a one Emacs would take another coding system, or ask."
     (and buffer-file-coding-system
          (not (memq (coding-system-type buffer-file-coding-system) '(undecided raw-text)))
          (unencodable-char-position (point-min) (point-max) buffer-file-coding-system))))
+
+(defconst isthmus--settling 2.0 "Seconds after a reload in which diagnostics are told.")
+(defconst isthmus--settling-look 0.1 "Seconds between two looks for them.")
+
+(defun isthmus--on-reload (params _id)
+  "Answer editor/reload with PARAMS."
+  (let (checked)
+    (when isthmus-reload-files
+      (seq-doseq (uri (plist-get params :uris))
+        (when-let ((buffer (isthmus--buffer-of (isthmus--path uri))))
+          (cond
+           ((isthmus--read-again buffer)
+            (when (isthmus--check-anew buffer)
+              (push uri checked)))
+           ((buffer-modified-p buffer)
+            (isthmus--note-conflict buffer))))))
+    `((checked . ,(vconcat (nreverse checked))))))
+
+(defun isthmus--read-again (buffer)
+  "Read the file of BUFFER again, if it changed on disk.
+Do nothing if it has unsaved changes.  Return whether it was read."
+  (with-current-buffer buffer
+    (unless (buffer-modified-p)
+      (setq isthmus--conflict nil)
+      (and (not (verify-visited-file-modtime buffer))
+           (file-readable-p buffer-file-name)
+           (condition-case nil
+               (isthmus--without-questions
+                 (let ((inhibit-message t)
+                       (deactivate-mark nil))
+                   (save-restriction
+                     (revert-buffer t t t))
+                   t))
+             (error nil))))))
+
+(defun isthmus--note-conflict (buffer)
+  "Tell the user once that the file of BUFFER changed on disk.
+They have unsaved changes in it."
+  (with-current-buffer buffer
+    (unless (or isthmus--conflict (verify-visited-file-modtime buffer))
+      (setq isthmus--conflict t)
+      (isthmus--say "%s changed on disk; your changes are kept.  M-x revert-buffer takes the file"
+                    (file-name-nondirectory buffer-file-name)))))
+
+(defun isthmus--check-anew (buffer)
+  "Start Flymake and Flycheck in BUFFER, and tell its new diagnostics.
+Return whether either is on."
+  (with-current-buffer buffer
+    (when (or (bound-and-true-p flymake-mode) (bound-and-true-p flycheck-mode))
+      (ignore-errors
+        (when (bound-and-true-p flymake-mode)
+          (flymake-start))
+        (when (bound-and-true-p flycheck-mode)
+          (flycheck-buffer)))
+      (isthmus--tell-diagnostics buffer (isthmus--diagnostics buffer) nil (+ (float-time) isthmus--settling))
+      t)))
+
+(defun isthmus--is-checked ()
+  "Return whether Flymake and Flycheck have reported all of this buffer.
+A language server reports its last findings at once, and new ones later."
+  (not (or (bound-and-true-p eglot--managed-mode)
+           (bound-and-true-p lsp-mode)
+           (and (bound-and-true-p flymake-mode)
+                (seq-difference (flymake-running-backends) (flymake-reporting-backends)))
+           (and (bound-and-true-p flycheck-mode) (flycheck-running-p)))))
+
+(defun isthmus--tell-diagnostics (buffer former was-checked until)
+  "Tell the companion when the diagnostics of BUFFER are not FORMER, or complete.
+WAS-CHECKED is non-nil if the latter was told.  Look again until the time UNTIL."
+  (when (and isthmus--greeted (buffer-live-p buffer) (isthmus--file-of buffer))
+    (let* ((found (isthmus--diagnostics buffer))
+           (is-checked (with-current-buffer buffer (isthmus--is-checked)))
+           (is-new (not (equal found former))))
+      (when (or is-new (and is-checked (not was-checked)))
+        (isthmus--notify "editor/didChangeDiagnostics" `((uri . ,(isthmus--uri (isthmus--file-of buffer))))))
+      (when (< (float-time) until)
+        (run-at-time isthmus--settling-look nil #'isthmus--tell-diagnostics buffer found is-checked until)))))
 
 (defun isthmus--on-message (params _id)
   "Show the message in PARAMS; all of it is in the buffer *Messages*."
@@ -2180,14 +2269,8 @@ Text that the user edited stays in its buffer."
 The agent takes its time for that; LOOKS is the number of tries so far."
   (let ((buffer (isthmus--buffer-of path))
         (looks (or looks 0)))
-    (when (and buffer (not (buffer-modified-p buffer)) (not (verify-visited-file-modtime buffer))
-               (file-readable-p path))
-      (with-current-buffer buffer
-        (condition-case nil
-            (isthmus--without-questions
-              (let ((inhibit-message t))
-                (revert-buffer t t t)))
-          (error nil))))
+    (when buffer
+      (isthmus--read-again buffer))
     (when (< looks 150)
       (run-at-time 0.2 nil #'isthmus--reload-when-written path (1+ looks)))))
 
