@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def _handle(message: dict[str, Any]) -> None:
-    params = message.get("params") or {}
+    params: dict[str, Any] = message.get("params") or {}
     match message.get("method"):
         case "initialize":
             capabilities = {"textDocumentSync": {"openClose": True, "change": 1}}
