@@ -34,7 +34,7 @@
 (defvar eat-terminal)
 
 (defcustom isthmus-agent-commands '("claude" "gemini" "qwen" "isthmus")
-  "Command lines of agent CLIs, such as \"claude --continue\".
+  "Command lines of agent CLIs, such as \"claude --permission-mode default\".
 `isthmus-agent-start' takes the first one whose program is installed."
   :group 'isthmus
   :type '(repeat string))

@@ -7,7 +7,7 @@
 --     arguments = { "--no-selection" }, -- more arguments for `isthmus companion`
 --     autostart = true,             -- false: only :IsthmusStart starts it
 --     keys = "<leader>a",           -- the prefix of the mappings in MAPPINGS; without it there are none
---     terminal = { command = "claude", position = "right", size = 0.4 },
+--     terminal = { command = { "claude", "--permission-mode", "default" }, position = "right", size = 0.4 },
 --     review = { layout = "tab" },  -- or: vim.g.isthmus_review = {...
 --   })
 

@@ -4,7 +4,7 @@
 -- turns bracketed paste on, because before that each line would be entered. Nobody's file is read or written here.
 --
 --   vim.g.isthmus = { terminal = {
---     command = "claude",  -- or a list: { "gemini", "--approval-mode", "default" }
+--     command = { "claude", "--permission-mode", "default" },  -- or a string; the default is "claude", which does not ask
 --     position = "right",  -- or "left", "top", "bottom"
 --     size = 0.4,          -- a part of the screen; from 1 on columns or lines
 --   } }
