@@ -9,6 +9,11 @@ from isthmus.editors.plugin.limits import PluginLimits
 from isthmus.ide.options import CompanionLimits, ReviewLimits
 
 SECONDS = 60.0
-PATIENT_LIMITS = CompanionLimits(diagnostics_seconds=SECONDS, reviews=ReviewLimits(shutdown_seconds=SECONDS))
+PATIENT_LIMITS = CompanionLimits(
+    diagnostics_seconds=SECONDS,
+    settle_diagnostics_seconds=SECONDS,
+    empty_diagnostics_seconds=SECONDS / 6,
+    reviews=ReviewLimits(shutdown_seconds=SECONDS),
+)
 PATIENT_NEOVIM = NeovimLimits(snapshot_seconds=SECONDS)
 PATIENT_PLUGIN = PluginLimits(start_seconds=SECONDS, snapshot_seconds=SECONDS)

@@ -28,8 +28,8 @@ class EditorTimeouts:
 
     context_seconds: float = 1.0
     """Maximum wait of a turn for the editor's open files and selection."""
-    ask_seconds: float = 1.0
-    """Maximum wait for one response with diagnostics."""
+    ask_seconds: float = 4.0
+    """Maximum wait for one response with diagnostics; a companion waits for language servers before it responds."""
     look_seconds: float = 1.0
     """Maximum time for the diagnostics of an edited file to change."""
     settle_seconds: float = 0.2

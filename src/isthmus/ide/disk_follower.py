@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
@@ -18,6 +19,15 @@ MAXIMUM_FILES: Final = 500
 """Maximum number of compared files; those that had the focus longest ago are left out."""
 WRITING_SECONDS: Final = 0.02
 """Pause in seconds after a change before the file is read, so that it is seldom read half written."""
+
+
+@dataclass(slots=True)
+class _Settling:
+    """A file that was read again, whose new diagnostics are awaited, and the time at which the wait ends."""
+
+    limit: float
+    reports: int = 0
+    last_report: float = 0.0
 
 
 class DiskFollower:
@@ -38,9 +48,7 @@ class DiskFollower:
         """Open files, as they were when the editor was asked to read them last; None: not yet."""
         self._turn = asyncio.Lock()
         self._needed = asyncio.Event()
-        self._settling: dict[str, float] = {}
-        """Files whose diagnostics are awaited, and the time at which they last count as complete."""
-        self._limit: dict[str, float] = {}
+        self._settling: dict[str, _Settling] = {}
         self._reported = asyncio.Event()
 
     def opened(self, paths: Iterable[str]) -> None:
@@ -81,22 +89,21 @@ class DiskFollower:
             await asyncio.sleep(WRITING_SECONDS)
             changed = await asyncio.to_thread(_changed, self._stamps.copy())
             self._stamps |= {path: stamp for path, stamp in changed.items() if path in self._stamps}
-            until = self._clock() + self._limits.settle_diagnostics_seconds
+            limit = self._clock() + self._limits.settle_diagnostics_seconds
             try:
                 checked = await self._editor.reload(tuple(changed))
             except EditorGoneError:
                 raise
             except EditorError:
                 return
-            for path in checked:
-                self._settling[path] = self._limit[path] = until
+            self._settling |= {path: _Settling(limit) for path in checked}
 
     def diagnostics_changed(self, paths: Iterable[str]) -> None:
         """Note that the diagnostics of files changed."""
-        now = self._clock()
         for path in paths:
-            if path in self._limit:
-                self._settling[path] = min(self._limit[path], now + self._limits.quiet_diagnostics_seconds)
+            if (settling := self._settling.get(path)) is not None:
+                settling.reports += 1
+                settling.last_report = self._clock()
                 self._reported.set()
 
     async def settled(self, path: str | None = None) -> None:
@@ -106,17 +113,36 @@ class DiskFollower:
             EditorGoneError: the editor has quit.
         """
         await self.look()
-        while (wait := self._remaining(path)) > 0:
+        while True:
             self._reported.clear()
+            awaited = [(each, settling) for each, settling in self._settling.items() if path in (None, each)]
+            ends = [await self._end(each, settling) for each, settling in awaited]
+            if (wait := max(ends, default=0.0) - self._clock()) <= 0:
+                return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._reported.wait()
 
-    def _remaining(self, path: str | None) -> float:
-        now = self._clock()
-        for done in [each for each, until in self._settling.items() if until <= now]:
-            del self._settling[done], self._limit[done]
-        return max((until - now for each, until in self._settling.items() if path in (None, each)), default=0.0)
+    async def _end(self, path: str, settling: _Settling) -> float:
+        """Return the time at which the diagnostics of a file count as complete, as far as is known now."""
+        quiet = self._limits.quiet_diagnostics_seconds
+        if settling.reports == 0:
+            end = settling.limit
+        else:
+            if settling.reports == 1 and not await self._has_diagnostics(path):
+                quiet = self._limits.empty_diagnostics_seconds
+            end = min(settling.limit, settling.last_report + quiet)
+        if end <= self._clock() and self._settling.get(path) is settling:
+            del self._settling[path]
+        return end
+
+    async def _has_diagnostics(self, path: str) -> bool:
+        try:
+            return bool(await self._editor.diagnostics(path))
+        except EditorGoneError:
+            raise
+        except EditorError:
+            return True  # a busy editor is not waited for
 
 
 def _changed(stamps: dict[str, FileStamp | None]) -> dict[str, FileStamp]:

@@ -99,10 +99,12 @@ class CompanionLimits:
     """
     settle_diagnostics_seconds: float = 2.0
     """Maximum time in seconds after a file was read again in which its diagnostics are waited for."""
-    quiet_diagnostics_seconds: float = 0.5
-    """Time in seconds without new diagnostics of such a file after which the last ones count as complete.
+    quiet_diagnostics_seconds: float = 0.3
+    """Time in seconds without new diagnostics of such a file after which the last ones count as complete."""
+    empty_diagnostics_seconds: float = 1.0
+    """The same time, if the first report was that there are none.
 
-    Language servers empty a file's diagnostics at once when it is read again, and report new ones after a while.
+    Many language servers empty a file's diagnostics at once when it is read again, and report new ones after a while.
     """
     disk_seconds: float = 0.25
     """Interval in seconds at which open files are compared with the disk while agents are attached."""

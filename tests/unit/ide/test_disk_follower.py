@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.disk_follower import MAXIMUM_FILES, DiskFollower
-from isthmus.ide.editor import Capability, EditorError
+from isthmus.ide.editor import Capability, Diagnostic, EditorError, Position, Range, Severity
 from isthmus.ide.options import CompanionLimits
 from support.waiting import eventually_async
 
@@ -140,11 +140,29 @@ async def test_diagnostics_count_as_complete_when_no_more_come(editor: _Editor, 
     follower.diagnostics_changed(["/other.py"])
     await asyncio.wait({waiting}, timeout=0.05)
     assert not waiting.done()
+    at = Range(Position(0, 0), Position(0, 1))
+    editor.set_diagnostics(path, [Diagnostic(path, at, Severity.ERROR, "wrong")])
     follower.diagnostics_changed([path])
     time.now = 0.02
     await asyncio.wait_for(waiting, 1.5)
     await asyncio.wait_for(follower.settled(path), 1.5)
     await asyncio.wait_for(follower.settled(), 1.5)
+
+
+async def test_a_first_report_of_none_is_waited_for_longer(editor: _Editor, path: str) -> None:
+    time = _Time()
+    limits = CompanionLimits(quiet_diagnostics_seconds=0.01, empty_diagnostics_seconds=1.0)
+    follower = DiskFollower(editor, lambda: True, limits, time)
+    follower.opened([path])
+    waiting = asyncio.create_task(follower.settled(path))
+    await eventually_async(lambda: bool(editor.asked), what="it is read")
+    follower.diagnostics_changed([path])
+    time.now = 0.5
+    await asyncio.wait({waiting}, timeout=0.05)
+    assert not waiting.done()
+    follower.diagnostics_changed([path])
+    time.now = 0.52
+    await asyncio.wait_for(waiting, 0.5)
 
 
 async def test_the_wait_for_diagnostics_has_an_end(editor: _Editor, path: str) -> None:
