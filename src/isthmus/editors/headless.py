@@ -177,6 +177,7 @@ class HeadlessEditor(EditorBase):
             if buffer is not None and buffer.unsaved is not None and not buffer.is_outdated:
                 buffer.is_outdated = True
                 await self.show_message(f"{path} changed on disk; its unsaved changes here are kept")
+        self._events.put(ContextChanged())  # pages that show the files read them again
         return ()
 
     @override

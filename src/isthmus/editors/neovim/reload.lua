@@ -16,8 +16,9 @@ local function is_in_use(buffer)
 end
 
 local function has_servers(buffer)
-  local clients = vim.lsp.get_clients or vim.lsp.get_active_clients
-  return next(clients({ bufnr = buffer })) ~= nil
+  local lsp = package.loaded["vim.lsp"] -- without it there are none, and to load it takes a while
+  local clients = lsp and (lsp.get_clients or lsp.get_active_clients)
+  return clients ~= nil and next(clients({ bufnr = buffer })) ~= nil
 end
 
 -- Returns whether the buffer has a new text.

@@ -186,9 +186,9 @@ local function reload_when_written(path, lines)
   timer:start(100, 200, vim.schedule_wrap(function()
     local buffer = find_buffer(path)
     looks = looks + 1
-    local usable = buffer and api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified and vim.o.autoread
+    local usable = buffer and api.nvim_buf_is_loaded(buffer) and not vim.bo[buffer].modified
     if usable then
-      pcall(vim.cmd, "silent! checktime " .. buffer)
+      session.reload({ path })
     end
     local done = usable and vim.deep_equal(api.nvim_buf_get_lines(buffer, 0, -1, false), lines)
     if (done or looks >= 300) and not timer:is_closing() then
