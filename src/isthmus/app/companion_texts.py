@@ -8,6 +8,7 @@ from typing import Any
 from isthmus.ide.reviews.reviewed_file import text_on_disk
 from isthmus.notebooks.view import changes_between, describe
 from isthmus.text.diff import unified_diff
+from isthmus.text.hunks import comparable
 
 
 def kept_lines(paths: Sequence[str]) -> list[str]:
@@ -45,15 +46,18 @@ def review_heading(review: Mapping[str, Any]) -> str:
 
 
 def describe_review(review: Mapping[str, Any]) -> str:
-    """Return a review's heading and its diff; for a notebook the changed cells, numbered."""
+    """Return a review's heading and its diff with numbered hunks; for a notebook the changed cells, numbered."""
     old = text_on_disk(review["file"])
     changes = changes_between(review["file"], old, review["new_content"])
     if changes is not None and changes.all:
         return f"{review_heading(review)}\n{describe(changes)}"
-    old = old.removeprefix("\ufeff") if old is not None else None
     new, typed = review["new_content"], review.get("typed_content")
     heading = review_heading(review) + (", with what you typed into it" if typed is not None else "")
-    return f"{heading}\n{unified_diff(old, new if typed is None else typed, review['file'].lstrip('/'))}"
+    new = new if typed is None else typed
+    if old is not None:
+        compared = comparable(old, new)
+        old = old.removeprefix("\ufeff") if compared == new else compared  # else the newlines alone change
+    return f"{heading}\n{unified_diff(old, new, review['file'].lstrip('/'), is_numbered=True)}"
 
 
 def log_lines(messages: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -240,9 +240,11 @@ def diagnostics(
 def diffs(user: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
-    The changed cells of a notebook are numbered: `isthmus ide accept FILE --cells 1,3` accepts some of them. Without an
-    editor and with Jupyter, a link to a page is shown on which you can answer in the browser, questions too; it can be
-    opened once.
+    Where there are several hunks, they are numbered: `isthmus ide accept FILE --hunks 1,3` accepts some of them. A hunk
+    is a run of changed lines. The changed cells of a notebook are numbered instead, for --cells.
+
+    Without an editor and with Jupyter, a link to a page is shown on which you can answer in the browser, questions too;
+    it can be opened once.
     """
     result = user.ask("diffs", wait_seconds=_wait_seconds(wait), wait=wait)
     asked = user.ask("questions")["questions"]
@@ -279,20 +281,28 @@ def page(user: CompanionUser) -> None:
 @click.option(
     "--cells", metavar="1,3|2-4", help="Of a notebook, accept only these changes, as numbered by `isthmus ide diffs`."
 )
+@click.option(
+    "--hunks", metavar="1,3|2-4", help="Accept only these hunks, as numbered by `isthmus ide diffs`; the rest stays."
+)
 @_user
-def accept(user: CompanionUser, file: str, content: str | None, cells: str | None) -> None:
+def accept(user: CompanionUser, file: str, content: str | None, cells: str | None, hunks: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
     With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. The chosen changes
     are those of the agent's proposal, without your own changes in the editor or on the page.
 
+    With --hunks the lines of the other hunks stay as they are in the file. If the file or the proposal has changed
+    since `isthmus ide diffs` listed the hunks, this command fails, and nothing is decided.
+
     Gemini CLI and Qwen Code do not accept an empty file: they receive it as a rejection, and this command fails.
     """
-    if content is not None and cells is not None:
-        raise click.UsageError("--cells chooses from the proposal and --content replaces it; give one of them")
+    if sum(option is not None for option in (content, cells, hunks)) > 1:
+        raise click.UsageError(
+            "--cells and --hunks choose from the proposal and --content replaces it; give one of them"
+        )
     text = _read(content) if content is not None else None
-    numbers = _numbers(cells) if cells is not None else None
-    result = user.ask("accept", path=user.locate(file), content=text, cells=numbers)
+    numbers = {"cells": _numbers("--cells", cells), "hunks": _numbers("--hunks", hunks)}
+    result = user.ask("accept", path=user.locate(file), content=text, **numbers)
     then = (
         "the agent writes it"
         if result["agent_connected"]
@@ -376,13 +386,17 @@ def _page(user: CompanionUser) -> str | None:
         return None
 
 
-def _numbers(text: str) -> list[int]:
-    """Return the numbers in a list such as ``1,3`` or ``2-4``."""
+def _numbers(option: str, text: str | None) -> list[int] | None:
+    """Return the numbers in a list such as ``1,3`` or ``2-4``; None without one."""
+    if text is None:
+        return None
     numbers: list[int] = []
+    if not text.strip():
+        raise click.UsageError(f"{option}: expected at least one number; to accept nothing, use `isthmus ide reject`")
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) - int(first) > 10_000:
-            raise click.UsageError(f"--cells: expected numbers as in 1,3 or 2-4, received {text}")
+            raise click.UsageError(f"{option}: expected numbers as in 1,3 or 2-4, received {text}")
         numbers.extend(range(int(first), int(last or first) + 1))
     return numbers
 

@@ -110,12 +110,15 @@ def split_lines(text: str) -> list[str]:
     return result
 
 
-def unified_diff(old: str | None, new: str, path: str) -> str:
+def unified_diff(old: str | None, new: str, path: str, *, is_numbered: bool = False) -> str:
     """Return the unified diff from `old` to `new`, empty when equal; `old` is None for a file that does not exist.
 
     `path` is shown with the prefixes ``a/`` and ``b/``, with forward slashes. A missing final newline is marked as in
     diff(1). The cost grows about linearly with the text. A diff of more than a million characters is cut at a line,
     and its last line says so.
+
+    With `is_numbered` each run of changed lines is a hunk of its own and, if there are several, has its number after
+    the header, as :mod:`isthmus.text.hunks` counts them. Programs that apply diffs take that, too.
     """
     if old == new:
         return ""
@@ -123,7 +126,7 @@ def unified_diff(old: str | None, new: str, path: str) -> str:
     old_name = "/dev/null" if old is None else f"a/{path}"
     pieces = [f"--- {old_name}\n+++ b/{path}\n"]
     size = 0
-    for line in _hunk_lines(old_lines, new_lines):
+    for line in _hunk_lines(old_lines, new_lines, is_numbered=is_numbered):
         size += len(line)
         if size > MAXIMUM_DIFF_CHARACTERS:
             pieces.append(f"\\ The diff is cut here: it has more than {MAXIMUM_DIFF_CHARACTERS} characters.\n")
@@ -143,16 +146,46 @@ class _Comparison(SequenceMatcher[str]):
         return self._opcodes
 
 
-def _hunk_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for group in _Comparison(line_opcodes(old, new)).get_grouped_opcodes(CONTEXT_LINES):
+def _hunk_lines(old: Sequence[str], new: Sequence[str], *, is_numbered: bool) -> Iterator[str]:
+    opcodes = line_opcodes(old, new)
+    if is_numbered:
+        groups = list(_groups_apart(opcodes))
+    else:
+        groups = list(_Comparison(opcodes).get_grouped_opcodes(CONTEXT_LINES))
+    for number, group in enumerate(groups, 1):
         first, last = group[0], group[-1]
-        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        name = f" hunk {number} of {len(groups)}" if is_numbered and len(groups) > 1 else ""
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@{name}\n"
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
                 yield from (" " + line for line in old[start:end])
             else:
                 yield from ("-" + line for line in old[start:end])
                 yield from ("+" + line for line in new[new_start:new_end])
+
+
+def _groups_apart(opcodes: Sequence[Opcode]) -> Iterator[list[Opcode]]:
+    """Group each change with the lines around it, which two changes share when there are few between them.
+
+    The change before gets one of them at least: without any after it, git takes a hunk for the end of the file.
+    """
+    taken = 0
+    for index, opcode in enumerate(opcodes):
+        if opcode[0] == "equal":
+            continue
+        group = [opcode]
+        if index > 0:
+            _, start, end, new_start, new_end = opcodes[index - 1]
+            lines = min(CONTEXT_LINES, end - start - taken)
+            if lines:
+                group.insert(0, ("equal", end - lines, end, new_end - lines, new_end))
+        taken = 0
+        if index + 1 < len(opcodes):
+            _, start, end, new_start, new_end = opcodes[index + 1]
+            is_shared = index + 2 < len(opcodes)
+            taken = min(CONTEXT_LINES, (end - start + 1) // 2 if is_shared else end - start)
+            group.append(("equal", start, start + taken, new_start, new_start + taken))
+        yield group
 
 
 def _range(start: int, end: int) -> str:

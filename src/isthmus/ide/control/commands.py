@@ -22,7 +22,7 @@ from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_ba
 from isthmus.ide.processes import place_of
 from isthmus.ide.reviews.outcomes import Outcome
 from isthmus.ide.reviews.review import DiffReview, Rejected
-from isthmus.ide.reviews.reviewed_file import text_on_disk, with_accepted_cells
+from isthmus.ide.reviews.reviewed_file import seen_state, text_on_disk, with_accepted_cells, with_accepted_hunks
 from isthmus.text.offsets import OffsetEncoding
 
 LONGEST_WAIT_SECONDS = 3600.0
@@ -153,24 +153,37 @@ async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews; with ``wait``, wait at most that many seconds for one."""
     wait = _wait(request)
     reviews = companion.reviews.all() if wait is None else await companion.queue.wait(wait)
+    for review in reviews:
+        old = await asyncio.to_thread(text_on_disk, review.file_path)
+        companion.queue.listed_states[review.id] = seen_state(old, companion.queue.shown_text(review))
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
 async def accept(companion: Companion, request: JsonObject) -> JsonObject:
     """Accept a review, with the text in its view or ``content``. The agent then writes the file.
 
-    ``cells`` are the numbers of the accepted changes of a notebook, counted in the agent's proposal.
+    ``cells`` are the numbers of the accepted changes of a notebook, counted in the agent's proposal. ``hunks`` are the
+    numbers of the accepted hunks, counted in the text that :func:`diffs` returned.
     """
-    content, cells = request.get("content"), request.get("cells")
+    content, cells, hunks = request.get("content"), request.get("cells"), request.get("hunks")
     if content is not None and not isinstance(content, str):
         raise ControlCommandError("expected content as a string")
     review = _find(companion, request)
+    seen_text, has_seen_file = None, False
+    if hunks is not None:
+        if content is not None or cells is not None or not isinstance(hunks, list):
+            raise ControlCommandError("expected hunks as a list of numbers, without content and cells")
+        seen_text = companion.queue.shown_text(review)
+        content = await _with_hunks(companion, review, seen_text, cast("list[object]", hunks))
+        has_seen_file = review.id in companion.queue.listed_states
     if cells is not None:
         if content is not None or not isinstance(cells, list):
             raise ControlCommandError("expected cells as a list of numbers, without content")
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
-    decided = await companion.queue.accept(review.id, content, by=TERMINAL)
+    decided = await companion.queue.accept(
+        review.id, content, by=TERMINAL, has_seen_file=has_seen_file, seen_text=seen_text
+    )
     return {
         **_decided(companion, review, decided, "accepted"),
         "agent_connected": companion.queue.is_client_connected(review),
@@ -264,6 +277,19 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     )
 
 
+async def _with_hunks(companion: Companion, review: DiffReview, shown: str, hunks: list[object]) -> str:
+    """Return the text with the chosen hunks of ``shown``; refuse numbers of a list that is no longer true."""
+    old = await asyncio.to_thread(text_on_disk, review.file_path)
+    listed = companion.queue.listed_states.get(review.id)
+    if listed is not None and listed != seen_state(old, shown):
+        raise ControlCommandError(
+            f"{review.file_path}: the file or its proposal has changed since its hunks were listed; "
+            "list them again with `isthmus ide diffs`"
+        )
+    numbers = {number for number in hunks if isinstance(number, int)}
+    return await asyncio.to_thread(with_accepted_hunks, review.file_path, old, shown, numbers)
+
+
 def _end(outcome: Outcome) -> str:
     """Return how a review ended, to be read after "was"."""
     if outcome.decision == "closed":
@@ -303,7 +329,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         encoded["agent_pid"] = owner.pid
     if whole:
         encoded["new_content"] = review.proposed
-        typed = companion.queue.typed_texts.get(review.id, review.proposed)
+        typed = companion.queue.shown_text(review)
         if typed != review.proposed:
             encoded["typed_content"] = typed
     return encoded

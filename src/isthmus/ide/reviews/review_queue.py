@@ -53,6 +53,8 @@ class ReviewQueue:
         self._typed: dict[str, str] = {}
         self.typed_texts: Mapping[str, str] = MappingProxyType(self._typed)
         """Texts in the views of open reviews, by review id, as far as the editor has reported edits."""
+        self.listed_states: dict[str, str] = {}
+        """Digests of what the user's terminal listed last of open reviews, by review id."""
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self.outcomes = Outcomes(changed=changed)
         """Ends of the newest reviews, and who ended them."""
@@ -169,15 +171,23 @@ class ReviewQueue:
     # Answers of the user.
 
     async def accept(
-        self, review_id: str, content: str | None = None, *, by: str = "", has_seen_file: bool = False
+        self,
+        review_id: str,
+        content: str | None = None,
+        *,
+        by: str = "",
+        has_seen_file: bool = False,
+        seen_text: str | None = None,
     ) -> DiffReview | None:
         """Accept on behalf of the user, with the text in the view or ``content``; return None if already decided.
 
         ``by`` is the place where the user decided, for those who look elsewhere. ``has_seen_file``: the user has seen
-        the file there as it is now, whatever the editor shows.
+        the file there as it is now, whatever the editor shows. ``seen_text`` is the text of which ``content`` is a
+        part; without it the text in the view does not matter.
 
         Raises:
-            EditorError: the editor does not answer, or the file has changed since it was shown; the review stays open.
+            EditorError: the editor does not answer, or the file or ``seen_text`` has changed since it was shown; the
+                review stays open.
         """
         was_shown = self.reviews.is_shown(review_id)
         text = await self._take_for_answer(review_id)
@@ -186,8 +196,11 @@ class ReviewQueue:
         review = self.reviews.get(review_id)
         chosen = text if content is None else content
         if review is not None and was_shown and not has_seen_file and await self._views.is_outdated(review, chosen):
-            await self._show_changed(review, text)
+            await self._show_changed(review, text, _changed_text(review))
             raise EditorError(_changed_text(review))
+        if review is not None and was_shown and seen_text not in (None, text):
+            await self._show_changed(review, text, _edited_text(review))
+            raise EditorError(_edited_text(review))
         decided = await self._decide(self.reviews.accept(review_id, chosen), by)
         if decided is not None and isinstance(decided.state, Accepted) and was_shown and by:
             self._tell_end(decided, f"accepted by {by}")
@@ -216,7 +229,7 @@ class ReviewQueue:
         """Handle the editor's event that the user accepted a review."""
         review = self.reviews.get(review_id)
         if review is not None and await self._views.is_outdated(review, content):
-            await self._show_changed(review, content)
+            await self._show_changed(review, content, _changed_text(review))
             return
         if await self._decide(self.reviews.accept(review_id, content), self._editor_name) is None:
             ended = self._ended.get(review_id)
@@ -225,11 +238,11 @@ class ReviewQueue:
                 self._typed.pop(review_id, None)
                 await self._keep(ended, content)
 
-    async def _show_changed(self, review: DiffReview, text: str) -> None:
-        """Show a review anew whose file has changed while it was open; nothing is decided, and the user is told."""
+    async def _show_changed(self, review: DiffReview, text: str, message: str) -> None:
+        """Show a review anew that has changed while it was open; nothing is decided, and the user is told."""
         if text != review.proposed:
             self._typed[review.id] = text
-        self.notify_user(_changed_text(review))
+        self.notify_user(message)
         try:
             await self._views.show_again(review, text)
         except EditorError as error:
@@ -242,6 +255,10 @@ class ReviewQueue:
         decided = await self._decide(self.reviews.reject(review_id), self._editor_name)
         if decided is not None and content is not None:
             await self._keep(decided, content)
+
+    def shown_text(self, review: DiffReview) -> str:
+        """Return the text in the view of an open review, as far as the editor has reported edits."""
+        return self._typed.get(review.id, review.proposed)
 
     def typed(self, review_id: str, content: str) -> None:
         """Record the text in a view, as reported by the editor; it is the only copy if the editor crashes."""
@@ -356,7 +373,7 @@ class ReviewQueue:
         text = await self._views.close(review_id)
         if text is None and await self._is_decided_soon(review):
             return None  # answered in the editor a moment ago
-        return self._typed.get(review_id, review.proposed) if text is None else text
+        return self.shown_text(review) if text is None else text
 
     async def _withdraw(self, review: DiffReview, answered_by: str) -> DiffReview | None:
         """Close a review at its client's request; if the user answers at the same moment, return the decided review."""
@@ -432,6 +449,7 @@ class ReviewQueue:
         return review
 
     def _remember(self, review: DiffReview, by: str = "") -> None:
+        self.listed_states.pop(review.id, None)
         self._ended[review.id] = review
         self.outcomes.note_review(review, by)
         size = sum(len(ended.proposed) for ended in self._ended.values())
@@ -512,3 +530,8 @@ class ReviewQueue:
 def _changed_text(review: DiffReview) -> str:
     name = PurePath(review.file_path).name
     return f"{name} has changed on disk while its review was open: nothing is decided; look at it once more"
+
+
+def _edited_text(review: DiffReview) -> str:
+    name = PurePath(review.file_path).name
+    return f"the proposal for {name} was edited after its hunks were listed: nothing is decided; list them once more"

@@ -1,4 +1,4 @@
-"""Reads the file of a review from disk, compares what the user saw with what is there now, and accepts cells.
+"""Reads the file of a review from disk, compares what the user saw with what is there now, and accepts parts of it.
 
 The agent writes the file.
 """
@@ -11,6 +11,7 @@ from typing import Final
 from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 from isthmus.notebooks.view import changes_between
+from isthmus.text.hunks import with_hunks
 from isthmus.text.text_file import BinaryContentError, decode_text, with_newlines_of
 
 MAXIMUM_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -48,6 +49,23 @@ def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> s
     if not numbers:
         raise EditorError(f"{path}: expected the number of at least one changed cell; to accept none, reject")
     return changes.accept(numbers)
+
+
+def with_accepted_hunks(path: str, old: str | None, shown: str, numbers: Collection[int]) -> str:
+    """Return the text of the file with only these hunks (1-based) of ``shown``.
+
+    Raises:
+        EditorError: the path is that of a notebook, whose cells are chosen, or ``numbers`` is empty.
+        NoSuchHunkError: no hunk has this number.
+    """
+    changes = changes_between(path, old, shown)
+    if changes is not None and changes.all:
+        raise EditorError(
+            f"{path}: a notebook is accepted by cells; use --cells with the numbers of `isthmus ide diffs`"
+        )
+    if not numbers:
+        raise EditorError(f"{path}: expected the number of at least one hunk; to accept none, reject")
+    return with_hunks(old, shown, numbers)
 
 
 def seen_state(old: str | None, new: str) -> str:

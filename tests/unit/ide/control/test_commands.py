@@ -12,8 +12,10 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
-from isthmus.ide.control.commands import COMMANDS
+from isthmus.ide.control.commands import COMMANDS, ControlCommandError
+from isthmus.ide.editor import EditorError
 from isthmus.ide.reviews.kept_text import KeptTexts
+from isthmus.ide.reviews.review import Accepted
 from support.companion_recorder import Recorder
 from support.waiting import eventually_async
 
@@ -84,5 +86,30 @@ async def test_a_diff_is_shown_with_what_was_typed_into_it(workspace: Path, tmp_
         return "typed_content" not in await shown()
 
     await eventually_async(is_the_proposal, what="the proposal as it was")
+    editor.quit()
+    await running
+
+
+async def test_hunks_of_a_proposal_that_is_edited_at_that_moment_are_not_accepted(
+    workspace: Path, tmp_path: Path
+) -> None:
+    editor = HeadlessEditor((str(workspace),))
+    companion, client = Companion(editor, kept=KeptTexts(tmp_path / "kept")), Recorder()
+    running = asyncio.create_task(companion.run())
+    companion.attach(client)
+    path = workspace / "a.py"
+    path.write_text("a\nb\nc\n", encoding="utf-8")
+    review = await companion.open_diff(client, str(path), "A\nb\nC\n")
+    await COMMANDS["diffs"](companion, {})
+    editor.edit_diff(review.id, "A\nb\nC and more\n")  # its event has not arrived yet
+    chosen: JsonObject = {"path": str(path), "hunks": [1]}
+    with pytest.raises(EditorError, match="was edited after its hunks were listed"):
+        await COMMANDS["accept"](companion, chosen)
+    with pytest.raises(ControlCommandError, match="has changed since its hunks were listed"):
+        await COMMANDS["accept"](companion, chosen)
+    (shown,) = (await COMMANDS["diffs"](companion, {}))["diffs"]
+    assert shown["typed_content"] == "A\nb\nC and more\n"
+    await COMMANDS["accept"](companion, {**chosen, "hunks": [2]})
+    assert client.decisions[-1].state == Accepted("a\nb\nC and more\n")
     editor.quit()
     await running

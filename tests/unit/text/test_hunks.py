@@ -1,0 +1,83 @@
+"""Hunks that are taken one by one; the judge is the program patch."""
+
+import subprocess
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.text.diff import unified_diff
+from isthmus.text.hunks import NoSuchHunkError, comparable, hunks_between, with_hunks
+
+LINES = st.lists(st.sampled_from(["", "a", "b", "c", "d", "\f", "é"]), max_size=30)
+
+
+def _picked(diff: str, numbers: set[int]) -> str:
+    """Return a numbered diff with only these hunks; one that is alone has no number."""
+    head, *hunks = diff.split("\n@@ ")
+    several = len(hunks) > 1
+    for number, hunk in enumerate(hunks, 1):
+        assert (f"@@ hunk {number} of {len(hunks)}\n" in hunk) == several
+    kept = [hunk for number, hunk in enumerate(hunks, 1) if number in numbers]
+    return "\n".join([head, *(f"@@ {hunk.removesuffix(chr(10))}" for hunk in kept)]) + "\n"
+
+
+@given(old=LINES, new=LINES, old_ends=st.booleans(), new_ends=st.booleans(), data=st.data())
+def test_patch_with_the_same_hunks_makes_the_same_text(
+    tmp_path_factory: pytest.TempPathFactory,
+    old: list[str],
+    new: list[str],
+    old_ends: bool,
+    new_ends: bool,
+    data: st.DataObject,
+) -> None:
+    before, after = "\n".join(old) + "\n" * old_ends, "\n".join(new) + "\n" * new_ends
+    hunks = hunks_between(before, after)
+    numbers = data.draw(st.sets(st.sampled_from([hunk.number for hunk in hunks]))) if hunks else set[int]()
+    text = with_hunks(before, after, numbers)
+    if not numbers:
+        assert text == before
+        return
+    if not before or not after:
+        assert text == after
+        return
+    folder = tmp_path_factory.mktemp("patch")
+    diff = unified_diff(before, after, "f", is_numbered=True)
+    (folder / "f").write_bytes(before.encode())
+    command = ["patch", "--fuzz=0", "--posix", "--silent", "--binary", "f"]
+    subprocess.run(command, input=_picked(diff, numbers).encode(), cwd=folder, check=True, timeout=60)
+    assert (folder / "f").read_bytes() == text.encode()
+    (folder / "f").write_bytes(before.encode())
+    apply = ["git", "apply", "-p1", "--whitespace=nowarn"]
+    subprocess.run(apply, input=diff.encode(), cwd=folder, check=True, timeout=60)
+    assert (folder / "f").read_bytes() == after.encode()
+
+
+@given(old=LINES, new=LINES)
+def test_hunks_are_runs_of_changed_lines_with_equal_lines_between(old: list[str], new: list[str]) -> None:
+    before, after = "".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)
+    hunks = hunks_between(before, after)
+    assert [hunk.number for hunk in hunks] == list(range(1, len(hunks) + 1))
+    for first, second in pairwise(hunks):
+        assert first.old_end < second.old_start
+        assert old[first.old_end : second.old_start] == new[first.new_end : second.new_start]
+    assert with_hunks(before, after, [hunk.number for hunk in hunks]) == after
+
+
+def test_a_proposal_without_carriage_returns_changes_only_its_own_lines() -> None:
+    old, new = "\ufeffa\r\nb\r\nc\r\n", "A\nb\nC\n"
+    assert len(hunks_between(old, new)) == 2
+    assert with_hunks(old, new, [2]) == "a\nb\nC\n"
+    assert with_hunks(old, "A\r\nb\r\nC\r\n", [1]) == "A\r\nb\r\nc\r\n"
+    assert comparable("a\nb\n", "A\r\nb\r\n") == "a\r\nb\r\n"
+
+
+def test_a_new_file_is_one_hunk() -> None:
+    assert [hunk.number for hunk in hunks_between(None, "a\nb\n")] == [1]
+    assert with_hunks(None, "a\nb\n", [1]) == "a\nb\n"
+
+
+def test_an_unknown_number_names_those_that_there_are() -> None:
+    with pytest.raises(NoSuchHunkError, match="no hunk has the number 3; the hunks are 1-2"):
+        with_hunks("a\nb\nc\n", "A\nb\nC\n", [1, 3])
