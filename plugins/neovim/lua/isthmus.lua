@@ -28,6 +28,10 @@ local MAPPINGS = {
   { "n", "l", "<Cmd>IsthmusLog<CR>", "Show what agents and companion send each other" },
   { "n", "a", function() require("isthmus").decide(true) end, "Accept the proposed edit under the cursor" },
   { "n", "r", function() require("isthmus").decide(false) end, "Reject the proposed edit under the cursor" },
+  { "n", "ha", "<Cmd>IsthmusHunkAccept<CR>", "Accept the hunk under the cursor" },
+  { "x", "ha", ":IsthmusHunkAccept<CR>", "Accept the hunks in these lines" },
+  { "n", "hr", "<Cmd>IsthmusHunkReject<CR>", "Reject the hunk under the cursor" },
+  { "x", "hr", ":IsthmusHunkReject<CR>", "Reject the hunks in these lines" },
 }
 
 local job -- while the companion runs
@@ -209,6 +213,8 @@ function M.define_commands()
     define(name, nobody)
   end
   define("IsthmusMention", nobody, { range = true, nargs = "?" })
+  define("IsthmusHunkAccept", nobody, { range = true })
+  define("IsthmusHunkReject", nobody, { range = true })
   if not M.watching then
     M.watching = true
     vim.api.nvim_create_autocmd("VimLeavePre", {

@@ -118,7 +118,7 @@ def unified_diff(old: str | None, new: str, path: str, *, is_numbered: bool = Fa
     and its last line says so.
 
     With `is_numbered` each run of changed lines is a hunk of its own and, if there are several, has its number after
-    the header, as :mod:`isthmus.text.hunks` counts them. Programs that apply diffs take that, too.
+    the header, as :mod:`isthmus.text.hunks` counts them. The program patch takes it, too.
     """
     if old == new:
         return ""

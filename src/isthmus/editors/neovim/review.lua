@@ -638,6 +638,8 @@ local function review_here()
   end
 end
 
+session.review_here, session.note_edit = review_here, note_edit
+
 on({ "WinEnter", "BufEnter" }, function()
   local review = review_here()
   if review and not review.takes_keys_at then

@@ -22,7 +22,7 @@ return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.too
 """
 _SCRIPTS: Final = (
     *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "review.lua"),
-    *("user.lua", "tools.lua"),
+    *("hunks.lua", "user.lua", "tools.lua"),
 )
 """The scripts in the order in which they are run; the first one makes the session for the others."""
 

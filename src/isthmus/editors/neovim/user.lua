@@ -14,6 +14,8 @@ local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
   IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
   IsthmusDiffReject = "Reject the proposed edit in this window, or the only one that waits",
+  IsthmusHunkAccept = "Accept the hunk under the cursor, or those in a range: they get the proposed lines",
+  IsthmusHunkReject = "Reject the hunk under the cursor, or those in a range: they get the lines on disk",
   IsthmusAllow = "Answer the agent's question with yes",
   IsthmusRefuse = "Answer the agent's question with no",
 }
@@ -228,6 +230,22 @@ define("IsthmusMention", function(command)
 end, { range = true, nargs = "?", complete = "file" })
 define("IsthmusDiffAccept", function() decide(true) end)
 define("IsthmusDiffReject", function() decide(false) end)
+local function decide_hunks(accepting)
+  return function(command)
+    local count
+    sessions(function(each)
+      count = count or each.decide_hunks(accepting, command.line1, command.line2)
+    end)
+    if count == nil then
+      tell("no proposed edit is under the cursor", vim.log.levels.WARN)
+    elseif count == 0 then
+      local why = accepting and "is as proposed" or "has no hunk"
+      tell(("this line %s; ]c goes to the next hunk"):format(why), vim.log.levels.WARN)
+    end
+  end
+end
+define("IsthmusHunkAccept", decide_hunks(true), { range = true })
+define("IsthmusHunkReject", decide_hunks(false), { range = true })
 define("IsthmusAllow", function() give_answer(true) end)
 define("IsthmusRefuse", function() give_answer(false) end)
 
