@@ -14,7 +14,7 @@
 ;;   (isthmus-mode 1)
 ;;
 ;; In a review: C-c C-c or C-x C-s (:w under Evil) accepts what is in the buffer, with your edits; C-c C-k, or killing
-;; the buffer, rejects.  The mode line counts the reviews that wait: Isthmus:1.
+;; the buffer, rejects; C-c C-d and C-c C-a reject and accept single hunks.  The mode line counts the reviews that wait: Isthmus:1.
 ;;
 ;; Agents can also run in a terminal inside Emacs: M-x isthmus-agent-start; see isthmus-agent.el, which belongs beside
 ;; this file.  For keys: (global-set-key (kbd "C-c i") 'isthmus-command-map)
@@ -1465,6 +1465,8 @@ Its keys go nowhere else, as the user decides reviews.")
     (define-key map (kbd "C-c C-n") #'isthmus-review-next)
     (define-key map (kbd "C-c C-p") #'isthmus-review-previous)
     (define-key map (kbd "C-c C-e") #'isthmus-review-ediff)
+    (define-key map (kbd "C-c C-a") #'isthmus-review-accept-hunk)
+    (define-key map (kbd "C-c C-d") #'isthmus-review-reject-hunk)
     (pcase-dolist (`(,command . ,ours)
                    '((save-buffer . isthmus-review-save) (write-file . isthmus-review-copy)
                      (evil-write . isthmus-review-save) (evil-update . isthmus-review-save)
@@ -2033,6 +2035,88 @@ Signals `user-error' when there is none."
   "Go to the change before."
   (interactive)
   (isthmus-review-next t))
+
+(defun isthmus-review-reject-hunk ()
+  "Put the lines on disk into the hunk at point, or into those in the region.
+Accepting the review then accepts the rest; undo brings the hunk back."
+  (interactive)
+  (isthmus--decide-hunks nil))
+
+(defun isthmus-review-accept-hunk ()
+  "Put the proposed lines back into the hunk at point, or into those in the region."
+  (interactive)
+  (isthmus--decide-hunks t))
+
+(defun isthmus--decide-hunks (accepting)
+  "Decide the hunks at point, or those in the region; ACCEPTING: they get the proposed lines."
+  (unless (isthmus--is-proposal)
+    (user-error "Isthmus: go to the hunk in the proposal"))
+  (unless (executable-find "diff")
+    (user-error "Isthmus: hunks need the program diff"))
+  (let* ((review isthmus--review)
+         (source (if accepting
+                     (isthmus-review-shown review)
+                   (with-current-buffer (isthmus-review-current review)
+                     (save-restriction
+                       (widen)
+                       (buffer-substring-no-properties (point-min) (point-max))))))
+         (first (line-number-at-pos (if (use-region-p) (region-beginning) (point)) t))
+         (last (if (use-region-p) (line-number-at-pos (max (region-beginning) (1- (region-end))) t) first))
+         hunks)
+    (when (isthmus--is-fresh review)
+      (user-error "Isthmus: this review takes keys in a moment"))
+    (save-restriction
+      (widen)
+      (setq hunks (isthmus--touched-hunks
+                   (isthmus--hunks-between source (buffer-substring-no-properties (point-min) (point-max))) first last))
+      (unless hunks
+        (user-error "Isthmus: this line %s" (if accepting "is as proposed" "has no hunk")))
+      (deactivate-mark)
+      (atomic-change-group
+        (pcase-dolist (`(,from ,after ,start ,end) (reverse hunks)) ; so that the lines before keep their numbers
+          (goto-char (point-min))
+          (let ((place (progn (forward-line (1- start)) (point))))
+            (delete-region place (progn (forward-line (- end start)) (point)))
+            (insert (isthmus--lines-of source from after))
+            (goto-char place)))))))
+
+(defun isthmus--hunks-between (old new)
+  "Return the differences between the texts OLD and NEW as `isthmus--read-hunks' does."
+  (let ((files (mapcar (lambda (text)
+                         (let ((file (make-temp-file "isthmus"))
+                               (coding-system-for-write 'utf-8-emacs-unix))
+                           (write-region text nil file nil 'silent)
+                           file))
+                       (list old new))))
+    (unwind-protect
+        (with-temp-buffer
+          (apply #'call-process "diff" nil t nil "--text" "--speed-large-files" files)
+          (isthmus--read-hunks))
+      (mapc #'delete-file files))))
+
+(defun isthmus--touched-hunks (hunks first last)
+  "Return those of HUNKS that the lines FIRST to LAST of the new side touch.
+Lines that are missing there are touched by both neighbours, unless a hunk has
+the line itself."
+  (let ((exact (seq-filter (lambda (hunk)
+                             (pcase-let ((`(,_ ,_ ,start ,end) hunk))
+                               (and (< start end) (<= start last) (< first end))))
+                           hunks))
+        (near (seq-filter (lambda (hunk)
+                            (pcase-let ((`(,_ ,_ ,start ,end) hunk))
+                              (and (= start end) (<= first start) (<= (1- start) last))))
+                          hunks)))
+    (cond ((null exact) near)
+          ((= first last) exact)
+          (t (sort (append exact near) (lambda (one other) (< (nth 2 one) (nth 2 other))))))))
+
+(defun isthmus--lines-of (text first after)
+  "Return the lines FIRST to AFTER, that one not included, of TEXT; they count from 1."
+  (with-temp-buffer
+    (insert text)
+    (goto-char (point-min))
+    (forward-line (1- first))
+    (buffer-substring (point) (progn (forward-line (- after first)) (point)))))
 
 (defun isthmus-review-ediff ()
   "Compare this review in Ediff; accept or reject it there or here."

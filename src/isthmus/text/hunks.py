@@ -31,7 +31,7 @@ class Hunk:
 def comparable(old: str, new: str) -> str:
     r"""Return `old` as it is compared with `new`: with its newlines and without a byte order mark that `new` lacks.
 
-    Agents propose texts with ``\n`` for files with ``\r\n``, which is no change of each line.
+    Agents propose texts with ``\n`` for files with ``\r\n``, and change only some of the lines.
     """
     if not new.startswith(_MARK):
         old = old.removeprefix(_MARK)
