@@ -110,6 +110,17 @@ def test_an_edit_in_the_editor_goes_along_with_the_answer(record: Path, tmp_path
     assert 'return f"Good day, {name}!"' in answer["content"]
 
 
+def test_some_hunks_of_an_edit_are_accepted_by_their_numbers(record: Path, front: FrontTerminal) -> None:
+    with front("hunks", "--record", str(record)) as terminal:
+        terminal.wait_for(PROMPT).press("do it\r").wait_for("h  Some hunks").press("h")
+        terminal.wait_for(r"3  line 5   - five   \+ FIVE").press("4\r").wait_for("no hunk has the number 4")
+        terminal.press("\r").wait_for(CHOICES).press("h").wait_for("Which hunks")
+        terminal.press("1,3\r").wait_for("with your edits").wait_for("e  Edit again")
+        assert not re.search(r"(?m)^ +3 \+ THREE", terminal.screen.rsplit("with your edits", 1)[-1])
+        terminal.press("1").wait_for("All done")
+    assert entries(record)[-1]["content"] == "ONE\ntwo\nthree\nfour\nFIVE\n"
+
+
 def test_an_editor_that_fails_leaves_the_question_as_it_was(record: Path, front: FrontTerminal) -> None:
     with front("edit", "--record", str(record), environment={"EDITOR": "no-such-editor"}) as terminal:
         terminal.wait_for(PROMPT).press("do it\r").wait_for(CHOICES).press("e").wait_for("cannot start the editor")

@@ -198,6 +198,11 @@ class Scenarios:
         """Propose a change of a file."""
         return [Ask((edit_call(),)), TextContent("t", "All done.")]
 
+    def hunks(self, message: PromptMessage) -> Sequence[Step]:
+        """Propose a change of three places of a file."""
+        call = edit_call("h1", "a.txt", "one\ntwo\nthree\nfour\nfive\n", "ONE\ntwo\nTHREE\nfour\nFIVE\n")
+        return [Ask((call,)), TextContent("t", "All done.")]
+
     def late_edit(self, message: PromptMessage) -> Sequence[Step]:
         """Propose a change of a file after the gate."""
         return [TextContent("t", "first part "), Wait(self.gate), *self.edit(message)]

@@ -390,15 +390,14 @@ def _numbers(option: str, text: str | None) -> list[int] | None:
     """Return the numbers in a list such as ``1,3`` or ``2-4``; None without one."""
     if text is None:
         return None
-    numbers: list[int] = []
+    from isthmus.text.hunks import numbers_in
+
     if not text.strip():
         raise click.UsageError(f"{option}: expected at least one number; to accept nothing, use `isthmus ide reject`")
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) - int(first) > 10_000:
-            raise click.UsageError(f"{option}: expected numbers as in 1,3 or 2-4, received {text}")
-        numbers.extend(range(int(first), int(last or first) + 1))
-    return numbers
+    try:
+        return numbers_in(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option}: expected numbers as in 1,3 or 2-4, received {text}") from error
 
 
 def _entries(source: str) -> list[object]:

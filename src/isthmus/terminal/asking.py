@@ -19,6 +19,7 @@ from isthmus.forms.asked_question import question_in
 from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.terminal.editing import edit_text
 from isthmus.terminal.form_filling import filling_of
+from isthmus.terminal.hunk_choice import hunk_lines, problem_with, with_chosen
 from isthmus.terminal.questions import AnswerChoice, CallQuestion, question_of
 from isthmus.terminal.signals import Interrupted
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 TELL_LINES = ("What should the agent do instead, or why not? An empty line goes back.",)
 TELL_PROMPT = "tell it: "
+HUNKS_PROMPT = "hunks: "
 SHELL_TOOL = "run_shell_command"
 CATCH_UP_SECONDS = 5.0
 """Maximum time to receive the events that have already happened."""
@@ -102,8 +104,7 @@ class TerminalQuestions:
                         break
                     choice = await self._unless_answered(self.prompter.read_choice(question), watch)
                     continue
-                change = self._edit if choice.is_edit else self._fill_in
-                question = await change(question, watch)
+                question = await self._change(choice, question, watch)
                 if choice.is_filling_in and (filled := question.filled_choice) is not None:
                     choice = filled
                     break
@@ -208,6 +209,29 @@ class TerminalQuestions:
             self.renderer.event(delivery.event, time.monotonic())
         if seen:
             self.renderer.end()
+
+    async def _change(self, choice: AnswerChoice, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
+        if choice.is_edit:
+            return await self._edit(question, watch)
+        return await (self._choose_hunks if choice.is_choosing_hunks else self._fill_in)(question, watch)
+
+    async def _choose_hunks(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
+        """Return the question with some hunks of the proposal; unchanged after an empty line."""
+        request = question.call.confirmation_request
+        diff = request.file_edit_details if request is not None else None  # as proposed, whatever was chosen before
+        if diff is None:
+            return question
+        lines = hunk_lines(diff)
+        while True:
+            typed = await self._unless_answered(self.prompter.read_line(lines, HUNKS_PROMPT), watch)
+            if typed is None or not typed.strip():
+                return question
+            problem = problem_with(diff, typed)
+            if problem is None:
+                break
+            lines = (problem,)
+        self.screen.forget_position()
+        return self._changed(question, with_chosen(diff, typed))
 
     async def _edit(self, question: CallQuestion, watch: "asyncio.Task[None]") -> CallQuestion:
         """Return the question with the user's own version of the proposed file."""

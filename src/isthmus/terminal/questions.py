@@ -7,8 +7,10 @@ from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileD
 from isthmus.forms.asked_question import filled_answer, question_in
 from isthmus.record import record
 from isthmus.terminal.form_filling import filling_of
+from isthmus.terminal.hunk_choice import can_choose
 
 FILL_IN = "f"
+HUNKS = "h"
 TELL = "t"
 """Key of the choice to reject a call with words for the agent."""
 _SHORT = {"y": ACCEPTING_OPTIONS, "n": ("no", "decline", *REFUSING_OPTIONS)}
@@ -35,7 +37,12 @@ class AnswerChoice:
     @property
     def is_edit(self) -> bool:
         """Whether the choice is to edit the proposed file first."""
-        return self.option_id is None and self.key not in (FILL_IN, TELL)
+        return self.option_id is None and self.key not in (FILL_IN, HUNKS, TELL)
+
+    @property
+    def is_choosing_hunks(self) -> bool:
+        """Whether the choice is to accept some hunks of the proposal."""
+        return self.option_id is None and self.key == HUNKS
 
     @property
     def is_telling(self) -> bool:
@@ -107,7 +114,7 @@ def is_refusal(option: ConfirmationOption) -> bool:
 
 
 def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
-    """Return the question of a pending call: its options from 1, ``e`` to edit a proposed file, ``f`` for a form."""
+    """Return the question of a pending call: its options from 1, ``h`` for some hunks of an edit, ``e`` to edit it."""
     request = call.confirmation_request
     is_asked = _fills_in(call)
     options = request.options if request is not None else ()
@@ -128,6 +135,8 @@ def question_of(call: ToolCall, edited: str | None = None) -> CallQuestion:
             choices.append(AnswerChoice(FILL_IN, fill, what, None))
         edit = "Edit again" if edited is not None else "Edit first"
         what = "document" if is_asked or call.tool_name == ELICITATION else "proposal"
+        if not is_asked and call.tool_name != ELICITATION and can_choose(request.file_edit_details):
+            choices.append(AnswerChoice(HUNKS, "Some hunks", "by their numbers; the others stay as they are", None))
         choices.append(AnswerChoice("e", edit, f"opens the {what} in your $EDITOR", None))
     if call.tool_name not in (ELICITATION, SAMPLING) and any(choice.is_refusal for choice in choices):
         choices.append(AnswerChoice(TELL, "Reject and tell", "what to do instead, or why not", None))

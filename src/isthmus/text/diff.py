@@ -118,7 +118,7 @@ def unified_diff(old: str | None, new: str, path: str, *, is_numbered: bool = Fa
     and its last line says so.
 
     With `is_numbered` each run of changed lines is a hunk of its own and, if there are several, has its number after
-    the header, as :mod:`isthmus.text.hunks` counts them. The program patch takes it, too.
+    the header, as :mod:`isthmus.text.hunks` counts them. Programs that apply diffs may want more lines around each.
     """
     if old == new:
         return ""
@@ -165,10 +165,7 @@ def _hunk_lines(old: Sequence[str], new: Sequence[str], *, is_numbered: bool) ->
 
 
 def _groups_apart(opcodes: Sequence[Opcode]) -> Iterator[list[Opcode]]:
-    """Group each change with the lines around it, which two changes share when there are few between them.
-
-    The change before gets one of them at least: without any after it, git takes a hunk for the end of the file.
-    """
+    """Group each change with the lines around it, which two changes share when there are few between them."""
     taken = 0
     for index, opcode in enumerate(opcodes):
         if opcode[0] == "equal":

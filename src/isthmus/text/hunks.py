@@ -47,6 +47,21 @@ def hunks_between(old: str | None, new: str) -> tuple[Hunk, ...]:
     return tuple(Hunk(number, *opcode[1:]) for number, opcode in enumerate(changed, 1))
 
 
+def numbers_in(text: str) -> list[int]:
+    """Return the numbers in a list such as ``1,3`` or ``2-4``.
+
+    Raises:
+        ValueError: the text is not such a list, or has more than 10,000 numbers in a row.
+    """
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) - int(first) > 10_000:
+            raise ValueError(text)
+        numbers.extend(range(int(first), int(last or first) + 1))
+    return numbers
+
+
 def with_hunks(old: str | None, new: str, numbers: Collection[int]) -> str:
     """Return the text with only these hunks of `new`, and the lines of `old` in place of the others.
 

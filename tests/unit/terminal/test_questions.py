@@ -14,6 +14,7 @@ from isthmus.development_tool import (
 )
 from isthmus.terminal.blocks import choice_lines, question_block
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
+from isthmus.terminal.hunk_choice import can_choose, hunk_lines, problem_with, with_chosen
 from isthmus.terminal.questions import question_of, refusal
 from isthmus.terminal.screen import ASCII
 from support.front_program import NEW, edit_call, shell_call
@@ -211,3 +212,19 @@ def test_a_question_says_what_it_wants_touches_and_covers() -> None:
         "    runs in /workspace - covers this command, once",
         "    $ make test",
     ]
+
+
+def test_an_edit_with_several_hunks_can_be_accepted_in_part() -> None:
+    diff = FileDiff("a.py", "/w/a.py", "A\nb\nC\nc2\n", "a\nb\nc\n")
+    request = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow once"),), file_edit_details=diff)
+    call = ToolCall("x", ToolCallStatus.PENDING, "replace", {}, confirmation_request=request)
+    choice = question_of(call).choice("h")
+    assert choice is not None
+    assert (choice.name, choice.is_choosing_hunks, choice.is_edit) == ("Some hunks", True, False)
+    assert hunk_lines(diff)[:2] == ("1  line 1   - a   + A", "2  line 3   - c   + C (and 1 more)")
+    assert with_chosen(diff, "2") == "a\nb\nC\nc2\n"
+    assert problem_with(diff, "1-2") is None
+    assert problem_with(diff, "x") == "expected numbers as in 1,3 or 2-4, received x"
+    assert "no hunk has the number 3" in (problem_with(diff, "3") or "")
+    notebook = FileDiff("a.ipynb", "/w/a.ipynb", diff.new_content, diff.old_content)
+    assert not can_choose(notebook)

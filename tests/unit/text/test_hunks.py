@@ -14,13 +14,26 @@ LINES = st.lists(st.sampled_from(["", "a", "b", "c", "d", "\f", "é"]), max_size
 
 
 def _picked(diff: str, numbers: set[int]) -> str:
-    """Return a numbered diff with only these hunks; one that is alone has no number."""
+    """Return these hunks of a numbered diff, without the lines around them; one that is alone has no number."""
     head, *hunks = diff.split("\n@@ ")
-    several = len(hunks) > 1
+    picked = [head]
     for number, hunk in enumerate(hunks, 1):
-        assert (f"@@ hunk {number} of {len(hunks)}\n" in hunk) == several
-    kept = [hunk for number, hunk in enumerate(hunks, 1) if number in numbers]
-    return "\n".join([head, *(f"@@ {hunk.removesuffix(chr(10))}" for hunk in kept)]) + "\n"
+        header, *lines = hunk.removesuffix("\n").split("\n")
+        assert header.endswith(f"@@ hunk {number} of {len(hunks)}" if len(hunks) > 1 else " @@")
+        start, _, length = header.split(" ")[0].removeprefix("-").partition(",")
+        first = int(start) + (length == "0")
+        while lines[0].startswith(" "):
+            lines, first = lines[1:], first + 1
+        removed, added = (sum(line.startswith(sign) for line in lines) for sign in "-+")
+        if number in numbers:
+            picked.append(f"@@ -{first - (removed == 0)},{removed} +{first},{added} @@")
+            picked += [line for index, line in enumerate(lines) if not _is_context(lines, index)]
+    return "\n".join(picked) + "\n"
+
+
+def _is_context(lines: list[str], index: int) -> bool:
+    """Return whether a line is one around the hunk, or the mark of a missing newline after one."""
+    return lines[index - lines[index].startswith("\\")].startswith(" ")
 
 
 @given(old=LINES, new=LINES, old_ends=st.booleans(), new_ends=st.booleans(), data=st.data())
