@@ -18,6 +18,15 @@ from isthmus.encoding.json_text import decode
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 
+ALIASES: Mapping[str, str] = {
+    "claude": "claude-acp",
+    "claude-code": "claude-acp",
+    "codex": "codex-acp",
+    "copilot": "github-copilot-cli",
+    "gemini-cli": "gemini",
+    "qwen": "qwen-code",
+}
+"""Ids of agents by other names under which their programs are known."""
 NEAREST_NAMES = 3
 """Maximum number of similar names in a message about an unknown one."""
 
@@ -97,14 +106,15 @@ def registry() -> Registry:
 
 
 def command_of(name: str) -> AgentCommand:
-    """Return the command that starts the agent with this id; the case of letters does not matter.
+    """Return the command that starts the agent with this id or alias; the case of letters does not matter.
 
     Raises:
         UnknownAgentError: there is no such agent, or it is published as archives alone.
     """
     copy = registry()
     known = {entry.id: entry for entry in copy.agents}
-    entry = known.get(name.casefold())
+    wanted = name.casefold()
+    entry = known.get(ALIASES.get(wanted, wanted))
     if entry is None:
         raise UnknownAgentError(_unknown(name, copy))
     origin = f"{entry.name} {entry.version}, ACP registry of {copy.date}"

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from isthmus.acp.registry import Distribution, RegistryBinary, UnknownAgentError, command_of, registry
+from isthmus.acp.registry import ALIASES, Distribution, RegistryBinary, UnknownAgentError, command_of, registry
 
 
 def test_an_agent_on_npm_is_started_by_npx_in_its_version() -> None:
@@ -25,6 +25,14 @@ def test_an_agent_on_pypi_is_started_by_uvx_with_its_variables() -> None:
     assert command.shown == "FAST_AGENT_MODEL=codexplan uvx fast-agent-acp==0.10.1 -x"
 
 
+def test_an_agent_is_found_by_the_name_of_its_program() -> None:
+    ids = {entry.id for entry in registry().agents}
+    assert ids >= set(ALIASES.values())
+    assert ids.isdisjoint(ALIASES)
+    assert command_of("qwen") == command_of("qwen-code")
+    assert command_of("Claude") == command_of("claude-acp")
+
+
 def test_the_case_of_an_id_does_not_matter() -> None:
     assert command_of("Qwen-Code") == command_of("qwen-code")
 
@@ -34,8 +42,7 @@ def test_the_case_of_an_id_does_not_matter() -> None:
     [
         ("geminy", "gemini"),
         ("Gemini CLI", "gemini"),
-        ("claude", "claude-acp"),
-        ("copilot", "github-copilot-cli"),
+        ("clod-acp", "claude-acp"),
         ("open-code", "opencode"),
     ],
 )
