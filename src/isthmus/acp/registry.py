@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from isthmus.acp.host.agents import AGENTS
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_text import decode
 from isthmus.errors import IsthmusError
@@ -120,8 +121,14 @@ def command_of(name: str) -> AgentCommand:
     origin = f"{entry.name} {entry.version}, ACP registry of {copy.date}"
     published = entry.distribution
     if published.npx is not None:
-        argv = ("npx", "--yes", published.npx.package, *published.npx.args)
-        return AgentCommand(argv, published.npx.env, f"{origin}, npm package {published.npx.package}")
+        package, _, version = published.npx.package.rpartition("@")
+        tested = next((agent.tested for agent in AGENTS if agent.id == entry.id and agent.tested), version)
+        if tested != version:
+            origin = (
+                f"{entry.name} {tested}, with which Isthmus is tested ({version} in the ACP registry of {copy.date})"
+            )
+        argv = ("npx", "--yes", f"{package}@{tested}", *published.npx.args)
+        return AgentCommand(argv, published.npx.env, f"{origin}, npm package {package}@{tested}")
     if published.uvx is not None:
         argv = ("uvx", published.uvx.package, *published.uvx.args)
         return AgentCommand(argv, published.uvx.env, f"{origin}, PyPI package {published.uvx.package}")

@@ -1,20 +1,26 @@
 """The copy of the ACP registry, and the commands that start its agents."""
 
+import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
+from isthmus.acp.host.agents import AGENTS
 from isthmus.acp.registry import ALIASES, Distribution, RegistryBinary, UnknownAgentError, command_of, registry
 
 
 def test_an_agent_on_npm_is_started_by_npx_in_its_version() -> None:
     command = command_of("gemini")
 
-    assert command.argv == ("npx", "--yes", "@google/gemini-cli@0.56.0", "--acp")
+    assert command.argv == ("npx", "--yes", "@google/gemini-cli@0.61.0", "--acp")
     assert command.env == {}
-    assert command.shown == "npx --yes @google/gemini-cli@0.56.0 --acp"
-    assert command.origin == "Gemini CLI 0.56.0, ACP registry of 2026-08-22, npm package @google/gemini-cli@0.56.0"
+    assert command.shown == "npx --yes @google/gemini-cli@0.61.0 --acp"
+    assert command.origin == (
+        "Gemini CLI 0.61.0, with which Isthmus is tested (0.56.0 in the ACP registry of 2026-08-22), "
+        "npm package @google/gemini-cli@0.61.0"
+    )
 
 
 def test_an_agent_on_pypi_is_started_by_uvx_with_its_variables() -> None:
@@ -23,6 +29,18 @@ def test_an_agent_on_pypi_is_started_by_uvx_with_its_variables() -> None:
     assert command.argv == ("uvx", "fast-agent-acp==0.10.1", "-x")
     assert command.env == {"FAST_AGENT_MODEL": "codexplan"}
     assert command.shown == "FAST_AGENT_MODEL=codexplan uvx fast-agent-acp==0.10.1 -x"
+
+
+def test_known_agents_are_started_in_the_version_that_the_tests_run() -> None:
+    peers = Path(__file__).parents[2] / "peers"
+    pinned: dict[str, str] = {}
+    for folder in ("node", "agents"):
+        pinned |= json.loads((peers / folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    for agent in AGENTS:
+        versions = {pinned[name] for name in agent.programs if name in pinned}
+        assert versions == ({agent.tested} if agent.tested else set()), agent.id
+        if agent.tested:
+            assert f"@{agent.tested}" in command_of(agent.id).shown
 
 
 def test_an_agent_is_found_by_the_name_of_its_program() -> None:

@@ -25,6 +25,8 @@ class KnownAgent:
     title: str
     programs: tuple[str, ...] = ()
     """Names of the program, and of the packages that contain it, by which a command is recognised."""
+    tested: str = ""
+    """Version of its npm package with which Isthmus is tested, and which runs in place of the registry's."""
     variables: tuple[str, ...] = ()
     """Environment variables that it gets in addition to :data:`INHERITED`, e.g. its keys."""
     reads_by_itself: bool = False

@@ -9,6 +9,7 @@ from isthmus.acp.host.known_agent import KnownAgent
 AGENT = KnownAgent(
     id="claude-acp",
     title="Claude Agent",
+    tested="0.101.0",
     programs=(
         *("claude-agent-acp", "@agentclientprotocol/claude-agent-acp", "@zed-industries/claude-agent-acp"),
         *("claude-code-acp", "@zed-industries/claude-code-acp"),

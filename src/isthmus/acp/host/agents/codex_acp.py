@@ -10,6 +10,7 @@ from isthmus.acp.host.known_agent import KnownAgent
 AGENT = KnownAgent(
     id="codex-acp",
     title="Codex",
+    tested="2.6.0",
     programs=("codex-acp", "@zed-industries/codex-acp", "@agentclientprotocol/codex-acp"),
     variables=(
         *("CODEX_API_KEY", "CODEX_CONFIG", "CODEX_HOME", "CODEX_PATH", "INITIAL_AGENT_MODE", "MODEL_PROVIDER"),

@@ -13,6 +13,7 @@ from isthmus.acp.host.known_agent import KnownAgent
 AGENT = KnownAgent(
     id="gemini",
     title="Gemini CLI",
+    tested="0.61.0",
     programs=("gemini", "gemini.js", "@google/gemini-cli"),
     variables=(
         *("GEMINI_API_KEY", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_TRUST_WORKSPACE"),

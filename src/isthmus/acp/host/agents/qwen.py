@@ -11,6 +11,7 @@ from isthmus.acp.host.known_agent import KnownAgent
 AGENT = KnownAgent(
     id="qwen-code",
     title="Qwen Code",
+    tested="0.24.4",
     programs=("qwen", "@qwen-code/qwen-code"),
     variables=(
         *("DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "QWEN_CODE_NO_RELAUNCH"),
