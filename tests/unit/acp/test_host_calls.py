@@ -203,3 +203,9 @@ def test_output_beside_a_terminal_is_shown_as_it_comes() -> None:
     call = shown(calls, *failed, state("tool_call_update", status="failed"))
     assert call.error is not None
     assert call.error.message == "x" * 11 + "\u2026"
+
+
+def test_the_name_that_an_agent_states_is_the_tools_name() -> None:
+    assert shown(table(), state(name="Bash", kind="execute")).tool_name == "Bash"
+    assert shown(table(), state(name=None, kind="execute")).tool_name == "execute"
+    assert shown(table(qwen.AGENT), state(name="new", _meta={"toolName": "old"})).tool_name == "new"

@@ -73,6 +73,7 @@ def test_a_call_that_waits_is_a_request_for_permission_with_all_of_the_call() ->
                 "content": [{"type": "diff", "path": "/w/a", "newText": "new", "oldText": "old"}],
                 "locations": [{"path": "/w/a"}],
                 "rawInput": {"file_path": "a"},
+                "name": "write_file",
             },
             "options": [{"optionId": "proceed_once", "name": "Allow once", "kind": "allow_once"}],
         },

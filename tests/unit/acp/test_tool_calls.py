@@ -51,6 +51,7 @@ def test_an_edit_that_waits_shows_its_diff_place_and_arguments() -> None:
         "content": [{"type": "diff", "path": "/w/a.txt", "oldText": "old\n", "newText": "new\n"}],
         "locations": [{"path": "/w/a.txt"}],
         "rawInput": {"file_path": "a.txt", "old_string": "old", "expected_replacements": 1},
+        "name": "replace",
     }
 
 
@@ -95,7 +96,18 @@ def test_other_questions_are_shown_as_text(details: ConfirmationDetails, text: s
     ],
 )
 def test_each_state_has_a_word_of_the_protocol(status: ToolCallStatus, word: str) -> None:
-    assert sent(call(status=status)) == {"toolCallId": "c1", "title": "tool", "kind": "other", "status": word}
+    assert sent(call(status=status)) == {
+        "toolCallId": "c1",
+        "title": "tool",
+        "kind": "other",
+        "status": word,
+        "name": "tool",
+    }
+
+
+def test_a_call_whose_agent_does_not_name_its_tool_has_no_name() -> None:
+    assert "name" not in sent(asked("edit", DIFF))
+    assert sent(asked("mcp__git__log", DIFF))["name"] == "mcp__git__log"
 
 
 @pytest.mark.parametrize(

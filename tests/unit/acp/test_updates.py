@@ -170,6 +170,7 @@ def test_a_call_is_sent_whole_once_and_then_only_what_changed() -> None:
             "status": "pending",
             "content": [{"type": "content", "content": {"type": "text", "text": "```sh\nls\n```"}}],
             "rawInput": {"command": "ls"},
+            "name": "run_shell_command",
         },
         {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "in_progress"},
         {

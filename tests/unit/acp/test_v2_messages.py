@@ -301,6 +301,7 @@ def test_a_tool_call_is_one_kind_of_update_from_its_beginning() -> None:
             "content": [DIFF],
             "locations": [{"path": "/w/a"}],
             "rawInput": {"file_path": "a"},
+            "name": "write_file",
         },
         {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "cancelled"},
     ]
@@ -324,6 +325,7 @@ def test_a_permission_for_a_change_has_the_call_as_its_subject() -> None:
                 "content": [DIFF],
                 "locations": [{"path": "/w/a"}],
                 "rawInput": {"file_path": "a"},
+                "name": "write_file",
             },
         },
         "options": SHOWN_OPTIONS,

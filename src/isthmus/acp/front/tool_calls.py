@@ -56,6 +56,8 @@ _STATUSES: Mapping[ToolCallStatus, AcpCallStatus] = {
     ToolCallStatus.CANCELLED: AcpCallStatus.CANCELLED,
 }
 _PATH_ARGUMENTS = ("file_path", "absolute_path", "path", "dir_path")
+_UNNAMED = frozenset({"", *CallKind})
+"""Names of calls whose agent does not state one: see :mod:`isthmus.acp.host.calls`."""
 _FENCE = re.compile("`{3,}")
 
 
@@ -70,6 +72,7 @@ def call_state(call: ToolCall, workspace: str) -> ToolCallState:
         locations=_locations(call, workspace) or None,
         raw_input=dict(call.input_parameters) or None,
         raw_output=_raw_output(call.output),
+        name=call.tool_name if call.tool_name not in _UNNAMED else None,
     )
 
 

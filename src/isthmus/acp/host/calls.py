@@ -290,6 +290,8 @@ class CallTable:
         )
 
     def _name(self, state: ToolCallState) -> str:
+        if state.name:
+            return state.name[: self._limits.title]
         meta: object = state.meta
         for key in self._agent.tool_name_key:
             meta = _member(meta, key)

@@ -92,6 +92,8 @@ class ToolCallState:
     locations: tuple[Location, ...] | None = None
     raw_input: Any = None
     raw_output: Any = None
+    name: str | None = None
+    """Name of the tool, if the agent states it."""
     meta: Meta = None
 
 

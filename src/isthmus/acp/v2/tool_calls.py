@@ -54,6 +54,7 @@ class ToolCallStateV2:
     locations: tuple[Location, ...] | None = None
     raw_input: Any = None
     raw_output: Any = None
+    name: str | None = None
 
 
 @record
@@ -153,6 +154,7 @@ def _members(state: ToolCallState) -> tuple[Any, ...]:
         state.locations,
         state.raw_input,
         state.raw_output,
+        state.name,
     )
 
 
