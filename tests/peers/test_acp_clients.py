@@ -23,6 +23,7 @@ async def test_a_prompt_streams_its_thoughts_and_its_text(tmp_path: Path, worksp
     assert user.greeting["protocolVersion"] == 1
     assert user.greeting["agentInfo"]["name"] == "isthmus"
     # The public registry lists only agents with one of these; a method without a type is of the first.
+    assert user.greeting["agentCapabilities"]["auth"] == {"logout": {}}
     assert {method.get("type", "agent") for method in user.greeting["authMethods"]} & {"agent", "terminal"}
     client = user.client
     assert client.text("agent_thought_chunk") == "I look around first.\n"

@@ -29,6 +29,7 @@ def test_the_typescript_client_works_with_the_agent(tmp_path: Path, workspace: P
     assert first["stops"] == ["end_turn", "end_turn", "end_turn", "cancelled"]
     assert first["second"]["code"] == -32600
     assert first["unknown"]["code"] == -32002
+    assert (first["loggedOut"], first["withoutLogin"]["code"]) == ({}, -32000)
     assert first["mode"]["configOptions"][0]["currentValue"] == "plan"
     said = text(first["updates"], "agent_message_chunk")
     assert said.startswith("Hello from the agent.I write allowed.txt.It is written.I write refused.txt.It was refused.")

@@ -70,7 +70,11 @@ const first = await connected(async (connection, greeting) => {
   const unknown = await attempt(prompt("nobody", "say hello"));
   const mode = await connection.request("session/set_config_option", { sessionId, configId: "mode", value: "plan" });
   const stops = [hello, allowed, refused, cancelled].map(({ stopReason }) => stopReason);
-  return { greeting, session, stops, second, unknown, mode, updates: updates.splice(0), questions: questions.splice(0) };
+  const loggedOut = await attempt(connection.request("logout", {}));
+  const withoutLogin = await attempt(connection.request("session/new", place));
+  await connection.request("authenticate", { methodId: greeting.authMethods[0].id });
+  await connection.request("session/new", place);
+  return { loggedOut, withoutLogin, greeting, session, stops, second, unknown, mode, updates: updates.splice(0), questions: questions.splice(0) };
 });
 
 const second = await connected(async (connection) => {

@@ -16,6 +16,7 @@ from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.approval import outside_reads, policy, private_reads
+from isthmus.app.acp_front import AUTH_METHODS
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
 from isthmus.rpc import messages
@@ -97,7 +98,7 @@ def test_the_kinds_of_updates_are_those_of_the_code() -> None:
 
 @pytest.mark.anyio
 async def test_the_capabilities_are_those_of_the_code(workspace: Path) -> None:
-    in_process = replace(FRONT, can_delete=True)
+    in_process = replace(FRONT, can_delete=True, auth_methods=AUTH_METHODS)
     async with engine_on(workspace, EchoAgent()) as engine, front(engine, options=in_process) as client:
         greeting = await client.call("initialize", protocolVersion=1)
     (block,) = re.findall(r"```json\n(.*?)```", part("Requests of the client"), flags=re.DOTALL)

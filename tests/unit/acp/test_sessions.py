@@ -1,13 +1,15 @@
 """Sessions in front of a client: how they begin, are found again, change and end. Engine and journal are real."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isthmus.acp.front import server
-from support.acp_front import ALLOW, RefusedError, front
+from isthmus.app.acp_front import AUTH_METHODS
+from support.acp_front import ALLOW, BOTH_VERSIONS, RefusedError, front
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on
 from support.memory_agent import MemoryAgent
@@ -30,6 +32,27 @@ async def test_the_greeting_names_what_the_agent_can(workspace: Path) -> None:
             "authMethods": [],
             "agentInfo": {"name": "isthmus", "version": "1.0", "title": "Isthmus"},
         }
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_after_a_logout_no_session_begins_until_the_client_logs_in(version: int, workspace: Path) -> None:
+    options = replace(BOTH_VERSIONS, auth_methods=AUTH_METHODS)
+    prefix = "auth/" if version == 2 else ""
+    async with (
+        engine_on(workspace, EchoAgent()) as engine,
+        front(engine, options=options, version=version) as client,
+    ):
+        greeting = await client.call("initialize", protocolVersion=version, info={"name": "x", "version": "1"})
+        assert version == 2 or greeting["agentCapabilities"]["auth"] == {"logout": {}}
+        session = await client.new(workspace)
+        assert await client.call(f"{prefix}logout") == {}
+        about = {"cwd": str(workspace), "mcpServers": []}
+        for method, more in (("session/new", {}), ("session/resume", {"sessionId": session})):
+            with pytest.raises(RefusedError, match="logged out: authenticate first, by environment") as caught:
+                await client.call(method, **about, **more)
+            assert caught.value.code == -32000
+        assert await client.call(f"{prefix}login" if prefix else "authenticate", methodId="environment") == {}
+        assert "sessionId" in await client.call("session/new", **about)
 
 
 @pytest.mark.parametrize("version", [0, 2, 99])

@@ -281,4 +281,4 @@ async def test_options_are_set_and_there_are_no_modes(workspace: Path) -> None:
             await client.call("session/set_mode", sessionId=session, modeId="plan")
         assert caught.value.code == -32601
         with pytest.raises(RefusedError, match="there is no login to forget"):
-            await client.call("auth/logout")
+            await client.call("auth/logout")  # this agent has no auth methods

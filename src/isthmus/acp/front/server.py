@@ -20,7 +20,7 @@ from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
-from isthmus.acp.front.turn import ClientPort
+from isthmus.acp.front.turn import AUTH_REQUIRED, ClientPort
 from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, FrontWire, read_params
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1 import connection, sessions
@@ -85,6 +85,7 @@ class FrontServer:
         self._client: ClientRequests | None = None
         self._wire = options.wires[0]
         self._is_initialized = False
+        self._is_logged_out = False
         self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
@@ -124,7 +125,7 @@ class FrontServer:
             case sessions.DeleteSessionRequest() as request if self._options.can_delete:
                 return await self._delete(request)
             case connection.LogoutRequest():
-                raise RpcError(INVALID_REQUEST, "there is no login to forget: the model's key is in the environment")
+                return self._log_out()
             case sessions.DeleteSessionRequest() | None:
                 raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} here")
 
@@ -189,11 +190,24 @@ class FrontServer:
             FrontAbilities(self._options.version, self._options.can_delete, self._options.takes_images, tuple(methods))
         )
 
+    def _log_out(self) -> JsonObject:
+        """Begin and continue no more sessions on this connection until the client has authenticated again."""
+        if not self._login_methods:
+            raise RpcError(INVALID_REQUEST, "there is no login to forget: expected no logout, as initialize says")
+        self._is_logged_out = True
+        return {}
+
+    @property
+    def _login_methods(self) -> list[str]:
+        """Ids of the methods by which the agent logs in itself."""
+        return [method.id for method in self._options.auth_methods if isinstance(method, connection.AgentAuth)]
+
     def _authenticate(self, request: connection.AuthenticateRequest) -> JsonObject:
-        known = [method.id for method in self._options.auth_methods if isinstance(method, connection.AgentAuth)]
+        known = self._login_methods
         if request.method_id not in known:
             expected = f"one of {', '.join(known)}" if known else "none: there is nothing to log in to"
             raise RpcError(INVALID_PARAMS, f"methodId: expected {expected}, received {request.method_id[:100]!r}")
+        self._is_logged_out = False
         return {}
 
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
@@ -291,6 +305,8 @@ class FrontServer:
     async def _settings(
         self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None
     ) -> JsonObject:
+        if self._is_logged_out:
+            raise RpcError(AUTH_REQUIRED, f"logged out: authenticate first, by {', '.join(self._login_methods)}")
         settings = self._place.settings(cwd, servers or (), extra or ())
         await self._place.check(settings)
         return settings

@@ -16,6 +16,7 @@ REQUESTS: Mapping[str, type[FrontRequest]] = {
     kind.METHOD: kind
     for kind in (
         connection.AuthenticateRequest,
+        connection.LogoutRequest,
         sessions.NewSessionRequest,
         sessions.LoadSessionRequest,
         sessions.ResumeSessionRequest,
@@ -49,6 +50,7 @@ class FrontWireV1:
         """Return the answer to ``initialize``."""
         present = connection.Present()
         delete = present if abilities.can_delete else None
+        can_log_out = any(isinstance(method, connection.AgentAuth) for method in abilities.auth_methods)
         return to_camel_json(
             connection.InitializeResponse(
                 self.version,
@@ -61,6 +63,7 @@ class FrontWireV1:
                     session_capabilities=connection.SessionCapabilities(
                         list=present, resume=present, close=present, delete=delete
                     ),
+                    auth=connection.AgentAuthCapabilities(logout=present) if can_log_out else None,
                     meta={"isthmus": {"editedAnswers": True}},
                 ),
                 abilities.auth_methods,
