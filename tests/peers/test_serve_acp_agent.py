@@ -15,7 +15,7 @@ from isthmus.client import PromptMessage
 from isthmus.events import TaskState
 from support.acp_hosting import PROGRAM, prompts, received, running_agents, seen_of
 from support.acp_wire import acp_program
-from support.isthmus_program import ISTHMUS
+from support.isthmus_program import ISTHMUS, isthmus
 from support.pty_program import pty_program
 from support.serve_program import ServeProgram, serve_program
 from support.turns import view_of
@@ -64,6 +64,9 @@ async def test_after_kill_9_a_question_and_work_are_lost_and_the_session_loaded(
     methods = [item.get("method") for item in received()]
     assert (methods.count("session/new"), methods.count("session/load")) == (1, 1)
     assert list(prompts()) == ["shell", "hello", "wait"]
+    listed = isthmus("tasks", "list", "--data-dir", str(tmp_path / "data"), folder=tmp_path)
+    assert "Hosted agent " in listed.stdout
+    assert len([line for line in listed.stdout.splitlines() if line.split()[1] in ("failed", "completed")]) == 3
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.app.acp_agent import AcpAgent
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.setup import BadInputError, Setup
+from isthmus.app.task_files import HOSTED_AGENTS
 from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.jsonc import JsoncError, parse
@@ -207,7 +208,7 @@ async def hosted_engine(
     Raises:
         JournalError: the data folder cannot be used.
     """
-    folder = setup.data_dir / "acp-agents" / command.id
+    folder = setup.data_dir / HOSTED_AGENTS / command.id
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
     launch = AgentLaunch(command.words, environment, command.agent)
     editors = EditorDirectory(setup.environment) if setup.use_ide else None

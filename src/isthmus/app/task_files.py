@@ -8,6 +8,9 @@ from pathlib import Path
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 
+HOSTED_AGENTS = "acp-agents"
+"""Name of the folder below the data folder in which each agent that is hosted by its command has its own folder."""
+
 
 class TaskFilesError(IsthmusError):
     """Files of a deleted task could not be removed; the next removal tries again."""
@@ -23,6 +26,12 @@ class TaskFiles:
     def journal(self) -> Path:
         """Path of the journal."""
         return self.data_dir / "journal.sqlite"
+
+    def of_hosted_agents(self) -> "tuple[TaskFiles, ...]":
+        """Return the files of the hosted agents that have stored tasks, by the names of their folders. Blocks."""
+        folder = self.data_dir / HOSTED_AGENTS
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        return tuple(files for files in map(TaskFiles, found) if files.journal.exists())
 
     @property
     def outputs(self) -> Path:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -81,7 +82,9 @@ def list_(
 ) -> None:
     """List tasks, last changed first.
 
-    The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled.
+    The states are submitted, working, input-required (it waits for an answer), completed, failed and canceled. The
+    tasks of agents that `isthmus serve --agent` and `isthmus acp --agent` host are listed after yours, each agent with
+    its folder: other commands find them with --data-dir FOLDER.
     """
     from isthmus.app.task_table import task_json, task_lines
     from isthmus.events import TaskState
@@ -95,10 +98,19 @@ def list_(
 
     stored = _stored(data_dir, journal)
     rows = _with_journal(stored, read) if stored.exists else ()
+    hosting = () if journal else stored.files.of_hosted_agents()
+    hosted = {files.data_dir: _with_journal(_Stored(files, ""), read) for files in hosting}
     if as_json:
-        click.echo(json.dumps([task_json(row) for row in rows], ensure_ascii=False, indent=2))
-    else:
-        _print(task_lines(rows, time.time()) or ["No tasks."])
+        listed = [task_json(row) for row in rows]
+        listed += [{**task_json(row), "data_dir": str(folder)} for folder, own in hosted.items() for row in own]
+        click.echo(json.dumps(listed, ensure_ascii=False, indent=2))
+        return
+    lines = task_lines(rows, time.time())
+    for folder, own in hosted.items():
+        if own:
+            lines += [*([""] if lines else []), f"Hosted agent {folder.name}, --data-dir {shlex.quote(str(folder))}:"]
+            lines += task_lines(own, time.time())
+    _print(lines or ["No tasks."])
 
 
 @command.command("show")

@@ -66,6 +66,23 @@ def test_tasks_are_listed_newest_first_with_state_and_title(data: Path, capsys: 
     ]
 
 
+def test_tasks_of_hosted_agents_are_listed_with_their_folder(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = data / "acp-agents" / "gemini"
+    asyncio.run(make_tasks(folder))
+    (data / "acp-agents" / "empty").mkdir()
+    (data / "journal.sqlite").unlink()
+    assert tasks(data, "list", "--state", "completed") == 0
+    heading, _, line = capsys.readouterr().out.splitlines()
+    assert heading == f"Hosted agent gemini, --data-dir {folder}:"
+    assert line.split()[1] == "completed"
+    assert tasks(data, "list", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [task["data_dir"] for task in found] == [str(folder)] * 3
+    assert tasks(folder, "show", found[-1]["id"]) == 0
+    assert tasks(data, "list", "--state", "failed") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "No tasks."
+
+
 def test_tasks_are_listed_by_state_and_user(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tasks(data, "list", "--json", "--user", "bob", "--state", "working", "--state", "completed") == 0
     (task,) = json.loads(capsys.readouterr().out)
