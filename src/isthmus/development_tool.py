@@ -47,7 +47,7 @@ class AgentSettings:
     is absent or empty the agent decides. ``mcp_servers``: only these are used. ``allowed_tools`` run without a
     question, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
     ``approval_mode``: default, auto_edit, plan or yolo. ``context_files``: names of the files that instruct the agent,
-    instead of GEMINI.md, AGENTS.md and CLAUDE.md.
+    instead of GEMINI.md, AGENTS.md and CLAUDE.md. ``effort``: how much the model thinks: low, medium, high or default.
     """
 
     workspace_path: Annotated[str, 1]
@@ -56,6 +56,7 @@ class AgentSettings:
     model: Annotated[str | None, 103] = None
     approval_mode: Annotated[str | None, 104] = None
     context_files: Annotated[tuple[str, ...], 105] = ()
+    effort: Annotated[str | None, 106] = None
 
 
 def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> AgentSettings:

@@ -131,6 +131,18 @@ async def test_a_mode_decides_what_is_asked(tmp_path: Path, workspace: Path) -> 
     assert (workspace / "ran.txt").exists()
 
 
+async def test_an_effort_counts_from_the_next_prompt_on(tmp_path: Path, workspace: Path) -> None:
+    async with acp_user(tmp_path, workspace) as user:
+        session = await user.new()
+        changed = await user.agent.set_config_option(session_id=session, config_id="effort", value="high")
+        assert [(option.id, option.category) for option in changed.config_options][-1] == ("effort", "thought_level")
+        await user.prompt(session, "say hello")
+        await user.prompt(session, "/effort")
+        assert "Effort: high." in user.client.text()
+        with pytest.raises(acp.RequestError, match="expected one of default, low, medium, high"):
+            await user.agent.set_config_option(session_id=session, config_id="effort", value="most")
+
+
 async def test_a_turn_at_work_is_cancelled_at_once(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         session = await user.new()

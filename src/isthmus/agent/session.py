@@ -61,7 +61,17 @@ from isthmus.internal_events import (
     ToolsLoaded,
     WorktreeUsed,
 )
-from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of, text_of
+from isthmus.models.base import (
+    DEFAULT_EFFORT,
+    NOT_RUN,
+    Message,
+    ModelToolResult,
+    Part,
+    Text,
+    ToolRequest,
+    requests_of,
+    text_of,
+)
 from isthmus.models.message import message_from_json
 
 ReadSession: TypeAlias = "Callable[[], Awaitable[Session]]"
@@ -127,7 +137,7 @@ class Session:
     model: str | None = None
     """The model that AgentSettings or a command chose last; None for the agent's own."""
     effort: str | None = None
-    """The effort that a command chose last; None for the agent's own."""
+    """The effort that AgentSettings or a command chose last; None for the agent's own."""
     statistics: Statistics = field(default_factory=Statistics)
     """Usage of all tasks of the session."""
     prompt: str = ""
@@ -360,6 +370,8 @@ class Session:
                 self.workspace = self.settings.workspace_path
             if "model" in settings:
                 self.model = self.settings.model or None
+            if "effort" in settings:
+                self.effort = None if self.settings.effort in (None, "", DEFAULT_EFFORT) else self.settings.effort
 
     def _compact(self, compacted: Compacted) -> None:
         rest = self.messages[max(0, len(self.messages) - compacted.kept) :]

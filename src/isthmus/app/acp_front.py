@@ -14,6 +14,7 @@ from isthmus.acp.front.wire import FrontWire
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
 from isthmus.app.setup import Setup
+from isthmus.models.base import DEFAULT_EFFORT
 from isthmus.runtime.standard_streams import StandardStreams
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     async with local_agent(setup, WorkspaceRule(), mcp_use=mcp_use, editor_text=editor_text) as engine:
         options = FrontOptions(
             __version__,
-            SessionOptions(setup.policy.mode, setup.model.name),
+            SessionOptions(
+                setup.policy.mode, setup.model.name, effort=setup.settings.thinking_effort or DEFAULT_EFFORT
+            ),
             can_delete=True,
             auth_methods=AUTH_METHODS,
             wires=_wires(has_draft=has_draft),

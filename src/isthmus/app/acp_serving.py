@@ -162,7 +162,7 @@ def _decoded(text: str) -> tuple[str, ...]:
     return tuple(item for item in items if isinstance(item, str))
 
 
-_SETTINGS = ("allowed_tools", "model", "approval_mode", "context_files")
+_SETTINGS = ("allowed_tools", "model", "approval_mode", "context_files", "effort")
 
 
 async def check_workspace_alone(value: JsonObject, folder: Path, brings_programs: bool) -> None:

@@ -7,7 +7,7 @@ This module uses neither I/O nor an SDK.
 
 from collections.abc import AsyncGenerator
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
@@ -113,6 +113,12 @@ class Effort(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
+
+
+DEFAULT_EFFORT: Final = "default"
+"""Name of the effort that the settings, or else the provider, decide."""
+EFFORTS: Final = (*(effort.value for effort in Effort), DEFAULT_EFFORT)
+"""Names of the efforts that users choose."""
 
 
 class ToolChoice(StrEnum):

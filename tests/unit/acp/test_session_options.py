@@ -115,3 +115,26 @@ def test_a_new_session_shows_the_mode_in_force_and_states_it_to_a_server_alone()
 def test_an_agent_without_our_modes_is_sent_none() -> None:
     options = SessionOptions(has_modes=False, is_elsewhere=True).in_force("plan", is_new=False)
     assert (options.modes, options.settings) == (None, {})
+
+
+def test_the_effort_is_an_option_of_the_schemas_category() -> None:
+    options = SessionOptions(model="m", effort="default").with_value("effort", "high")
+    effort = to_camel_json(ConfigOptionsUpdate(options.config_options))["configOptions"][-1]
+    acp_schema.check_update(to_camel_json(ConfigOptionsUpdate(options.config_options)))
+    assert (effort["id"], effort["category"], effort["currentValue"]) == ("effort", "thought_level", "high")
+    assert [item["value"] for item in effort["options"]] == ["default", "low", "medium", "high"]
+    assert options.settings == {"effort": "high"}
+    with pytest.raises(RpcError, match="expected one of default, low, medium, high, received 'most'"):
+        options.with_value("effort", "most")
+    with pytest.raises(RpcError, match="expected mode or model, received 'effort'"):
+        SessionOptions(model="m").with_value("effort", "high")
+
+
+def test_the_effort_that_is_in_force_is_shown_unless_the_client_has_chosen_one() -> None:
+    options = SessionOptions(effort="default")
+    assert options.with_known_effort("low").effort == "low"
+    assert options.with_known_effort("low").settings == {}
+    assert options.with_known_effort(None).effort == "default"
+    assert options.with_known_effort("other").effort == "default"
+    assert options.with_value("effort", "high").with_known_effort("low").effort == "high"
+    assert SessionOptions().with_known_effort("low").effort == ""

@@ -1,4 +1,4 @@
-"""Options of a session that a client can show and set: the approval mode and the model. Pure.
+"""Options of a session that a client can show and set: the approval mode, the model and its effort. Pure.
 
 Version 1 has modes twice: as ``modes`` for older clients, and as an option for others.
 """
@@ -12,11 +12,18 @@ from isthmus.rpc.messages import INVALID_PARAMS, RpcError
 
 MODE = "mode"
 MODEL = "model"
+EFFORT = "effort"
 MAXIMUM_CHARACTERS = 200
 """Maximum length of a model's name."""
 
 SETTING = "approval_mode"
 """Key of the mode in AgentSettings."""
+_EFFORTS = (
+    ConfigValue("default", "Default", "As the settings, or else the provider, decide"),
+    ConfigValue("low", "Low"),
+    ConfigValue("medium", "Medium"),
+    ConfigValue("high", "High"),
+)
 _MODES = (
     SessionMode("default", "Default", "Asks before it edits files or runs commands"),
     SessionMode("auto_edit", "Auto edit", "Edits files without asking; asks before commands"),
@@ -30,12 +37,14 @@ class SessionOptions:
     """Present values; ``models`` are names to choose from, ``chosen`` the options that the client has set.
 
     ``has_modes``: the agent has our approval modes, not some of its own. ``is_elsewhere``: it is behind a server, whose
-    settings may change. ``states_mode``: each prompt states the mode that is shown.
+    settings may change. ``effort`` is empty where it cannot be chosen. ``states_mode``: each prompt states the mode
+    that is shown.
     """
 
     mode: str = "default"
     model: str = ""
     models: tuple[str, ...] = ()
+    effort: str = ""
     chosen: frozenset[str] = frozenset()
     has_modes: bool = True
     is_elsewhere: bool = False
@@ -77,8 +86,21 @@ class SessionOptions:
                 return self.with_mode(value)
             case "model":
                 return replace(self, model=value, chosen=self.chosen | {MODEL})
+            case "effort" if self.effort:
+                known = [item.value for item in _EFFORTS]
+                if value not in known:
+                    raise RpcError(INVALID_PARAMS, f"value: expected one of {', '.join(known)}, received {value!r}")
+                return replace(self, effort=value, chosen=self.chosen | {EFFORT})
             case _:
-                raise RpcError(INVALID_PARAMS, f"configId: expected mode or model, received {config_id[:100]!r}")
+                expected = "mode, model or effort" if self.effort else "mode or model"
+                raise RpcError(INVALID_PARAMS, f"configId: expected {expected}, received {config_id[:100]!r}")
+
+    def with_known_effort(self, effort: str | None) -> "SessionOptions":
+        """Return the options with the effort that is in force, unless the client has chosen one or none is known."""
+        is_known = effort in [item.value for item in _EFFORTS]
+        if effort is None or not is_known or not self.effort or EFFORT in self.chosen:
+            return self
+        return replace(self, effort=effort)
 
     @property
     def modes(self) -> SessionModeState | None:
@@ -96,11 +118,14 @@ class SessionOptions:
             names = dict.fromkeys((self.model, *self.models))
             values = tuple(ConfigValue(name, name) for name in names)
             options.append(SelectOption(MODEL, "Model", self.model, values, category=MODEL))
+        if self.effort:
+            about = "How much the model thinks before it answers, if it thinks at all"
+            options.append(SelectOption(EFFORT, "Effort", self.effort, _EFFORTS, about, "thought_level"))
         return tuple(options)
 
     @property
     def settings(self) -> JsonObject:
         """AgentSettings for the values that the client has set, and for the mode if it is stated."""
-        values = {MODE: (SETTING, self.mode), MODEL: ("model", self.model)}
+        values = {MODE: (SETTING, self.mode), MODEL: ("model", self.model), EFFORT: ("effort", self.effort)}
         stated = self.chosen | {MODE} if self.states_mode else self.chosen
         return dict(values[name] for name in sorted(stated))

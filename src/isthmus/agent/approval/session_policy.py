@@ -13,6 +13,7 @@ from isthmus.client import InvalidRequest
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
+from isthmus.models.base import EFFORTS
 from isthmus.record import record
 
 FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
@@ -34,7 +35,7 @@ class SettingsRule:
     """Limits of AgentSettings. ``max_approval_mode`` is the most permissive mode that they may name.
 
     With a maximum below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's
-    own policy stricter: they may name neither allowed tools, nor a model, nor a more permissive mode.
+    own policy stricter: they may name no allowed tools, no model, no effort, and no more permissive mode.
     """
 
     max_approval_mode: ApprovalMode = ApprovalMode.YOLO
@@ -128,6 +129,10 @@ def _problems(settings: AgentSettings, rule: SettingsRule, own: ApprovalMode) ->
         problems.append("model is not accepted on this server, which sets its own; leave it out")
     if settings.model and len(settings.model) > MAXIMUM_CHARACTERS:
         problems.append(f"model: expected at most {MAXIMUM_CHARACTERS} characters")
+    if settings.effort and not rule.may_widen:
+        problems.append("effort is not accepted on this server, which sets its own; leave it out")
+    elif settings.effort and settings.effort not in EFFORTS:
+        problems.append(f"effort is {settings.effort[:100]!r}; expected one of {', '.join(EFFORTS)}")
     problems += _list_problems("context_files", settings.context_files)
     problems += [
         f"context_files: expected the name of a file without its folder, received {name[:200]!r}"

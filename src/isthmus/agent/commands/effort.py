@@ -5,36 +5,32 @@ from collections.abc import Sequence
 from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.context import CommandContext, CommandError
 from isthmus.internal_events import EffortChosen
-from isthmus.models.base import Effort
-
-DEFAULT = "default"
-"""Name of the effort that the settings, or else the provider, decide."""
-NAMES = (*(effort.value for effort in Effort), DEFAULT)
+from isthmus.models.base import DEFAULT_EFFORT, EFFORTS
 
 
 async def effort(context: CommandContext) -> None:
     """Show the effort; with a name, switch to it."""
     name = context.args.strip().lower()
-    own = context.options.effort.value if context.options.effort is not None else DEFAULT
+    own = context.options.effort.value if context.options.effort is not None else DEFAULT_EFFORT
     if not name:
         chosen = context.session.effort or own
-        await context.say(f"Effort: {chosen}. /effort NAME changes it: {', '.join(NAMES)}.")
+        await context.say(f"Effort: {chosen}. /effort NAME changes it: {', '.join(EFFORTS)}.")
         return
-    if name not in NAMES:
-        raise CommandError(f"Unknown effort {name[:100]}; expected one of {', '.join(NAMES)}.")
-    await context.emit(EffortChosen(None if name == DEFAULT else name))
+    if name not in EFFORTS:
+        raise CommandError(f"Unknown effort {name[:100]}; expected one of {', '.join(EFFORTS)}.")
+    await context.emit(EffortChosen(None if name == DEFAULT_EFFORT else name))
     await context.say(f"This session continues with the effort {name}.")
 
 
 async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
-    return [ArgumentCompletion(name) for name in NAMES if name.startswith(args)]
+    return [ArgumentCompletion(name) for name in EFFORTS if name.startswith(args)]
 
 
 COMMAND = CommandNode(
     "effort",
     "Show how much the model thinks before it answers, or choose it for this session",
     effort,
-    (argument("name", f"One of {', '.join(NAMES)}"),),
+    (argument("name", f"One of {', '.join(EFFORTS)}"),),
     complete=_complete,
     needs_folder=False,
 )
