@@ -12,9 +12,10 @@ from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import ContentNotSupported, SessionStatus
 from isthmus.events import StateChange, TaskState
-from isthmus.internal_events import ModelReply
+from isthmus.internal_events import Compacted, ModelReply
 from isthmus.models.base import Message, Text
 from isthmus.models.message import message_to_json
+from support import acp_schema
 from support.acp_front import OPTIONS, FrontClient, front
 from support.engines import engine_on
 from support.waiting import eventually_async
@@ -73,6 +74,33 @@ async def test_the_client_is_told_after_each_reply_how_full_the_context_is(versi
             {"sessionUpdate": "usage_update", "used": 1005, "size": 200000},
             {"sessionUpdate": "usage_update", "used": 1505, "size": 200000},
         ]
+
+
+class CompactingAgent:
+    """An agent that replaces the conversation by a summary in each turn."""
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        await turn.emit(Compacted(f"Summary of {turn.session.prompt}", 0, 900, 10))
+        return StateChange(TaskState.COMPLETED)
+
+
+@pytest.mark.parametrize(("capabilities", "is_told"), [({"session": {"compaction": {}}}, True), ({}, False)])
+async def test_a_client_that_takes_compactions_is_told_of_them_with_the_same_id_when_it_loads(
+    capabilities: dict[str, Any], is_told: bool, workspace: Path
+) -> None:
+    async with engine_on(workspace, CompactingAgent()) as engine:
+        async with front(engine, capabilities=capabilities) as client:
+            session = await client.new(workspace)
+            await client.prompt(session, "one")
+            told = client.of_kind("compaction_update")
+        assert [update["summary"] for update in told] == [[{"type": "text", "text": "Summary of one"}]] * is_told
+        for update in told:
+            assert update["status"] == "completed"
+            acp_schema.check_update(update)
+        async with front(engine, capabilities=capabilities) as client:
+            await client.load(session, workspace)
+            assert client.of_kind("compaction_update") == told
 
 
 async def _until_idle(client: FrontClient) -> None:

@@ -25,7 +25,7 @@ from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, FrontWire, read_
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.client_requests import ReadTextFileRequest, ReadTextFileResponse
-from isthmus.acp.v1.updates import ConfigOptionsUpdate, ModeUpdate
+from isthmus.acp.v1.updates import CompactionUpdate, ConfigOptionsUpdate, ModeUpdate
 from isthmus.client import AgentClient, TaskNotFound, TaskQuery
 from isthmus.conversations import Conversation, list_sessions
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
@@ -353,9 +353,17 @@ class FrontServer:
         return session
 
     async def _update(self, session_id: str, update: FrontUpdate) -> None:
+        if isinstance(update, CompactionUpdate) and not self._shows_compactions:
+            return
         if self._client is not None:
             for written in self._wire.updates(update):
                 await self._client.notify("session/update", {"sessionId": session_id, "update": written})
+
+    @property
+    def _shows_compactions(self) -> bool:
+        """Whether the client takes compactions: in version 1 those that say so, later all."""
+        session = self._capabilities.session
+        return self._wire.version > 1 or (session is not None and session.compaction is not None)
 
     async def _ask(self, question: ClientQuestion) -> object:
         if self._client is None:

@@ -1,5 +1,6 @@
 """The events of a task as updates of an ACP session. No I/O."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -10,6 +11,7 @@ from isthmus.acp.v1.content import ContentBlock, EmbeddedResource, ImageBlock, R
 from isthmus.acp.v1.updates import (
     AgentMessageChunk,
     AgentThoughtChunk,
+    CompactionUpdate,
     PlanEntry,
     PlanUpdate,
     SessionUpdate,
@@ -35,7 +37,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import InternalEvent
+from isthmus.internal_events import Compacted, InternalEvent
 from isthmus.todo_list import Todo, TodoStatus, todos_of
 
 _MEMBERS = tuple(field.name for field in fields(ToolCallState))
@@ -91,6 +93,10 @@ class UpdateEncoder:
                 yield AgentThoughtChunk(TextBlock(text))
             case StateChange(TaskState.FAILED | TaskState.REJECTED, str() as error):
                 yield AgentMessageChunk(TextBlock(f"\n{error}\n"))
+            case Compacted(summary):
+                # The same summary has the same id, whenever the session is sent again.
+                digest = hashlib.sha256(summary.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+                yield CompactionUpdate(f"compaction-{digest}", "completed", (TextBlock(summary),))
             case StateChange() | AgentMessage() | ConfirmationAccepted() | InternalEvent():
                 pass
             case _:

@@ -22,6 +22,7 @@ from isthmus.acp.v1.updates import (
     AgentMessageChunk,
     AgentThoughtChunk,
     CommandsUpdate,
+    CompactionUpdate,
     ConfigOptionsUpdate,
     ModeUpdate,
     PlanUpdate,
@@ -79,6 +80,7 @@ class UpdateReader:
                 | ConfigOptionsUpdate()
                 | SessionInfoUpdate()
                 | UsageUpdate()
+                | CompactionUpdate()
                 | UnknownUpdate()
             ):
                 return ()

@@ -50,6 +50,13 @@ class AuthCapabilities:
 
 
 @record
+class ClientSessionCapabilities:
+    """Updates that a client takes, besides those that every client knows."""
+
+    compaction: Present | None = None
+
+
+@record
 class ClientCapabilities:
     """Abilities of a client; those that it does not name it lacks."""
 
@@ -57,6 +64,7 @@ class ClientCapabilities:
     terminal: bool | None = None
     auth: AuthCapabilities | None = None
     elicitation: ElicitationCapabilities | None = None
+    session: ClientSessionCapabilities | None = None
     meta: Meta = None
 
 

@@ -215,6 +215,16 @@ class UsageUpdate:
 
 
 @record
+class CompactionUpdate:
+    """The older part of the conversation became a summary; ``status`` is completed for one that has ended."""
+
+    TAG: ClassVar = ("sessionUpdate", "compaction_update")
+    compaction_id: str
+    status: str
+    summary: tuple[ContentBlock, ...] | None = None
+
+
+@record
 class UnknownUpdate:
     """An update of a kind that Isthmus does not know."""
 
@@ -233,6 +243,7 @@ SessionUpdate: TypeAlias = (
     | ConfigOptionsUpdate
     | SessionInfoUpdate
     | UsageUpdate
+    | CompactionUpdate
     | UnknownUpdate
 )
 

@@ -26,6 +26,7 @@ from isthmus.acp.v1.updates import (
     AgentMessageChunk,
     AgentThoughtChunk,
     CommandsUpdate,
+    CompactionUpdate,
     ConfigOptionsUpdate,
     ModeUpdate,
     PlanUpdate,
@@ -159,7 +160,7 @@ class FrontWireV2:
                 yield to_camel_json(CommandsUpdateV2(tuple(listed)))
             case ConfigOptionsUpdate(options):
                 yield to_camel_json(ConfigOptionsUpdateV2(_options(options)))
-            case SessionInfoUpdate() | UsageUpdate():
+            case SessionInfoUpdate() | UsageUpdate() | CompactionUpdate():
                 yield to_camel_json(update)
             case PlanUpdate(entries):
                 yield to_camel_json(PlanUpdateV2(PlanItems(PLAN_ID, entries)))
