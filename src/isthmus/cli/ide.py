@@ -301,8 +301,13 @@ def accept(user: CompanionUser, file: str, content: str | None, cells: str | Non
             "--cells and --hunks choose from the proposal and --content replaces it; give one of them"
         )
     text = _read(content) if content is not None else None
-    numbers = {"cells": _numbers("--cells", cells), "hunks": _numbers("--hunks", hunks)}
-    result = user.ask("accept", path=user.locate(file), content=text, **numbers)
+    result = user.ask(
+        "accept",
+        path=user.locate(file),
+        content=text,
+        cells=_numbers("--cells", cells),
+        hunks=_numbers("--hunks", hunks),
+    )
     then = (
         "the agent writes it"
         if result["agent_connected"]

@@ -46,7 +46,7 @@ async def test_after_a_logout_no_session_begins_until_the_client_logs_in(version
         assert version == 2 or greeting["agentCapabilities"]["auth"] == {"logout": {}}
         session = await client.new(workspace)
         assert await client.call(f"{prefix}logout") == {}
-        about = {"cwd": str(workspace), "mcpServers": []}
+        about: dict[str, Any] = {"cwd": str(workspace), "mcpServers": []}
         for method, more in (("session/new", {}), ("session/resume", {"sessionId": session})):
             with pytest.raises(RefusedError, match="logged out: authenticate first, by environment") as caught:
                 await client.call(method, **about, **more)
