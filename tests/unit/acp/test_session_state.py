@@ -86,7 +86,7 @@ class CompactingAgent:
 
 
 @pytest.mark.parametrize(("capabilities", "is_told"), [({"session": {"compaction": {}}}, True), ({}, False)])
-async def test_a_client_that_takes_compactions_is_told_of_them_with_the_same_id_when_it_loads(
+async def test_a_client_that_takes_compactions_is_told_of_them_also_when_it_loads(
     capabilities: dict[str, Any], is_told: bool, workspace: Path
 ) -> None:
     async with engine_on(workspace, CompactingAgent()) as engine:
