@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
+from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.application import BodyOf, Identify, Pages
+from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.users import UserTable
 from isthmus.agent.turn import AgentTurn
 from isthmus.events import StateChange, TaskState
-from support.a2a_serving import EXTENSION, TOKEN, RawClient, prompt, rpc
+from support.a2a_serving import EXTENSION, TOKEN, RawClient, prompt, rpc, serving
 from support.a2a_users import Users, users_of
 from support.agents import EchoAgent
+from support.memory_agent import MemoryAgent
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -64,6 +70,27 @@ async def half_sent(client: RawClient, body: bytes) -> AsyncGenerator[asyncio.St
         yield writer
     finally:
         writer.transport.abort()
+
+
+class ReadingPages(Pages):
+    """Pages that read the body of a request, and refuse it."""
+
+    @override
+    def serves(self, path: str, method: str) -> bool:
+        return path.startswith("/ui/")
+
+    @override
+    async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
+        body = await body_of(request, 2 * SIZE)
+        return Response(status_code=400 if isinstance(body, bytes) else body.status)
+
+    @override
+    def close_streams(self) -> None:
+        """Do nothing: there are no streams."""
+
+    @override
+    def keep(self, users: UserTable, now: float) -> None:
+        """Do nothing: there are no streams."""
 
 
 async def posted(client: RawClient, body: bytes) -> tuple[int, str | None, Any]:
@@ -157,3 +184,12 @@ async def test_a_large_answer_arrives_whole(workspace: Path) -> None:
         assert task["history"][0]["parts"][0]["text"] == text
         again = await users.local.result("tasks/get", {"id": task["id"]})
         assert again["history"][0]["parts"][0]["text"] == text
+
+
+async def test_a_large_body_that_the_pages_read_gives_its_room_back() -> None:
+    options = ServerOptions(TOKEN, bytes_in_flight=SIZE + 1000, user_bytes_in_flight=SIZE + 1000, body_deadline=60)
+    async with serving(MemoryAgent(), options, pages=ReadingPages()) as client:
+        for _ in range(3):
+            refused = await client.http.post(f"{client.url}ui/api/reviews/one.two", content=b"x" * SIZE)
+            assert refused.status_code == 400
+        assert client.application.in_flight.used == 0

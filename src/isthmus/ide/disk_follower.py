@@ -6,6 +6,7 @@ agent names a file. The editor reads changed ones again by :meth:`isthmus.ide.ed
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -109,15 +110,18 @@ class DiskFollower:
     async def settled(self, path: str | None = None) -> None:
         """Wait until the diagnostics of a file, or of all files, that was just read again are complete, or time is up.
 
+        A file that changes all the time, and is read again each time, does not prolong the wait.
+
         Raises:
             EditorGoneError: the editor has quit.
         """
         await self.look()
+        deadline = self._clock() + self._limits.settle_diagnostics_seconds
         while True:
             self._reported.clear()
             awaited = [(each, settling) for each, settling in self._settling.items() if path in (None, each)]
             ends = [await self._end(each, settling) for each, settling in awaited]
-            if (wait := max(ends, default=0.0) - self._clock()) <= 0:
+            if (wait := min(max(ends, default=-math.inf), deadline) - self._clock()) <= 0:
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):

@@ -171,3 +171,18 @@ async def test_the_wait_for_diagnostics_has_an_end(editor: _Editor, path: str) -
     await asyncio.wait_for(follower.settled(), 30)
     assert editor.asked == [(path,)]
     await asyncio.wait_for(follower.settled("/other.py"), 30)
+
+
+async def test_a_file_that_changes_all_the_time_does_not_prolong_the_wait(editor: _Editor, path: str) -> None:
+    time = _Time()
+    limits = CompanionLimits(settle_diagnostics_seconds=2.0, quiet_diagnostics_seconds=10.0)
+    follower = DiskFollower(editor, lambda: True, limits, time)
+    follower.opened([path])
+    waiting = asyncio.create_task(follower.settled())
+    await eventually_async(lambda: bool(editor.asked), what="it is read")
+    time.now = 1.5
+    Path(path).write_text("a newer text\n")
+    await follower.look()
+    time.now = 2.1
+    follower.diagnostics_changed([path])
+    await asyncio.wait_for(waiting, 20)

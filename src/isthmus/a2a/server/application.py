@@ -195,6 +195,8 @@ class Application:
             found = await self._enter(request)
         except ClientDisconnect:
             note.status = 499
+        finally:
+            free_room(scope)  # that of a body which the pages have read; no other has been read yet
         send = sending_with(send, scope.get(_SHARED_KEY, {}))
         is_let_in = isinstance(found, ServedPrincipal)
         served = ServedRequest(request.method, request.headers, is_let_in)
