@@ -2048,7 +2048,8 @@ Accepting the review then accepts the rest; undo brings the hunk back."
   (isthmus--decide-hunks t))
 
 (defun isthmus--decide-hunks (accepting)
-  "Decide the hunks at point, or those in the region; ACCEPTING: they get the proposed lines."
+  "Decide the hunk at point, or the hunks in the region.
+If ACCEPTING is non-nil they get the proposed lines, otherwise the old ones."
   (unless (isthmus--is-proposal)
     (user-error "Isthmus: go to the hunk in the proposal"))
   (unless (executable-find "diff")
@@ -2081,7 +2082,8 @@ Accepting the review then accepts the rest; undo brings the hunk back."
             (goto-char place)))))))
 
 (defun isthmus--hunks-between (old new)
-  "Return the differences between the texts OLD and NEW as `isthmus--read-hunks' does."
+  "Return the differences between the texts OLD and NEW.
+They have the form of `isthmus--read-hunks'."
   (let ((files (mapcar (lambda (text)
                          (let ((file (make-temp-file "isthmus"))
                                (coding-system-for-write 'utf-8-emacs-unix))
@@ -2111,7 +2113,8 @@ the line itself."
           (t (sort (append exact near) (lambda (one other) (< (nth 2 one) (nth 2 other))))))))
 
 (defun isthmus--lines-of (text first after)
-  "Return the lines FIRST to AFTER, that one not included, of TEXT; they count from 1."
+  "Return the lines FIRST to AFTER of TEXT, AFTER not included.
+Lines count from 1."
   (with-temp-buffer
     (insert text)
     (goto-char (point-min))

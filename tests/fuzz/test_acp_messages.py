@@ -46,7 +46,7 @@ async def test_generated_lines_to_the_agent_leave_it_as_it_was(tmp_path: Path, v
             lines = [acp_frames.line(chance, session, str(tmp_path), version) for _ in range(LINES)]
             await client.write(b"".join(lines))
             assert await client.call("session/list", cwd="/nowhere") == {"sessions": []}
-            await client.call("session/list", cwd="/nowhere")
+            await client.call("auth/login" if version == 2 else "authenticate", methodId="environment")
             last = await client.new(tmp_path)
             assert await client.prompt(last, "still there?") == "end_turn"
             assert "You said: still there?" in client.text()  # others' turns may speak after it

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,7 +79,11 @@ def page(browser: Browser, served: Workbench) -> Generator[Page]:
 @contextmanager
 def stopped_renderers() -> Generator[None]:
     """Stop all pages as the system does when it sleeps: nothing of them runs, and what is sent to them waits."""
-    found = [one for one in psutil.Process().children(recursive=True) if "--type=renderer" in " ".join(one.cmdline())]
+    found: list[psutil.Process] = []
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            if "--type=renderer" in " ".join(one.cmdline()):
+                found.append(one)
     for one in found:
         one.suspend()
     try:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from support.mcp_frames import frame, value
 
 METHODS = (
-    *("auth/login", "auth/logout"),
+    *("auth/login", "auth/logout", "logout"),
     *("initialize", "authenticate", "session/new", "session/load", "session/resume", "session/list", "session/prompt"),
     *("session/set_mode", "session/set_config_option", "session/close", "session/delete", "session/cancel"),
     *("session/request_permission", "session/update", "$/cancel_request", "fs/read_text_file", "no/such\nmethod", ""),

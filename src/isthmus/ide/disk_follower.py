@@ -28,7 +28,7 @@ class _Settling:
 
     limit: float
     reports: int = 0
-    last_report: float = 0.0
+    last_report: float = -math.inf
 
 
 class DiskFollower:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from isthmus.development_tool import FileDiff
 from isthmus.notebooks.view import is_notebook
 from isthmus.text.diff import split_lines
-from isthmus.text.hunks import Hunk, NoSuchHunkError, hunks_between, numbers_in, with_hunks
+from isthmus.text.hunks import NoSuchHunkError, TextHunk, hunks_between, numbers_in, with_hunks
 from isthmus.text.visible import visible_line, with_ellipsis
 
 LONGEST_LINE = 60
@@ -48,12 +48,12 @@ def problem_with(diff: FileDiff, typed: str) -> str | None:
     return None
 
 
-def _line(hunk: Hunk, old: list[str], new: list[str]) -> str:
+def _line(hunk: TextHunk, old: list[str], new: list[str]) -> str:
     pieces = "   ".join(_pieces(hunk, old, new))
     return f"{hunk.number}  line {min(hunk.new_start + 1, max(len(new), 1))}   {pieces}"
 
 
-def _pieces(hunk: Hunk, old: list[str], new: list[str]) -> Iterator[str]:
+def _pieces(hunk: TextHunk, old: list[str], new: list[str]) -> Iterator[str]:
     for sign, lines in (("-", old[hunk.old_start : hunk.old_end]), ("+", new[hunk.new_start : hunk.new_end])):
         if lines:
             more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""

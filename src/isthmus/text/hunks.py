@@ -18,7 +18,7 @@ class NoSuchHunkError(IsthmusError):
 
 
 @record
-class Hunk:
+class TextHunk:
     """A run of changed lines: ``old[old_start:old_end]`` becomes ``new[new_start:new_end]``."""
 
     number: int
@@ -40,11 +40,11 @@ def comparable(old: str, new: str) -> str:
     return with_newlines_of(new, old) if "\r" not in old else old
 
 
-def hunks_between(old: str | None, new: str) -> tuple[Hunk, ...]:
+def hunks_between(old: str | None, new: str) -> tuple[TextHunk, ...]:
     """Return the hunks that make `new` of `old`, which is None for a file that does not exist."""
     lines = split_lines(comparable(old or "", new)), split_lines(new)
     changed = [opcode for opcode in line_opcodes(*lines) if opcode[0] != "equal"]
-    return tuple(Hunk(number, *opcode[1:]) for number, opcode in enumerate(changed, 1))
+    return tuple(TextHunk(number, *opcode[1:]) for number, opcode in enumerate(changed, 1))
 
 
 def numbers_in(text: str) -> list[int]:
