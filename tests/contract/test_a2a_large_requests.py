@@ -86,11 +86,11 @@ class ReadingPages(Pages):
 
     @override
     def close_streams(self) -> None:
-        """Do nothing: there are no streams."""
+        """Do nothing, as none is open."""
 
     @override
     def keep(self, users: UserTable, now: float) -> None:
-        """Do nothing: there are no streams."""
+        """Do nothing, as none is open."""
 
 
 async def posted(client: RawClient, body: bytes) -> tuple[int, str | None, Any]:

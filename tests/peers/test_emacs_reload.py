@@ -1,4 +1,4 @@
-"""What an agent writes without a review is read again in Emacs, and the diagnostics are of the new text."""
+"""Files that an agent writes without a review are read again in Emacs; diagnostics are those for the new text."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -66,13 +66,18 @@ def lines_of(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-async def test_an_answer_after_kill_9_runs_the_tool_once(tmp_path: Path, workspace: Path, framework: str) -> None:
-    async with serving(framework, tmp_path / "data", workspace) as program, program.client() as agent:
+async def answered_after_kill(framework: str, data: Path, workspace: Path, option: str) -> Sequence[AgentEvent]:
+    """Have a call asked about, kill the process, answer the next one, and return the events from then on."""
+    async with serving(framework, data, workspace) as program, program.client() as agent:
         task_id = await begun(agent, "quick")
         await program.kill()
-    async with serving(framework, tmp_path / "data", workspace) as program, program.client() as agent:
-        seen = await answer(agent, task_id, "proceed_once")
+    async with serving(framework, data, workspace) as program, program.client() as agent:
+        return await answer(agent, task_id, option)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+async def test_an_answer_after_kill_9_runs_the_tool_once(tmp_path: Path, workspace: Path, framework: str) -> None:
+    seen = await answered_after_kill(framework, tmp_path / "data", workspace, "proceed_once")
     assert calls_in(seen) == [("work", EXECUTING), ("work", SUCCEEDED)]
     assert text_in(seen) == "quick done"
     assert lines_of(workspace / "ran.txt") == ["quick"]
@@ -80,11 +85,7 @@ async def test_an_answer_after_kill_9_runs_the_tool_once(tmp_path: Path, workspa
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 async def test_a_no_after_kill_9_is_told_to_the_model(tmp_path: Path, workspace: Path, framework: str) -> None:
-    async with serving(framework, tmp_path / "data", workspace) as program, program.client() as agent:
-        task_id = await begun(agent, "quick")
-        await program.kill()
-    async with serving(framework, tmp_path / "data", workspace) as program, program.client() as agent:
-        seen = await answer(agent, task_id, "cancel")
+    seen = await answered_after_kill(framework, tmp_path / "data", workspace, "cancel")
     assert calls_in(seen) == [("work", ToolCallStatus.CANCELLED)]
     assert "The user rejected it." in text_in(seen)
     assert not (workspace / "ran.txt").exists()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isthmus.telemetry import Telemetry
 
 WATCH_SECONDS = 1.0
-"""Time in seconds between two looks for tokens that are no longer valid."""
+"""Time in seconds between two looks for tokens that have expired or were revoked."""
 
 
 def serve(agent: AgentPort, hosting: Hosting | None = None, *, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -162,7 +162,7 @@ class HostedApplication:
 
 @contextlib.contextmanager
 def _watching_tokens(application: "Application") -> "Generator[None]":
-    """End the streams of users whose token is no longer valid, under any ASGI server, as long as the context lasts."""
+    """End the streams of users whose token has expired or was revoked, as long as the context lasts."""
 
     async def watch() -> None:
         while True:

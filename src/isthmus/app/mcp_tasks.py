@@ -94,7 +94,7 @@ class ClientCall:
 
 
 class TaskTools:
-    """The tools for one client. ``settings`` are those of each task's session; ``questions`` go to its user."""
+    """The tools for one client. ``settings`` apply to the session of each task; ``questions`` go to its user."""
 
     def __init__(self, engine: Engine, settings: JsonObject, questions: ClientQuestions) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""What another program writes is read again, as far as the user's settings allow it, and the view of it stays."""
+"""Files that another program writes are read again, as far as the user's settings allow it; their views stay."""
 
 from pathlib import Path
 from typing import Any

@@ -280,5 +280,5 @@ async def test_options_are_set_and_there_are_no_modes(workspace: Path) -> None:
         with pytest.raises(RefusedError) as caught:
             await client.call("session/set_mode", sessionId=session, modeId="plan")
         assert caught.value.code == -32601
-        with pytest.raises(RefusedError, match="there is no login to forget"):
+        with pytest.raises(RefusedError, match="this agent has no login to forget"):
             await client.call("auth/logout")  # this agent has no auth methods

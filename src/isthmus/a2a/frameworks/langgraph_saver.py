@@ -90,10 +90,9 @@ class SessionSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Keep a checkpoint; its values are stored once."""
-        thread, namespace = _place(config)
-        self._add(config, checkpoint, metadata)
+        kept = self._add(config, checkpoint, metadata)
         self._store_blocking()
-        return _config(thread, namespace, checkpoint["id"])
+        return kept
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -133,10 +132,9 @@ class SessionSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Keep a checkpoint; return when the journal has it."""
-        thread, namespace = _place(config)
-        self._add(config, checkpoint, metadata)
+        kept = self._add(config, checkpoint, metadata)
         await self._store()
-        return _config(thread, namespace, checkpoint["id"])
+        return kept
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -165,7 +163,8 @@ class SessionSaver(BaseCheckpointSaver[str]):
             [(item["task"], item["channel"], self._read(item["value"])) for item in ordered],
         )
 
-    def _add(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> None:
+    def _add(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> RunnableConfig:
+        """Add a checkpoint to what is kept, remove those that are too old, and return where it is."""
         thread, namespace = _place(config)
         described = get_checkpoint_metadata(config, metadata)
         entry = {
@@ -176,12 +175,12 @@ class SessionSaver(BaseCheckpointSaver[str]):
             "metadata": self._written(dict(described)),
         }
         self._kept.set(_name(CHECKPOINT, thread, namespace, checkpoint["id"]), entry)
-        if described.get("counters_since_delta_snapshot"):
-            return
-        for name in sorted(self._names(thread, namespace))[:-KEPT]:
-            self._kept.remove(name)
-            for write in self._kept.names(WRITES + name.removeprefix(CHECKPOINT)):
-                self._kept.remove(write)
+        if not described.get("counters_since_delta_snapshot"):
+            for name in sorted(self._names(thread, namespace))[:-KEPT]:
+                self._kept.remove(name)
+                for write in self._kept.names(WRITES + name.removeprefix(CHECKPOINT)):
+                    self._kept.remove(write)
+        return _config(thread, namespace, checkpoint["id"])
 
     def _add_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str

@@ -49,7 +49,7 @@ class Sharing(Enum):
     EVERY_PAGE = auto()
     """All pages, which may only read: the path is public."""
     NAMED_PAGES = auto()
-    """The server's own page, and those of the named origins."""
+    """The server's own page, and pages of the named origins."""
     OWN_PAGE = auto()
     """The server's own page alone."""
 
@@ -71,7 +71,7 @@ def read_origin(text: str) -> str:
 
 @record
 class CrossOrigin:
-    """Rule for web pages of other origins; those of the origins ``named`` may send A2A requests."""
+    """Rule for web pages of other origins; pages of the origins ``named`` may send A2A requests."""
 
     named: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Names of a server's options in messages: those of the command line differ from those in Python."""
+"""Names of a server's options in messages: they differ between the command line and Python."""
 
 from isthmus.errors import IsthmusError
 from isthmus.record import record
@@ -10,7 +10,7 @@ class ServingError(IsthmusError):
 
 @record
 class OptionNames:
-    """Names of options as the person who sets them writes them; by default the fields of Hosting."""
+    """Names of options as users write them: by default the fields of Hosting."""
 
     audit_log: str = "audit_log"
     certificate: str = "certificate"

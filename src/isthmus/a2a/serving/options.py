@@ -1,4 +1,4 @@
-"""Options of a server that are the same for every agent, beside those of the A2A server itself."""
+"""Options of a server that are the same for every agent, beside the options of the A2A server itself."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -193,7 +193,7 @@ class FrontServer:
     def _log_out(self) -> JsonObject:
         """Begin and continue no more sessions on this connection until the client has authenticated again."""
         if not self._login_methods:
-            raise RpcError(INVALID_REQUEST, "there is no login to forget: expected no logout, as initialize says")
+            raise RpcError(INVALID_REQUEST, "this agent has no login to forget: expected no logout, as initialize says")
         self._is_logged_out = True
         return {}
 

@@ -130,7 +130,7 @@ def command(
     if misplaced := context.meta.get(_MISPLACED):
         say(
             f"Note: {misplaced} stands behind {command_or_url}, which gets it; for `isthmus mcp add` it must stand"
-            f" before or right after {name}. With -- before {command_or_url} there is no note",
+            f" before or right after {name}. Write -- before {command_or_url} to leave out this note",
             err=True,
         )
     for note in notes_on(name, path, scope, is_trusted=bool(options["trust"])):

@@ -278,7 +278,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
 
 
 async def _with_hunks(companion: Companion, review: DiffReview, shown: str, hunks: list[object]) -> str:
-    """Return the text with the chosen hunks of ``shown``; refuse numbers of a list that is no longer true."""
+    """Return the text with the chosen hunks of ``shown``; refuse the numbers of an outdated list."""
     old = await asyncio.to_thread(text_on_disk, review.file_path)
     listed = companion.queue.listed_states.get(review.id)
     if listed is not None and listed != seen_state(old, shown):

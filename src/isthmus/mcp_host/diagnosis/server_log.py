@@ -69,7 +69,7 @@ class ServerLog:
 
     @property
     def last_words(self) -> str:
-        """The output that tells why it ended, with the prefix ``; its last output:``; empty if there is no output."""
+        """Last output that tells why it ended, behind ``; its last output:``; empty without any output."""
         found = "\n".join(telling_lines(self._all_lines()[-MAXIMUM_LINES:]))
         return f"; its last output: {found}" if found else ""
 
