@@ -22,7 +22,7 @@ from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConf
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal import postgres as postgres_journal
-from isthmus.journal import postgres_sql, postgres_writer
+from isthmus.journal import postgres_attempt, postgres_sql
 from isthmus.journal import sqlite as sqlite_journal
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
@@ -192,7 +192,7 @@ class KillablePostgresJournal(_KillPoints, PostgresJournal):
 
         self._writer.submit = submit_killable  # type: ignore[method-assign]
         self._writer.run = run_killable  # type: ignore[method-assign]
-        postgres_writer.__dict__["store"] = store_killable
+        postgres_attempt.__dict__["store"] = store_killable
         self._hook_queue(self.queue)
 
 

@@ -17,7 +17,14 @@ from isthmus.events import AgentEvent
 from isthmus.journal.base import JournalError
 from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_chats import PostgresChats
-from isthmus.journal.postgres_connection import Database, check_writable, clock_offset, end, explain_opening
+from isthmus.journal.postgres_connection import (
+    Database,
+    check_writable,
+    clock_offset,
+    end,
+    explain_opening,
+    limit_locks,
+)
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_files import PostgresFiles
 from isthmus.journal.postgres_inbox import post_to
@@ -77,6 +84,7 @@ class PostgresJournal(PostgresReads):
             await check_writable(connection, database.name)
             await prepare(connection, database.name, agent)
             offset = await clock_offset(connection)
+            await limit_locks(connection)
         except IsthmusError:
             await end(connection)
             raise

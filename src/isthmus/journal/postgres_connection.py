@@ -16,6 +16,8 @@ CONNECT_SECONDS = 5.0
 """Maximum time in seconds for connecting."""
 COMMAND_SECONDS = 30.0
 """Maximum time in seconds for one statement."""
+LOCK_SECONDS = 0.1
+"""Maximum time in seconds for which a statement that writes waits for the locks of others."""
 FAST_SECONDS = 0.1
 """Maximum time in seconds of an answer whose time is taken as it is."""
 MEASUREMENTS = 5
@@ -26,6 +28,8 @@ _SESSION = (
     "SET lock_timeout = '15s'",
     "SET timezone = 'UTC'",
 )
+LOCKED = "another server holds this task in a write that does not end; nothing was stored. Try again in some seconds"
+"""Text of a :class:`~isthmus.journal.base.JournalUnavailable` for a task whose row is locked."""
 AWAY = "the journal's database cannot be reached at the moment; nothing was stored. Try again in some seconds"
 """Text of a :class:`~isthmus.journal.base.JournalUnavailable` for what was not begun."""
 UNKNOWN = (
@@ -103,6 +107,18 @@ class Database:
             found.terminate()
             raise
         return found
+
+
+async def limit_locks(connection: Connection) -> None:
+    """Let the statements of a connection that writes wait no longer than :data:`LOCK_SECONDS` for the locks of others.
+
+    Meanwhile the writes that need no such lock are made.
+    """
+    limit = f"lock_timeout = {LOCK_SECONDS * 1000:.0f}"
+    if isinstance(connection, PooledConnection):
+        connection.in_transactions = f"SET LOCAL {limit}"
+    else:
+        await connection.execute(f"SET {limit}")
 
 
 def _end_unused(making: "asyncio.Future[Connection]") -> None:

@@ -47,6 +47,11 @@ def is_lost(error: BaseException) -> bool:
     return False
 
 
+def is_locked(error: BaseException) -> bool:
+    """Return whether a transaction failed because another one held its locks for too long: nothing was written."""
+    return getattr(error, "sqlstate", None) == "55P03"
+
+
 def is_conflict(error: BaseException) -> bool:
     """Return whether a transaction failed because of another one, and can be done again: nothing was written."""
     return getattr(error, "sqlstate", None) in ("40001", "40P01", "55P03")

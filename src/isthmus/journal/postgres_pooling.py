@@ -20,6 +20,8 @@ class PooledConnection:
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
         self._is_in_transaction = False
+        self.in_transactions = ""
+        """Statements that begin each transaction of several statements, as those that change its settings."""
 
     async def execute(self, query: str, *values: Any) -> str:
         """Run a statement; return its status."""
@@ -57,7 +59,7 @@ class PooledConnection:
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
         """Return a context in which all statements are one transaction."""
-        return self._held()
+        return self._held(self.in_transactions)
 
     def is_closed(self) -> bool:
         """Return whether the connection has ended."""
@@ -72,15 +74,15 @@ class PooledConnection:
         self._connection.terminate()
 
     @asynccontextmanager
-    async def _held(self) -> AsyncGenerator[None]:
-        """Hold a session of the database, unless one is held."""
+    async def _held(self, first: str = "") -> AsyncGenerator[None]:
+        """Hold a session of the database, unless one is held; begin with the statements ``first``."""
         if self._is_in_transaction:
             yield
             return
         async with self._connection.transaction():
             self._is_in_transaction = True
             try:
-                await self._connection.execute(_IN_TRANSACTION)
+                await self._connection.execute(f"{_IN_TRANSACTION}; {first}" if first else _IN_TRANSACTION)
                 yield
             finally:
                 self._is_in_transaction = False

@@ -29,6 +29,10 @@ LOOK_SECONDS = 0.3
 """Interval in seconds at which the locks of the others are looked at."""
 GAP_SECONDS = 2.0
 """Minimum time in seconds between two looks after which the database counts as having been away."""
+STOPPED_SECONDS = 10.0
+"""Minimum time in seconds for which a transaction that writes waits for the rest of a statement before it is ended."""
+STOPPED_LOOK_SECONDS = 1.0
+"""Interval in seconds at which such transactions are looked for."""
 HEAR_SECONDS = 2.0
 """Maximum time in seconds for hearing one's own first notice; after it the connection does not pass any on."""
 PROGRESS_SECONDS = 0.2
@@ -45,6 +49,18 @@ _DELETE_GONE = (
     "DELETE FROM replicas WHERE owner = ANY($1::text[]) AND NOT EXISTS (SELECT 1 FROM tasks"
     " WHERE tasks.owner = replicas.owner AND tasks.state IN ('submitted', 'working') AND tasks.tag = 0)"
 )
+_END_STOPPED = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND usename = current_user AND application_name = 'isthmus' AND backend_xid IS NOT NULL AND state = 'active'"
+    # A copy waits for the other database with a statement of its own.
+    " AND wait_event = 'ClientRead' AND query NOT LIKE 'COPY %'"
+    " AND state_change < clock_timestamp() - make_interval(secs => $1)"
+)
+"""Ends the transactions of processes that were stopped between preparing a statement and running it.
+
+To the database they are not idle, so that idle_in_transaction_session_timeout leaves them their locks, and thereby
+their tasks, for as long as they are stopped.
+"""
 _PUBLISH = (
     "INSERT INTO progress (task, call, version, body)"
     " SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])"
@@ -220,7 +236,7 @@ class PostgresReplicas(Replicas):
 
     async def _attend(self, connection: Connection, member: Member) -> None:
         """Look at the others, and send what there is to say, until the connection is lost."""
-        looked = time.monotonic()
+        looked = looked_for_stopped = time.monotonic()
         published: float | None = None
         while not connection.is_closed():
             pause = PROGRESS_SECONDS if self._progress else LOOK_SECONDS
@@ -233,6 +249,9 @@ class PostgresReplicas(Replicas):
                 looked = now
                 await self._take_lock(connection, member)
                 await self._look(connection, member)
+            if self.others and now - looked_for_stopped >= STOPPED_LOOK_SECONDS:
+                looked_for_stopped = now
+                await self._end_stopped(connection)
             outbox, self._outbox = self._outbox, []
             for notice in outbox:
                 await self._say(connection, member, notice)
@@ -268,6 +287,11 @@ class PostgresReplicas(Replicas):
             self._on_notice(JournalNotice(is_queue=True))
         elif gone:
             await connection.execute(_DELETE_GONE, gone)
+
+    async def _end_stopped(self, connection: Connection) -> None:
+        """End the transactions that processes hold open which are stopped."""
+        if ended := await connection.fetchval(_END_STOPPED, STOPPED_SECONDS):
+            log.warning("ended %d transactions of processes that are stopped in the middle of a write", ended)
 
     async def _say(self, connection: Connection, member: Member, notice: JournalNotice) -> None:
         await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, encode(member.owner, notice))

@@ -16,20 +16,23 @@ from typing import Any, TypeVar
 
 from isthmus.errors import IsthmusError
 from isthmus.journal.base import JournalError, JournalUnavailable
+from isthmus.journal.held_writes import HeldWrites
 from isthmus.journal.notices import JournalNotice
+from isthmus.journal.postgres_attempt import WriteAttempt
 from isthmus.journal.postgres_connection import (
     AWAY,
+    LOCKED,
     UNKNOWN,
     Database,
     clock_offset,
     end,
     explain_writing,
+    limit_locks,
     without_secrets,
 )
-from isthmus.journal.postgres_driver import Connection, is_conflict, is_lost
-from isthmus.journal.postgres_sql import read_facts, store
-from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request
-from isthmus.journal.write_group import Needs, NewEvent, WriteGroup
+from isthmus.journal.postgres_driver import Connection, is_conflict, is_locked, is_lost
+from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request, tasks_of
+from isthmus.journal.write_group import NewEvent
 from isthmus.journal.writer import Written
 
 T = TypeVar("T")
@@ -45,6 +48,8 @@ PATIENCE_SECONDS = 300.0
 """Maximum time in seconds for which writes of running tasks wait for the database."""
 PAUSES = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Times in seconds between attempts to connect; the last one is used again and again."""
+LOCKED_SECONDS = 15.0
+"""Maximum time in seconds for which a write waits for the locks of another process."""
 CONFLICTS = 5
 """Maximum number of attempts after conflicts with other transactions."""
 CLOSE_SECONDS = 5.0
@@ -59,6 +64,13 @@ class _Queued:
     series: Hashable
     characters: int = 0
     """Size of its events as JSON."""
+    locked_since: float | None = None
+    """Time at which another process was first found to hold its locks, in monotonic seconds."""
+
+    @property
+    def tasks(self) -> Sequence[str]:
+        """Ids of the tasks that it writes; none for a function."""
+        return () if self.write is None else tasks_of(self.write)
 
 
 class PostgresWriter:
@@ -82,6 +94,7 @@ class PostgresWriter:
         self._clock = clock
         self._offset = offset
         self._queue: deque[_Queued] = deque()
+        self._held = HeldWrites[_Queued]()
         self._wake = asyncio.Event()
         self._broken: set[Hashable] = set()
         self._waiting_characters = 0
@@ -122,7 +135,7 @@ class PostgresWriter:
     def _put(self, queued: _Queued) -> Written[Any]:
         if self._closed:
             raise JournalError("the journal is closed; nothing more can be written")
-        if len(self._queue) >= WAITING_WRITES or self._waiting_characters >= WAITING_CHARACTERS:
+        if len(self._queue) + len(self._held) >= WAITING_WRITES or self._waiting_characters >= WAITING_CHARACTERS:
             return self.failed(JournalUnavailable(AWAY))
         self._queue.append(queued)
         self._waiting_characters += queued.characters
@@ -139,16 +152,21 @@ class PostgresWriter:
         self._running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._running
-        self._fail(self._queue, JournalError("the journal was closed before this was stored"))
+        self._fail(
+            [*self._held.remove(lambda _: True), *self._queue],
+            JournalError("the journal was closed before this was stored"),
+        )
         await end(self._connection)
 
     async def _run(self) -> None:
-        while self._queue or not self._closed:
-            if not self._queue:
-                self._wake.clear()
-                await self._wake.wait()
-                continue
+        while self._queue or self._held or not self._closed:
             group = self._next_group()
+            if not group:
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._held.wait_seconds(time.monotonic())):
+                        await self._wake.wait()
+                continue
             try:
                 await self._commit(group)
             except asyncio.CancelledError:
@@ -161,10 +179,18 @@ class PostgresWriter:
                 self._give_up(group, failure)
 
     def _next_group(self) -> list[_Queued]:
-        """Take the writes that share the next transaction: up to the limit, or one function."""
-        group = [self._queue.popleft()]
-        while group[0].write and self._queue and self._queue[0].write and len(group) < GROUP_LIMIT:
-            group.append(self._queue.popleft())
+        """Take the writes that share the next transaction: up to the limit, or one function, or one that was held."""
+        group: list[_Queued] = []
+        if (held := self._held.take_due(time.monotonic())) is not None:
+            group.append(held)
+        while self._queue and not (group and (group[0] is held or not group[0].write or not self._queue[0].write)):
+            queued = self._queue.popleft()
+            if self._held.is_behind(queued.tasks):
+                self._held.add(queued, queued.tasks)
+                continue
+            group.append(queued)
+            if len(group) == GROUP_LIMIT:
+                break
         self._waiting_characters -= sum(one.characters for one in group)
         return group
 
@@ -174,20 +200,25 @@ class PostgresWriter:
         until = time.monotonic() + PATIENCE_SECONDS
         while group:
             now = self.now()
-            attempt = _Attempt(now)
+            attempt = WriteAttempt(now)
             left: Sequence[_Queued] = ()
             try:
                 connection = await self._connected(group, until)
                 if group[0].work is not None:
-                    attempt.outcomes = [await _work(connection, group[0].work, now)]
+                    await attempt.call(connection, group[0].work)
                 else:
-                    await attempt.write(connection, group, self._broken, self._text_of)
+                    writes = [(one.write, one.series in self._broken) for one in group if one.write is not None]
+                    await attempt.write(connection, writes, self._text_of)
                 self._found()
+                if group[0].locked_since is not None:
+                    self._held.note_lock(time.monotonic())
                 _resolve(group, attempt.outcomes)
             except IsthmusError as error:  # the database is away for too long, or a function refuses
                 self._give_up(group, error)
             except Exception as error:
-                if is_conflict(error) and conflicts < CONFLICTS:
+                if is_locked(error):
+                    await self._hold(group, error)
+                elif is_conflict(error) and conflicts < CONFLICTS:
                     conflicts += 1
                     left = group
                 elif is_lost(error):
@@ -203,7 +234,28 @@ class PostgresWriter:
                     self._give_up(group, failure)
             group = left
 
-    async def _unstored(self, group: Sequence[_Queued], attempt: "_Attempt", until: float) -> Sequence[_Queued]:
+    async def _hold(self, group: Sequence[_Queued], error: Exception) -> None:
+        """Let the write wait whose locks another process holds, and commit the others."""
+        if len(group) > 1:
+            for one in group:
+                if self._held.is_behind(one.tasks):
+                    self._held.add(one, one.tasks)
+                    self._waiting_characters += one.characters
+                else:
+                    await self._commit([one])
+            return
+        now = time.monotonic()
+        if group[0].locked_since is None:
+            group[0].locked_since = now
+        if now - group[0].locked_since < LOCKED_SECONDS:
+            self._held.add_locked(group[0], group[0].tasks, now)
+            self._waiting_characters += group[0].characters
+            return
+        failure = JournalUnavailable(LOCKED) if _may_ask_again(group[0]) else JournalError(explain_writing(error))
+        failure.__cause__ = error
+        self._give_up(group, failure)
+
+    async def _unstored(self, group: Sequence[_Queued], attempt: WriteAttempt, until: float) -> Sequence[_Queued]:
         """Return those writes of a lost attempt that are to be tried again; set the results of the others.
 
         Clients that wait are answered at once, and their writes are not tried again.
@@ -246,6 +298,7 @@ class PostgresWriter:
             has_tried = True
             try:
                 self._connection = await self._database.connect()
+                await limit_locks(self._connection)
                 self._offset = await clock_offset(self._connection)
             except Exception as error:  # whatever it refuses now, it may allow later
                 self._lose(error)
@@ -253,7 +306,7 @@ class PostgresWriter:
 
     def _refuse_requests(self) -> None:
         """Let the requests that wait fail: their clients can ask again."""
-        asked = [one for one in self._queue if _may_ask_again(one)]
+        asked = [*self._held.remove(_may_ask_again), *(one for one in self._queue if _may_ask_again(one))]
         self._queue = deque(one for one in self._queue if not _may_ask_again(one))
         self._waiting_characters -= sum(one.characters for one in asked)
         self._fail(asked, JournalUnavailable(AWAY))
@@ -316,40 +369,3 @@ def _resolve(group: Sequence[_Queued], outcomes: Sequence[Any]) -> None:
 def _may_ask_again(queued: _Queued) -> bool:
     """Return whether a client waits for a write, and can ask again."""
     return queued.write is None or is_request(queued.write)
-
-
-async def _work(connection: Connection, work: Callable[[Connection, float], Awaitable[Any]], now: float) -> Any:
-    async with connection.transaction():
-        return await work(connection, now)
-
-
-class _Attempt:
-    """One attempt to commit a group at the time ``now``."""
-
-    def __init__(self, now: float) -> None:
-        self._now = now
-        self.outcomes: list[Any] = []
-        self.probe: NewEvent | None = None
-        """The event that is stored if the group is committed."""
-
-    async def write(
-        self,
-        connection: Connection,
-        queued: Sequence[_Queued],
-        broken: set[Hashable],
-        text_of: Callable[[JournalNotice], str | None],
-    ) -> None:
-        """Commit a group."""
-        writes = [one.write for one in queued if one.write is not None]
-        async with connection.transaction():
-            facts = await read_facts(connection, Needs.of(writes))
-            group = WriteGroup(facts, self._now)
-            for one, write in zip(queued, writes, strict=True):
-                try:
-                    if one.series in broken:
-                        raise JournalError("an earlier write of this task failed, so this one was not made")
-                    self.outcomes.append(group.apply(write))
-                except IsthmusError as error:
-                    self.outcomes.append(error)
-            self.probe = group.events[0] if group.events else None
-            await store(connection, group, text_of(group.notice))
