@@ -3,7 +3,7 @@
 The messages in them are those of :mod:`isthmus.development_tool`; ``isthmus.a2a`` encodes events for the wire.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeAlias, get_args
 
@@ -16,7 +16,7 @@ from isthmus.internal_events import (
     Checkpoint,
     CommandPrompt,
     Compacted,
-    EditorContext,
+    ContextNote,
     EffortChosen,
     EnvironmentContext,
     FilesSeen,
@@ -33,6 +33,7 @@ from isthmus.internal_events import (
     ToolResultRecorded,
     ToolsLoaded,
     WorktreeUsed,
+    former_note,
 )
 from isthmus.media import Media
 from isthmus.record import record
@@ -229,7 +230,7 @@ AgentEvent: TypeAlias = (
     | CommandPrompt
     | SubagentBegun
     | FolderIncluded
-    | EditorContext
+    | ContextNote
     | EnvironmentContext
     | ReferredContent
     | StateChange
@@ -261,6 +262,11 @@ AgentEvent: TypeAlias = (
 
 EVENT_TYPES: Mapping[str, type[AgentEvent]] = {kind.__name__: kind for kind in get_args(AgentEvent)}
 
+FORMER_TYPES: Mapping[str, tuple[type[AgentEvent], Callable[[JsonObject], JsonObject]]] = {
+    "EditorContext": (ContextNote, former_note)
+}
+"""Types of events in older journals: the type that each is now, and a function that returns its present JSON form."""
+
 
 def event_to_json(event: AgentEvent) -> dict[str, Any]:
     """Return the JSON object of an event, its type name under ``type``."""
@@ -273,7 +279,11 @@ def event_from_json(value: JsonObject) -> AgentEvent:
     Raises:
         DecodeError: an unknown type, or a field that does not fit.
     """
-    kind = EVENT_TYPES.get(str(value.get("type")))
+    name = str(value.get("type"))
+    if (former := FORMER_TYPES.get(name)) is not None:
+        kind, present = former
+        return from_json(kind, present(value))
+    kind = EVENT_TYPES.get(name)
     if kind is None:
         raise DecodeError("AgentEvent.type", "one of " + ", ".join(EVENT_TYPES), value.get("type"))
     return from_json(kind, value)

@@ -65,10 +65,38 @@ class FolderIncluded(InternalEvent):
 
 
 @record
-class EditorContext(InternalEvent):
-    """The editor's context as text for the model: its view at the prompt, later problems after edits. Not shown."""
+class ContextNote(InternalEvent):
+    """A note for the model beside the conversation. Not shown.
 
+    ``source`` names the part of the agent that gives it: one of ``EDITOR_NOTE``, ``HOOK_NOTE``, ``PROBLEMS_NOTE``,
+    ``BACKGROUND_NOTE`` and ``LIMIT_NOTE``, or the name of another part.
+    """
+
+    source: str
     text: str
+
+
+EDITOR_NOTE = "editor"
+"""Source of the editor's view at the prompt."""
+HOOK_NOTE = "hook"
+"""Source of what a hook of the user's adds; it belongs to the user's request."""
+PROBLEMS_NOTE = "problems"
+"""Source of the problems that edits have caused."""
+BACKGROUND_NOTE = "background"
+"""Source of news of commands in the background."""
+LIMIT_NOTE = "limit"
+"""Source of the hint that the model has one message left."""
+HOOK_CONTEXT = "<hook_context>"
+"""Beginning of the text of a hook's note."""
+
+
+def former_note(value: JsonObject) -> JsonObject:
+    """Return the JSON form of a :class:`ContextNote` for that of an ``EditorContext``, its name in older journals.
+
+    That had no source.
+    """
+    is_of_hook = str(value.get("text")).startswith(HOOK_CONTEXT)
+    return {**value, "type": ContextNote.__name__, "source": HOOK_NOTE if is_of_hook else EDITOR_NOTE}
 
 
 @record

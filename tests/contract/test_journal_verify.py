@@ -124,6 +124,14 @@ async def test_each_fault_is_found(
     assert not others
 
 
+async def test_events_with_the_names_of_older_versions_are_no_faults(
+    places: dict[str, JournalPlace], tmp_path: Path, postgres_server: "Postgres"
+) -> None:
+    former = """UPDATE events SET type = 'EditorContext', body = '{"type":"EditorContext","text":"a.py"}'"""
+    place = await faulty(places["sqlite"], f"{former} WHERE task = ENDED AND seq = 3", tmp_path, postgres_server)
+    assert not await problems_of(place)
+
+
 async def test_the_problems_of_one_task_are_bounded(places: dict[str, JournalPlace], tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     shutil.copy(places["sqlite"].file, path)

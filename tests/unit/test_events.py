@@ -20,6 +20,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import OneofError, from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.events import EVENT_TYPES, TaskState, ToolCallUpdate, event_from_json, event_to_json
+from isthmus.internal_events import ContextNote
 from support.vocabulary import ENUMS, MESSAGES, any_of, event_types, fields_of, published_proto, values_of
 
 PROTO = published_proto()
@@ -52,6 +53,15 @@ def test_every_kind_of_event_has_its_name() -> None:
     for wrong in ({}, {"type": "Unknown"}, {"type": None}, {"type": 5}):
         with pytest.raises(DecodeError, match=r"AgentEvent\.type: expected one of Prompt, "):
             event_from_json(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"), [("The editor shows a.py", "editor"), ("<hook_context>\nTabs.\n</hook_context>", "hook")]
+)
+def test_the_editor_context_of_an_older_journal_is_a_note(text: str, source: str) -> None:
+    assert event_from_json({"type": "EditorContext", "text": text}) == ContextNote(source, text)
+    with pytest.raises(DecodeError, match="text"):
+        event_from_json({"type": "EditorContext"})
 
 
 def test_the_proto_has_exactly_the_messages_and_enums_of_the_vocabulary() -> None:

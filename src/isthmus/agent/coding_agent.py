@@ -34,7 +34,7 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
-from isthmus.agent.session import HOOK_CONTEXT, PROMPT_REFUSED, ReadSession, Session
+from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
 from isthmus.agent.spending import TOKEN_QUOTA
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
@@ -43,7 +43,17 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import RetryNotice, StateChange, TaskState
-from isthmus.internal_events import EditorContext, EnvironmentContext, ToolsLoaded
+from isthmus.internal_events import (
+    BACKGROUND_NOTE,
+    EDITOR_NOTE,
+    HOOK_CONTEXT,
+    HOOK_NOTE,
+    LIMIT_NOTE,
+    PROBLEMS_NOTE,
+    ContextNote,
+    EnvironmentContext,
+    ToolsLoaded,
+)
 from isthmus.models.base import (
     ChatModel,
     Effort,
@@ -225,9 +235,9 @@ class CodingAgent:
         ):
             shown = await resources.editor_context(scope)
             if shown is not None:
-                await turn.emit(EditorContext(shown))
+                await turn.emit(ContextNote(EDITOR_NOTE, shown))
         for text in context:
-            await turn.emit(EditorContext(f"{HOOK_CONTEXT}\n{text}\n</hook_context>"))
+            await turn.emit(_note_of_hook(text))
         continued = 0
         while True:
             if (end := await guard.settle()) is not None:
@@ -254,11 +264,11 @@ class CodingAgent:
             if (diagnostics := resources.edit_diagnostics) is not None:
                 problems = await diagnostics.new_problems(scope)
                 if problems is not None:
-                    await turn.emit(EditorContext(problems))
+                    await turn.emit(ContextNote(PROBLEMS_NOTE, problems))
             if (background := resources.background) is not None and (news := background.take_news(session.key)):
-                await turn.emit(EditorContext(news))
+                await turn.emit(ContextNote(BACKGROUND_NOTE, news))
             if subagent is not None and limit is not None and 0 < session.model_turns == limit - 1:
-                await turn.emit(EditorContext(LAST_TURN))
+                await turn.emit(ContextNote(LIMIT_NOTE, LAST_TURN))
             try:
                 end = await self._ask_model(turn, loading, keeper, models, calls)
             except RepeatedTextError as repeated:
@@ -275,7 +285,7 @@ class CodingAgent:
             if reason is None:
                 return end
             continued += 1
-            await turn.emit(EditorContext(f"{HOOK_CONTEXT}\nYou are not done: {reason}\n</hook_context>"))
+            await turn.emit(_note_of_hook(f"You are not done: {reason}"))
 
     def _before_edit(self, scope: ToolScope) -> BeforeEdit | None:
         diagnostics = self._resources.edit_diagnostics
@@ -423,3 +433,7 @@ def _scope(session: Session) -> ToolScope:
         session.user,
         goes_on=bool(session.unsettled),
     )
+
+
+def _note_of_hook(text: str) -> ContextNote:
+    return ContextNote(HOOK_NOTE, f"{HOOK_CONTEXT}\n{text}\n</hook_context>")

@@ -38,12 +38,14 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import (
+    EDITOR_NOTE,
+    HOOK_NOTE,
     AgentRecord,
     ChatResumed,
     Checkpoint,
     CommandPrompt,
     Compacted,
-    EditorContext,
+    ContextNote,
     EffortChosen,
     EnvironmentContext,
     FilesSeen,
@@ -80,8 +82,6 @@ EventT = TypeVar("EventT", bound=AgentEvent)
 
 PROMPT_REFUSED = "prompt_refused_by_hook"
 """Reason of a task that failed because a hook refused the prompt, which the model then never reads."""
-HOOK_CONTEXT = "<hook_context>"
-"""Beginning of a text that a hook added to the user's request."""
 CANCELLED_UNHEARD = "[The user cancelled this request before you answered it. Do not act on it unless asked to.]"
 """Text after a prompt that was cancelled before the model spoke: the model reads it with the next one."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
@@ -225,9 +225,9 @@ class Session:
             case LoopNotice(text):
                 self.loops.note_warning()
                 self._add_user_parts(Text(text))
-            case EditorContext(text):
-                self.has_editor_context = True
-                if text.startswith(HOOK_CONTEXT):
+            case ContextNote(source, text):
+                self.has_editor_context |= source == EDITOR_NOTE
+                if source == HOOK_NOTE:
                     self.requests.append(text)
                 self._add_user_parts(Text(text))
             case EnvironmentContext(text):

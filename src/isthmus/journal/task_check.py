@@ -12,6 +12,7 @@ from isthmus.encoding.json_shapes import as_object
 from isthmus.errors import DecodeError
 from isthmus.events import (
     EVENT_TYPES,
+    FORMER_TYPES,
     AgentEvent,
     Command,
     ConfirmationAccepted,
@@ -165,14 +166,14 @@ class TaskCheck:
                 raise ValueError("it is not UTF-8")
             value = as_object(json.loads(body))
             name = value.get("type")
-            if isinstance(name, str) and name not in EVENT_TYPES:
+            if isinstance(name, str) and name not in EVENT_TYPES and name not in FORMER_TYPES:
                 self._report(f"{what} is of the type {_quote(name)}, which this version does not know")
                 return None
             event = event_from_json(value)
         except (ValueError, TypeError, RecursionError, DecodeError) as error:
             self._report(f"{what} cannot be read ({_quote(error)})")
             return None
-        if type(event).__name__ != kind:
+        if type(event).__name__ != kind and name != kind:
             self._report(f"{what} is of the type {type(event).__name__}, its row says {_quote(kind)}")
         return event
 

@@ -32,7 +32,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import EditorContext, ModelReply, ToolResultRecorded
+from isthmus.internal_events import ContextNote, ModelReply, ToolResultRecorded
 from support.client_decoding import Decoding, decoded_snapshot
 from support.vocabulary import values_of
 
@@ -81,7 +81,7 @@ def test_metadata_is_the_extension_alone(event: AgentEvent, final: bool) -> None
     assert "metadata" not in encoded["status"]["message"]
 
 
-@given(st.sampled_from([Prompt, EditorContext, ModelReply, ToolResultRecorded]).flatmap(values_of))
+@given(st.sampled_from([Prompt, ContextNote, ModelReply, ToolResultRecorded]).flatmap(values_of))
 def test_what_only_the_agent_needs_is_never_sent(event: Any) -> None:
     for uri in (URI, None):
         assert not WireV03().stream(SNAPSHOT, uri).encode(Delivery(1, 0, event))

@@ -32,7 +32,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import EditorContext
+from isthmus.internal_events import ContextNote
 from support import acp_schema
 
 ASKED = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow once"),), execute_details=ExecuteDetails("ls"))
@@ -116,7 +116,7 @@ def test_an_event_is_one_update(event: AgentEvent, update: dict[str, Any]) -> No
         StateChange(TaskState.COMPLETED),
         StateChange(TaskState.CANCELED, "stopped"),
         ConfirmationAccepted(ToolCallConfirmation("c1", "proceed_once"), "someone"),
-        EditorContext("for the model alone"),
+        ContextNote("editor", "for the model alone"),
     ],
 )
 def test_what_is_not_for_the_user_is_not_sent(event: AgentEvent) -> None:

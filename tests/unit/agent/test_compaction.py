@@ -16,7 +16,7 @@ from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, Thought, 
 from isthmus.internal_events import (
     Checkpoint,
     Compacted,
-    EditorContext,
+    ContextNote,
     LoopNotice,
     ModelReply,
     Restored,
@@ -285,9 +285,9 @@ HOOK = "<hook_context>\nThe house style is tabs.\n</hook_context>"
 ADDITIONS: dict[str, tuple[AgentEvent, str]] = {
     "steering": (Prompt("s", STEERING, is_steering=True), STEERING),
     "a queued message": (Prompt("q", QUEUED), QUEUED),
-    "a hook": (EditorContext(HOOK), HOOK),
+    "a hook": (ContextNote("hook", HOOK), HOOK),
     "a loop note": (LoopNotice("You repeat yourself."), ""),
-    "the editor": (EditorContext("The editor shows a.py"), ""),
+    "the editor": (ContextNote("editor", "The editor shows a.py"), ""),
 }
 """Events that may come into a turn, each with its part of the user's request."""
 

@@ -27,7 +27,7 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.internal_events import EditorContext, ModelReply, ToolResultRecorded
+from isthmus.internal_events import ContextNote, ModelReply, ToolResultRecorded
 from isthmus.models.base import Message, ModelToolResult, Text, ToolRequest, requests_of
 from isthmus.models.message import message_to_json
 
@@ -54,7 +54,7 @@ def update(call_id: str, status: ToolCallStatus) -> ToolCallUpdate:
 
 EVENTS: st.SearchStrategy[AgentEvent] = st.one_of(
     st.builds(Prompt, st.just("p"), st.sampled_from(["do it", "and then"])),
-    st.builds(EditorContext, st.just("the editor shows a.txt")),
+    st.builds(ContextNote, st.just("editor"), st.just("the editor shows a.txt")),
     st.builds(reply, st.lists(IDS, unique=True, max_size=3)),
     st.builds(update, IDS, st.sampled_from([status for status in ToolCallStatus if status.value])),
     st.builds(ToolResultRecorded, IDS, st.just("done"), st.booleans()),
