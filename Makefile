@@ -32,7 +32,7 @@ TYPES_LOG := $(VENV)/types.log
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. For two processors, since many tests wait for programs.
-PYTEST_WORKERS ?= 5
+PYTEST_WORKERS ?= 7
 # At how many seconds the clocks of Python programs begin in make test-clocks, one run after another.
 CLOCK_ORIGINS ?= 5 315360000
 # What make test-started runs: real editors, a browser, PostgreSQL and Node.
