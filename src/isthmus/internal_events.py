@@ -68,8 +68,7 @@ class FolderIncluded(InternalEvent):
 class ContextNote(InternalEvent):
     """A note for the model beside the conversation. Not shown.
 
-    ``source`` names the part of the agent that gives it: one of ``EDITOR_NOTE``, ``HOOK_NOTE``, ``PROBLEMS_NOTE``,
-    ``BACKGROUND_NOTE`` and ``LIMIT_NOTE``, or the name of another part.
+    ``source`` is ``EDITOR_NOTE``, ``HOOK_NOTE``, ``LIMIT_NOTE`` or the name of another part of the agent.
     """
 
     source: str
@@ -80,10 +79,6 @@ EDITOR_NOTE = "editor"
 """Source of the editor's view at the prompt."""
 HOOK_NOTE = "hook"
 """Source of what a hook of the user's adds; it belongs to the user's request."""
-PROBLEMS_NOTE = "problems"
-"""Source of the problems that edits have caused."""
-BACKGROUND_NOTE = "background"
-"""Source of news of commands in the background."""
 LIMIT_NOTE = "limit"
 """Source of the hint that the model has one message left."""
 HOOK_CONTEXT = "<hook_context>"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.part import PartTurn
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.ide.clients.ide_client import IdeClient
@@ -44,7 +45,7 @@ def watch(client_of: Callable[[ToolScope], Awaitable[IdeClient | None]]) -> Edit
 async def test_without_an_edit_the_editor_is_not_asked(
     server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
 ) -> None:
-    assert await watch.new_problems(ToolScope(workspace, "c", "t")) is None
+    assert await watch.before_model(PartTurn(ToolScope(workspace, "c", "t"), "c")) is None
     assert server.called("getDiagnostics") == []
 
 
@@ -52,44 +53,44 @@ async def test_what_two_edits_in_a_row_broke_is_told_at_once_and_once(
     server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
 ) -> None:
     first, second = Path(make_file(workspace, "a.py")), Path(make_file(workspace, "b.py"))
-    scope = ToolScope(workspace, "c", "t")
-    await watch.before_edit(scope, first)
+    turn = PartTurn(ToolScope(workspace, "c", "t"), "c")
+    await watch.before_edit(turn, first)
     server.diagnostics = {str(first): [diagnostic(0, "one")]}
-    await watch.before_edit(scope, second)
+    await watch.before_edit(turn, second)
     server.diagnostics[str(second)] = [diagnostic(0, "two")]
-    problems = await watch.new_problems(scope)
+    problems = await watch.before_model(turn)
     assert problems is not None
     assert "one" in problems
     assert "two" in problems
-    assert await watch.new_problems(scope) is None
+    assert await watch.before_model(turn) is None
 
 
 async def test_later_findings_of_the_editor_are_told_also_after_another_edit(
     server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path
 ) -> None:
     path = Path(make_file(workspace, "a.py"))
-    scope = ToolScope(workspace, "c", "t")
-    await watch.before_edit(scope, path)
-    assert await watch.new_problems(scope) is None
+    turn = PartTurn(ToolScope(workspace, "c", "t"), "c")
+    await watch.before_edit(turn, path)
+    assert await watch.before_model(turn) is None
     server.diagnostics = {str(path): [diagnostic(0, "alpha")]}
-    assert "alpha" in (await watch.new_problems(scope) or "")
+    assert "alpha" in (await watch.before_model(turn) or "")
     server.diagnostics = {str(path): [diagnostic(0, "alpha"), diagnostic(1, "beta")]}
-    await watch.before_edit(scope, path)
-    problems = await watch.new_problems(scope) or ""
+    await watch.before_edit(turn, path)
+    problems = await watch.before_model(turn) or ""
     assert "beta" in problems
     assert "alpha" not in problems, "that one was told"
     watch.task_ended("t")
     server.diagnostics = {}
-    assert await watch.new_problems(scope) is None
+    assert await watch.before_model(turn) is None
 
 
 async def test_what_was_mended_is_no_news(server: ClaudeServer, watch: EditDiagnosticsOfIde, workspace: Path) -> None:
     path = Path(make_file(workspace, "a.py"))
-    scope = ToolScope(workspace, "c", "t")
+    turn = PartTurn(ToolScope(workspace, "c", "t"), "c")
     server.diagnostics = {str(path): [diagnostic(0, "old"), diagnostic(1, "old too")]}
-    await watch.before_edit(scope, path)
+    await watch.before_edit(turn, path)
     server.diagnostics = {str(path): [diagnostic(5, "old")]}
-    assert await watch.new_problems(scope) is None
+    assert await watch.before_model(turn) is None
 
 
 async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
@@ -98,13 +99,13 @@ async def test_an_editor_that_tells_no_diagnostics_is_not_waited_for(
     watch = EditDiagnosticsOfIde(client_of, EditorTimeouts(look_seconds=3600))
     async with vscode_companion() as window:
         window.discovery(workspace)
-        scope = ToolScope(workspace, "c", "t")
-        assert await client_of(scope) is not None
-        await watch.before_edit(scope, workspace / "a.py")
-        assert await watch.new_problems(scope) is None
+        turn = PartTurn(ToolScope(workspace, "c", "t"), "c")
+        assert await client_of(turn.scope) is not None
+        await watch.before_edit(turn, workspace / "a.py")
+        assert await watch.before_model(turn) is None
 
 
 async def test_without_an_editor_nothing_is_told(watch: EditDiagnosticsOfIde, workspace: Path) -> None:
-    scope = ToolScope(workspace, "c", "t")
-    await watch.before_edit(scope, workspace / "a.py")
-    assert await watch.new_problems(scope) is None
+    turn = PartTurn(ToolScope(workspace, "c", "t"), "c")
+    await watch.before_edit(turn, workspace / "a.py")
+    assert await watch.before_model(turn) is None

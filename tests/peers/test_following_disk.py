@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.part import PartTurn
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
@@ -108,10 +109,10 @@ async def test_our_own_agent_waits_for_a_slow_language_server(workspace: Path) -
             return await neovim.lua("return #vim.diagnostic.get(0)") == 1
 
         await eventually_async(has_old, what="the diagnostics of the old text")
-        scope = ToolScope(workspace, "conversation", "task")
-        await watch.before_edit(scope, Path(path))
+        turn = PartTurn(ToolScope(workspace, "conversation", "task"), "conversation")
+        await watch.before_edit(turn, Path(path))
         make_file(workspace, "a.py", "wrong new\n")
-        assert "wrong new is wrong" in (await watch.new_problems(scope) or "")
+        assert "wrong new is wrong" in (await watch.before_model(turn) or "")
     await directory.aclose()
 
 

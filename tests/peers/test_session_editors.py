@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.part import PartTurn
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.session_editors import SessionEditors
 from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
@@ -51,7 +52,7 @@ async def open_file(companion: RunningCompanion, workspace: Path) -> None:
 async def test_an_endpoint_of_the_settings_is_the_tasks_editor_until_it_ends(workspace: Path) -> None:
     async with running_companion(workspace) as companion, editors_of() as editors:
         await open_file(companion, workspace)
-        shown = await editors.context(ToolScope(workspace, "c", "t", named(companion)))
+        shown = await editors.at_prompt(PartTurn(ToolScope(workspace, "c", "t", named(companion)), "c"))
         assert str(workspace / "a.py") in (shown or "")
         settings = AgentSettings(str(workspace), named(companion))
         editor = await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice", settings))
@@ -71,7 +72,7 @@ async def test_an_address_that_the_rule_refuses_is_not_connected_to(workspace: P
     async with running_companion(workspace) as companion, editors_of(address_policy=address_policy) as editors:
         await open_file(companion, workspace)
         url = companion.url.replace("127.0.0.1", "localhost")
-        assert await editors.context(ToolScope(workspace, "c", "t", named(companion, url))) is None
+        assert await editors.at_prompt(PartTurn(ToolScope(workspace, "c", "t", named(companion, url)), "c")) is None
         assert asked
         assert asked[0][0] == "localhost"
 
@@ -80,18 +81,18 @@ async def test_the_editor_of_this_machine_is_for_the_local_users_tasks_alone(wor
     async with running_companion(workspace) as companion:
         await open_file(companion, workspace)
         async with editors_of(local=True) as editors:
-            assert await editors.context(ToolScope(workspace, "c", "t")) is not None
+            assert await editors.at_prompt(PartTurn(ToolScope(workspace, "c", "t"), "c")) is not None
             assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL)) is not None
             assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice")) is None
         async with editors_of("alice", local=True) as editors:
-            assert await editors.context(ToolScope(workspace, "c", "t")) is None
+            assert await editors.at_prompt(PartTurn(ToolScope(workspace, "c", "t"), "c")) is None
 
 
 async def test_an_endpoint_that_nobody_listens_at_is_no_editor(workspace: Path) -> None:
     async with running_companion(workspace) as companion:
         servers = named(companion)
     async with editors_of() as editors:
-        assert await editors.context(ToolScope(workspace, "c", "t", servers)) is None
+        assert await editors.at_prompt(PartTurn(ToolScope(workspace, "c", "t", servers), "c")) is None
 
 
 async def test_a_session_that_names_an_editor_sees_to_it_and_no_other_session_is_touched(workspace: Path) -> None:
@@ -101,12 +102,12 @@ async def test_a_session_that_names_an_editor_sees_to_it_and_no_other_session_is
         assert "Connected to mine (Gemini CLI companion protocol" in await editors.status(scope)
         await editors.disable(scope)
         assert "switched it off" in await editors.status(scope)
-        assert await editors.context(scope) is None
+        assert await editors.at_prompt(PartTurn(scope, "c")) is None
         settings = AgentSettings(str(workspace), named(companion))
         assert await editors.find(QuestionOpened("t", "c", str(workspace), CALL, "alice", settings)) is None
-        assert await editors.context(ToolScope(workspace, "other", "o", named(companion))) is not None
+        assert await editors.at_prompt(PartTurn(ToolScope(workspace, "other", "o", named(companion)), "c")) is not None
         assert "Connected to mine" in await editors.enable(scope)
-        assert await editors.context(scope) is not None
+        assert await editors.at_prompt(PartTurn(scope, "c")) is not None
 
 
 async def test_another_users_session_has_no_editor_of_this_machine(workspace: Path) -> None:

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from typing_extensions import override
+
 from isthmus.agent.approval.kept_approvals import KeptApprovals
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
+from isthmus.agent.part import AgentParts, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import Session
 from isthmus.agent.tool_search.loading import SearchOptions
@@ -33,6 +36,18 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
 from support.emitting import collecting_turn
 from support.scripted_wire import Call, ScriptedWire
+
+
+@dataclass
+class FixedContext(PartBase):
+    """Part that tells the model the same at each prompt."""
+
+    text: str | None
+    name = "editor"
+
+    @override
+    async def at_prompt(self, turn: PartTurn) -> str | None:
+        return self.text
 
 
 @dataclass
@@ -97,9 +112,6 @@ class AgentHarness:
                 raise ModelError(ModelErrorKind.CONFIGURATION, "Gemini needs a key")
             return model if name is None else other
 
-        async def shown(_: ToolScope) -> str | None:
-            return self.context
-
         async def environment(_: ToolScope) -> str:
             return self.environment or ""
 
@@ -108,7 +120,7 @@ class AgentHarness:
                 resources = AgentResources(
                     opened,
                     FixedTools(self.tools),
-                    editor_context=shown,
+                    parts=AgentParts((FixedContext(self.context),)),
                     environment=environment if self.environment is not None else None,
                     checkpoints=self.checkpoints,
                     approvals=self.approvals,

@@ -39,7 +39,3 @@ class BackgroundWork(Protocol):
     def of(self, session: str) -> Sequence[BackgroundItem]:
         """Return the commands of a session, in the order of their start."""
         ...
-
-    def take_news(self, session: str) -> str | None:
-        """Return which commands have ended since the model was told, as text for the model; each only once."""
-        ...

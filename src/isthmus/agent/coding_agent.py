@@ -16,7 +16,6 @@ from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.approval.restricted_tools import UNREADABLE_SETTINGS
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
-from isthmus.agent.calls.execution import BeforeEdit
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
@@ -31,6 +30,7 @@ from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.options import AgentOptions
+from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.server_instructions import server_instructions
@@ -44,12 +44,9 @@ from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import RetryNotice, StateChange, TaskState
 from isthmus.internal_events import (
-    BACKGROUND_NOTE,
-    EDITOR_NOTE,
     HOOK_CONTEXT,
     HOOK_NOTE,
     LIMIT_NOTE,
-    PROBLEMS_NOTE,
     ContextNote,
     EnvironmentContext,
     ToolsLoaded,
@@ -196,6 +193,7 @@ class CodingAgent:
     async def _work(self, turn: AgentTurn, tools: ToolSet, scope: ToolScope) -> StateChange:
         session, resources, options = turn.session, self._resources, self._options
         subagent = session.subagent
+        part_turn = PartTurn(scope, session.key, is_of_subagent=subagent is not None)
         loading = ToolLoading(_tools_of(session, tools), options.tool_search)
         calls = CallRunner(
             turn,
@@ -205,7 +203,7 @@ class CodingAgent:
             suspended=self.suspended,
             open_model=resources.open_model,
             approvals=await resources.approvals_of(session.user, tools),
-            before_edit=self._before_edit(scope),
+            before_edit=partial(resources.parts.before_edit, part_turn),
             hook_programs=resources.hook_programs,
         )
         keeper = ContextKeeper(turn, options.compaction_share)
@@ -227,15 +225,8 @@ class CodingAgent:
             await read_references(turn, resources.contents, scope, tools, options, resources.hook_programs)
         if resources.environment is not None and not session.unsettled and not has_environment(session.messages):
             await turn.emit(EnvironmentContext(await resources.environment(scope)))
-        if (
-            not session.has_editor_context
-            and resources.editor_context is not None
-            and not session.unsettled
-            and subagent is None
-        ):
-            shown = await resources.editor_context(scope)
-            if shown is not None:
-                await turn.emit(ContextNote(EDITOR_NOTE, shown))
+        if not session.unsettled:
+            await turn.emit(*await resources.parts.notes_at_prompt(part_turn, session.note_sources))
         for text in context:
             await turn.emit(_note_of_hook(text))
         continued = 0
@@ -261,12 +252,7 @@ class CodingAgent:
             if (now := await resources.tools.renewed(scope, tools)) is not tools:
                 tools, loading = now, ToolLoading(_tools_of(session, now), options.tool_search)
                 calls.renew(loading.tools, await resources.approvals_of(session.user, tools))
-            if (diagnostics := resources.edit_diagnostics) is not None:
-                problems = await diagnostics.new_problems(scope)
-                if problems is not None:
-                    await turn.emit(ContextNote(PROBLEMS_NOTE, problems))
-            if (background := resources.background) is not None and (news := background.take_news(session.key)):
-                await turn.emit(ContextNote(BACKGROUND_NOTE, news))
+            await turn.emit(*await resources.parts.notes_before_model(part_turn))
             if subagent is not None and limit is not None and 0 < session.model_turns == limit - 1:
                 await turn.emit(ContextNote(LIMIT_NOTE, LAST_TURN))
             try:
@@ -286,10 +272,6 @@ class CodingAgent:
                 return end
             continued += 1
             await turn.emit(_note_of_hook(f"You are not done: {reason}"))
-
-    def _before_edit(self, scope: ToolScope) -> BeforeEdit | None:
-        diagnostics = self._resources.edit_diagnostics
-        return partial(diagnostics.before_edit, scope) if diagnostics is not None else None
 
     async def _ask_model(
         self, turn: AgentTurn, loading: ToolLoading, keeper: ContextKeeper, models: FallbackModels, calls: CallRunner

@@ -3,7 +3,6 @@
 This module is independent of the editor and its protocol. ``engine.editor_surface`` shows reviews.
 """
 
-from pathlib import Path
 from typing import Protocol
 
 from isthmus.tools.tool_set import ToolScope
@@ -22,16 +21,4 @@ class EditorControl(Protocol):
 
     async def disable(self, scope: ToolScope) -> str:
         """Use no editor until the process ends."""
-        ...
-
-
-class EditDiagnostics(Protocol):
-    """Problems that an editor reports after edits. Methods never raise; without an editor there are no problems."""
-
-    async def before_edit(self, scope: ToolScope, path: Path) -> None:
-        """Record the problems of the files before an edit, so that they do not count as new. Bounded in time."""
-        ...
-
-    async def new_problems(self, scope: ToolScope) -> str | None:
-        """Wait briefly for the editor, and return new problems since the edits as text for the model."""
         ...

@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from isthmus.agent.approval.kept_approvals import KeptApprovals, SessionApprovals
 from isthmus.agent.background_work import BackgroundWork
-from isthmus.agent.editor_ports import EditDiagnostics, EditorControl
+from isthmus.agent.editor_ports import EditorControl
 from isthmus.agent.hooks.tool_hooks import HookPrograms
+from isthmus.agent.part import AgentParts
 from isthmus.agent.personal_tools import PersonalSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
@@ -22,9 +23,6 @@ from isthmus.tools.server_contents import ServerContents
 from isthmus.tools.servers import ToolServers
 from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
 
-ContextSource: TypeAlias = Callable[[ToolScope], Awaitable[str | None]]
-"""Returns the context of the user's editor as text for the model, or None. The editor is the one named by the session,
-or the one with the open workspace."""
 EnvironmentSource: TypeAlias = Callable[[ToolScope], Awaitable[str]]
 """Returns the environment of a session as text for the model (:mod:`isthmus.agent.environment`)."""
 ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
@@ -50,17 +48,16 @@ class AgentResources:
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``personal`` finds the skills and subagents of a session, and ``background`` has its
     commands in the background. ``model_names`` lists the models to choose from, and ``chats`` keeps saved
-    conversations.
+    conversations. ``parts`` accompany the work on each task.
     """
 
     open_model: ModelSource
     tools: ToolSource
     servers: ToolServers | None = None
     contents: ServerContents | None = None
-    editor_context: ContextSource | None = None
+    parts: AgentParts = AgentParts()
     environment: EnvironmentSource | None = None
     editors: EditorControl | None = None
-    edit_diagnostics: EditDiagnostics | None = None
     home: Path | None = None
     checkpoints: Checkpoints | None = None
     tasks: TaskSource | None = None

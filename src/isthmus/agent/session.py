@@ -38,7 +38,6 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import (
-    EDITOR_NOTE,
     HOOK_NOTE,
     AgentRecord,
     ChatResumed,
@@ -116,8 +115,8 @@ class Session:
     workspace: str = ""
     model_turns: int = 0
     """Number of model messages since the last prompt."""
-    has_editor_context: bool = False
-    """Whether the last prompt has its editor context."""
+    note_sources: set[str] = field(default_factory=set[str])
+    """Sources of the notes since the last prompt."""
     subagent: SubagentBegun | None = None
     """The subagent whose work the session is; None for the agent itself."""
     command: Command | None = None
@@ -226,7 +225,7 @@ class Session:
                 self.loops.note_warning()
                 self._add_user_parts(Text(text))
             case ContextNote(source, text):
-                self.has_editor_context |= source == EDITOR_NOTE
+                self.note_sources.add(source)
                 if source == HOOK_NOTE:
                     self.requests.append(text)
                 self._add_user_parts(Text(text))
@@ -361,7 +360,7 @@ class Session:
         self.requested_file = ""
         self.model_turns = 0
         self.loops.reset()
-        self.has_editor_context = False
+        self.note_sources = set()
         self.state = TaskState.SUBMITTED
         if settings is not None:
             before = "" if self.settings is None else self.settings.workspace_path

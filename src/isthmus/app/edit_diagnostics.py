@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from typing_extensions import override
+
+from isthmus.agent.part import PartBase, PartTurn
 from isthmus.app.editor_directory import EditorTimeouts
 from isthmus.tools.tool_set import ToolScope
 
@@ -37,16 +40,20 @@ class _Watch:
     """Whether there was an edit after which the diagnostics have not been read."""
 
 
-class EditDiagnosticsOfIde:
-    """Implementation of :class:`~isthmus.agent.editor_ports.EditDiagnostics` with the IDE of a session."""
+class EditDiagnosticsOfIde(PartBase):
+    """Part that tells the model which problems its edits have caused, as the IDE of its session reports them."""
+
+    name = "problems"
 
     def __init__(self, client_of: ClientOf, timeouts: EditorTimeouts = EditorTimeouts()) -> None:
         self._client_of = client_of
         self._timeouts = timeouts
         self._watches: dict[str, _Watch] = {}
 
-    async def before_edit(self, scope: ToolScope, path: Path) -> None:
+    @override
+    async def before_edit(self, turn: PartTurn, path: Path) -> None:
         """Remember the diagnostics before an edit; those that were not reported since the last edit stay new."""
+        scope = turn.scope
         watch = self._watches.get(scope.task_id)
         if watch is not None and watch.is_pending:
             return
@@ -64,8 +71,10 @@ class EditDiagnosticsOfIde:
             known = known & watch.known
         self._watches[scope.task_id] = _Watch(known)
 
-    async def new_problems(self, scope: ToolScope) -> str | None:
+    @override
+    async def before_model(self, turn: PartTurn) -> str | None:
         """Return the new diagnostics for the model; waits briefly after edits, later only reads them."""
+        scope = turn.scope
         watch = self._watches.get(scope.task_id)
         if watch is None:
             return None
@@ -79,6 +88,7 @@ class EditDiagnosticsOfIde:
         watch.known = identities(found)
         return diagnostics_for_model(new, scope.workspace)
 
+    @override
     def task_ended(self, task_id: str) -> None:
         """Stop watching a task."""
         self._watches.pop(task_id, None)

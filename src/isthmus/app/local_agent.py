@@ -14,11 +14,13 @@ from isthmus.agent.approval.session_policy import SettingsRule, check_agent_sett
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.memory.memory import own_file
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions, environment_for_commands
+from isthmus.agent.part import AgentParts
 from isthmus.agent.personal_tools import PersonalTools
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.tool_search.loading import SEARCH_SHARE, SearchMode, SearchOptions
 from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
+from isthmus.app.background_part import BackgroundPart
 from isthmus.app.carried_files import CarriedFiles, CarryingAgent
 from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
@@ -179,10 +181,7 @@ async def local_agent(
     editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
     diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
 
-    def task_ended(task_id: str) -> None:
-        editors.task_ended(task_id)
-        diagnostics.task_ended(task_id)
-
+    parts = AgentParts((editors, diagnostics, BackgroundPart(background)))
     home = Path.home() / ".gemini"
 
     personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of
@@ -195,10 +194,9 @@ async def local_agent(
         model_names=model.names,
         servers=mcp,
         contents=HostContents(mcp),
-        editor_context=editors.context,
+        parts=parts,
         environment=SessionEnvironment(options.environment),
         editors=editors,
-        edit_diagnostics=diagnostics,
         home=home,
         checkpoints=checkpoints,
         tasks=tasks_of,
@@ -222,7 +220,7 @@ async def local_agent(
             takes_over=takes_over,
             maximum_size=setup.journal_maximum_size,
             delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
-            on_task_end=task_ended,
+            on_task_end=parts.task_ended,
             keep_files=AttachedFiles(files.outputs, model.media_rules, carried and carried.keep).keep,
             check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
             brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
@@ -250,9 +248,8 @@ async def local_agent(
             surface.cancel()
             await asyncio.gather(surface, return_exceptions=True)
         await engine.aclose()
-        await background.aclose()
+        await parts.aclose()
         await mcp.aclose()
-        await editors.aclose()
         if local_editors is not None:
             await local_editors.aclose()
         await model.aclose()

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from typing_extensions import override
 
 from isthmus.agent.editor_ports import EditorControl
+from isthmus.agent.part import PartBase, PartTurn
 from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, ide_context
 from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.open_questions import QuestionOpened
+from isthmus.internal_events import EDITOR_NOTE
 from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
@@ -41,12 +43,15 @@ _NO_EDITOR = (
 log = logging.getLogger(__name__)
 
 
-class SessionEditors(EditorControl):
-    """Finder of the editors of sessions. ``local`` finds those of this machine; None if they are not used.
+class SessionEditors(PartBase, EditorControl):
+    """Part that tells the model the view of a session's editor, and finds the editors of sessions.
 
+    ``local`` finds those of this machine; None if they are not used.
     ``address_policy`` refuses addresses of clients' endpoints (None allows all of them). ``settings_of`` returns the
     settings of a task, for questions that come without; ``user_of`` returns the name of its user.
     """
+
+    name = EDITOR_NOTE
 
     def __init__(
         self,
@@ -78,8 +83,12 @@ class SessionEditors(EditorControl):
             return None
         return await self._local.find(Path(question.workspace))
 
-    async def context(self, scope: ToolScope) -> str | None:
-        """Return the context of the session's editor as text for the model, or None."""
+    @override
+    async def at_prompt(self, turn: PartTurn) -> str | None:
+        """Return the context of the session's editor as text for the model, or None; subagents get none."""
+        scope = turn.scope
+        if turn.is_of_subagent:
+            return None
         if scope.context_id in self._disabled:
             return None
         if (peer := await self._named(scope.task_id, scope.mcp_servers)) is not None:
@@ -130,6 +139,7 @@ class SessionEditors(EditorControl):
         """Return the directory of the editors of this machine for a task of the local user, otherwise None."""
         return None if self._local is None or await self._user_of(scope.task_id) else self._local
 
+    @override
     def task_ended(self, task_id: str) -> None:
         """Close the connections to the editors that a task has named."""
         for connecting in self._peers.pop(task_id, {}).values():
@@ -137,6 +147,7 @@ class SessionEditors(EditorControl):
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
+    @override
     async def aclose(self) -> None:
         """Close all connections."""
         for task_id in list(self._peers):

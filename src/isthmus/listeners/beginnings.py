@@ -19,7 +19,7 @@ _NO_REQUEST = b"Expected an HTTP/1.1 request.\n"
 
 
 @record
-class Part:
+class Partial:
     """Part of a request; the rest has not arrived."""
 
 
@@ -35,10 +35,10 @@ class Foreign:
     answer: bytes = b""
 
 
-Beginning: TypeAlias = Part | Whole | Foreign
+Beginning: TypeAlias = Partial | Whole | Foreign
 ReadBeginning: TypeAlias = Callable[[bytes], Beginning]
 
-_PART, _WHOLE = Part(), Whole()
+_PARTIAL, _WHOLE = Partial(), Whole()
 _FOREIGN_TLS = Foreign()
 _FOREIGN_HTTP = Foreign(
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
@@ -48,7 +48,7 @@ _FOREIGN_HTTP = Foreign(
 
 def any_beginning(data: bytes) -> Beginning:
     """Return Whole from the first byte on."""
-    return _WHOLE if data else _PART
+    return _WHOLE if data else _PARTIAL
 
 
 def http_beginning(data: bytes) -> Beginning:
@@ -57,10 +57,10 @@ def http_beginning(data: bytes) -> Beginning:
     if len(data) >= LONGEST:
         return _WHOLE
     if b"\n" not in data:
-        return _PART if not data or b"!" <= data[:1] <= b"~" else _FOREIGN_HTTP
+        return _PARTIAL if not data or b"!" <= data[:1] <= b"~" else _FOREIGN_HTTP
     if _REQUEST_LINE.match(data) is None:
         return _FOREIGN_HTTP
-    return _WHOLE if b"\n\r\n" in data or b"\n\n" in data else _PART
+    return _WHOLE if b"\n\r\n" in data or b"\n\n" in data else _PARTIAL
 
 
 def tls_beginning(data: bytes) -> Beginning:
@@ -68,6 +68,6 @@ def tls_beginning(data: bytes) -> Beginning:
     if not _TLS_HANDSHAKE.startswith(data[:1]):
         return _FOREIGN_TLS
     if len(data) < _TLS_RECORD_HEADER:
-        return _PART
+        return _PARTIAL
     whole = _TLS_RECORD_HEADER + int.from_bytes(data[3:5], "big")
-    return _WHOLE if len(data) >= min(whole, LONGEST) else _PART
+    return _WHOLE if len(data) >= min(whole, LONGEST) else _PARTIAL

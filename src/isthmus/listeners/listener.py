@@ -22,7 +22,7 @@ from isthmus.listeners.beginnings import (
     LONGEST,
     Beginning,
     Foreign,
-    Part,
+    Partial,
     ReadBeginning,
     Whole,
     any_beginning,
@@ -191,7 +191,7 @@ class Listener(asyncio.AbstractServer):
         self._slots.add(slot)
         slot.drop = connection.close
         beginning = self._read_beginning(data)
-        if isinstance(beginning, Part) and self._is_watched(slot, data):
+        if isinstance(beginning, Partial) and self._is_watched(slot, data):
             self._make_way(self._silent.add(slot, key))
         else:
             self._begun(slot, beginning)
@@ -206,7 +206,7 @@ class Listener(asyncio.AbstractServer):
         def hear(is_over: bool) -> None:
             data = _peek(connection)
             beginning = self._read_beginning(data) if data is not None else Foreign()
-            if isinstance(beginning, Part) and watch.is_for_each_arrival:
+            if isinstance(beginning, Partial) and watch.is_for_each_arrival:
                 if not is_over:
                     return
                 beginning = Foreign()
@@ -227,7 +227,7 @@ class Listener(asyncio.AbstractServer):
 
     def _begun(self, slot: ConnectionSlot, beginning: Beginning) -> None:
         match beginning:
-            case Part() | Whole():
+            case Partial() | Whole():
                 self._pass_on(slot, slot.connection)
             case Foreign(answer):
                 _say_last(slot.connection, answer)

@@ -7,7 +7,7 @@ import pytest
 from isthmus.listeners.beginnings import (
     LONGEST,
     Foreign,
-    Part,
+    Partial,
     ReadBeginning,
     Whole,
     any_beginning,
@@ -35,7 +35,7 @@ def hello() -> bytes:
 @pytest.mark.parametrize("request_head", REQUESTS)
 def test_a_request_is_there_with_its_blank_line_and_not_before(request_head: bytes) -> None:
     for length in range(len(request_head)):
-        assert http_beginning(request_head[:length]) == Part(), request_head[:length]
+        assert http_beginning(request_head[:length]) == Partial(), request_head[:length]
     for body in (b"", b"{}", b"GET / HTTP/1.1\r\n"):
         assert http_beginning(request_head + body) == Whole()
 
@@ -54,7 +54,7 @@ def test_what_is_no_request_is_answered_in_http(data: bytes) -> None:
 def test_a_tls_client_begins_with_its_first_record() -> None:
     data = hello()
     for length in range(len(data)):
-        assert tls_beginning(data[:length]) == Part()
+        assert tls_beginning(data[:length]) == Partial()
     assert tls_beginning(data) == tls_beginning(data + b"more") == Whole()
     for foreign in (b"G", b"GET / HTTP/1.1\r\n\r\n", b"\x17\x03\x03"):
         assert tls_beginning(foreign) == Foreign()
@@ -69,4 +69,4 @@ def test_what_is_too_long_to_look_at_is_the_protocols_matter(read: ReadBeginning
 
 
 def test_where_anything_may_be_spoken_the_first_byte_is_enough() -> None:
-    assert (any_beginning(b""), any_beginning(b"x")) == (Part(), Whole())
+    assert (any_beginning(b""), any_beginning(b"x")) == (Partial(), Whole())
