@@ -27,6 +27,7 @@ from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
+from isthmus.app.part_packages import load_parts
 from isthmus.app.personal_files import PersonalFilesOnDisk
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.session_environment import SessionEnvironment
@@ -138,7 +139,9 @@ async def local_agent(
 
     Raises:
         JournalError: the data folder cannot be used.
+        PartError: a part that the settings name cannot be loaded.
     """
+    added = () if is_idle else load_parts(setup.settings.parts, setup.data_dir)
     files = TaskFiles(setup.data_dir)
     journal = await open_journal(files.journal, setup.journal, (AGENT,))
     is_watched = setup.policy.may_ask and not takes_over
@@ -181,7 +184,7 @@ async def local_agent(
     editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
     diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
 
-    parts = AgentParts((editors, diagnostics, BackgroundPart(background)))
+    parts = AgentParts((editors, diagnostics, BackgroundPart(background), *added))
     home = Path.home() / ".gemini"
 
     personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of

@@ -45,6 +45,7 @@ _SHOWN = frozenset(
         "isthmus.journal.maxSize",
         "isthmus.terminal.attention",
         "isthmus.terminal.theme",
+        "isthmus.parts",
         "isthmus.tokenStore",
     }
 )

@@ -153,6 +153,11 @@ _KEYS = (
         "how the terminal calls you: `all` (bell, window title, notifications), `bell` or `none`",
     ),
     SettingKey("isthmus.terminal.theme", _YOURS, "the colours of the terminal: `auto`, `light`, `dark` or `none`"),
+    SettingKey(
+        "isthmus.parts",
+        _YOURS,
+        "the names of parts that installed packages add to the agent ([parts.md](../how-to/parts.md))",
+    ),
     SettingKey("isthmus.tokenStore", _YOURS, "where logins to MCP servers are kept: `file` or `keyring`"),
 )
 

@@ -72,6 +72,8 @@ class Settings:
     """``isthmus.terminal.attention``."""
     theme: str | None = None
     """``isthmus.terminal.theme``."""
+    parts: tuple[str, ...] = ()
+    """``isthmus.parts``: names of entry points."""
     token_store: str | None = None
     tool_search: str | None = None
     tool_search_share: float | None = None
@@ -153,6 +155,7 @@ def load_settings(
             of("isthmus.terminal.attention"), "isthmus.terminal.attention", ("all", "bell", "none")
         ),
         theme=values.choice(of("isthmus.terminal.theme"), "isthmus.terminal.theme", ("auto", "light", "dark", "none")),
+        parts=values.strings(of("isthmus.parts"), "isthmus.parts"),
         token_store=values.choice(of("isthmus.tokenStore"), "isthmus.tokenStore", ("file", "keyring")),
         tool_search=values.choice(of("isthmus.toolSearch"), "isthmus.toolSearch", ("auto", "always", "never")),
         tool_search_share=values.share(of("isthmus.toolSearchShare"), "isthmus.toolSearchShare"),

@@ -66,6 +66,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.journal.maxSize": 1,
     "isthmus.terminal.attention": "none",
     "isthmus.terminal.theme": "none",
+    "isthmus.parts": ["theirs"],
     "isthmus.tokenStore": "keyring",
 }
 """A value for each key that would change the behaviour."""

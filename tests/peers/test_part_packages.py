@@ -1,0 +1,147 @@
+"""The example of a part (examples/parts), installed by pip and named in the settings, in the real program."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from isthmus.agent.part import Part, PartBase, PartTurn
+from isthmus.app import part_packages
+from isthmus.app.part_packages import GuardedPart, PartError, PartPlace, load_parts
+from isthmus.tools.tool_set import ToolScope
+from support.gemini_wire import GeminiWire
+from support.isolation import IsolatedFolders
+from support.isthmus_program import ISTHMUS
+from support.scripted_wire import Reply, Say
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "parts" / "open_issues"
+TURN = PartTurn(ToolScope(Path("/work"), "c", "t"), "c")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder into which pip has installed the example from a copy."""
+    copy, target = (tmp_path_factory.mktemp(name) for name in ("copy", "target"))
+    for name in ("open_issues.py", "pyproject.toml"):
+        (copy / name).write_bytes((EXAMPLE / name).read_bytes())
+    options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target))
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True, timeout=100)
+    return target
+
+
+def ask(workspace: Path, data: Path, extra: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    command = [*ISTHMUS, "-p", "what is open?", "-m", "gemini:gemini-test", "--no-ide", "--data-dir", str(data)]
+    return subprocess.run(
+        command, cwd=workspace, env={**os.environ, **extra}, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def write_settings(folder: Path, parts: list[str]) -> None:
+    path = folder / ".gemini" / "settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"isthmus": {"parts": parts}}), "utf-8")
+
+
+@pytest.mark.parametrize(("of_user", "of_project"), [(True, False), (False, True), (False, False)])
+def test_only_a_part_that_the_users_settings_name_tells_the_model_something(
+    workspace: Path,
+    tmp_path: Path,
+    isolated_folders: IsolatedFolders,
+    installed: Path,
+    of_user: bool,
+    of_project: bool,
+) -> None:
+    (workspace / "ISSUES.md").write_text("# Issues\n- [ ] The bell is silent\n- [x] The door is open\n", "utf-8")
+    if of_user:
+        write_settings(isolated_folders.home, ["open_issues"])
+    if of_project:
+        write_settings(workspace, ["open_issues"])
+    with GeminiWire(lambda _: Reply.of(Say("The bell."))) as wire:
+        variables = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
+        done = ask(workspace, tmp_path / "data", {**variables, "PYTHONPATH": str(installed)})
+        assert done.returncode == 0, done.stderr
+        told = json.dumps(wire.model_requests[-1].json["contents"])
+    assert ("The bell is silent" in told) is of_user
+    assert "The door is open" not in told
+    assert ("only your own settings may set it: isthmus.parts" in done.stderr) is of_project
+
+
+def test_a_part_without_a_package_ends_the_start_with_advice(
+    workspace: Path, tmp_path: Path, isolated_folders: IsolatedFolders
+) -> None:
+    write_settings(isolated_folders.home, ["open_issues"])
+    done = ask(workspace, tmp_path / "data", {"GEMINI_API_KEY": "test-key"})
+    assert done.returncode != 0
+    assert done.stderr == (
+        "isthmus: isthmus.parts in the settings names 'open_issues', which no installed package brings (installed:"
+        " none). Install its package into the environment of isthmus, or remove the name.\n"
+    )
+
+
+def fail(place: PartPlace) -> Part:
+    """Fail as a broken package does."""
+    raise RuntimeError(f"no file in {place.folder.name}")
+
+
+class FaultyPart(PartBase):
+    """Part that fails, hangs, or returns what is no note."""
+
+    name = "faulty"
+
+    def __init__(self, note: object) -> None:
+        self._note = note
+
+    async def at_prompt(self, turn: PartTurn) -> str | None:
+        if isinstance(self._note, BaseException):
+            raise self._note
+        return self._note  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    async def before_edit(self, turn: PartTurn, path: Path) -> None:
+        raise ValueError(path)
+
+    def task_ended(self, task_id: str) -> None:
+        raise ValueError(task_id)
+
+    async def aclose(self) -> None:
+        raise ValueError
+
+
+def test_a_package_that_cannot_be_loaded_is_named_with_its_fault(tmp_path: Path) -> None:
+    entry = EntryPoint("bad", f"{__name__}:fail", part_packages.GROUP)
+    with pytest.raises(
+        PartError, match=r"'?bad'? of isthmus.parts cannot be loaded from .*RuntimeError: no file in bad"
+    ):
+        load_parts(["bad"], tmp_path, lambda: [entry])
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [("short", "short"), (None, None), (5, None), (ValueError("broken"), None), ("x" * 20_001, "1 more characters")],
+)
+async def test_the_faults_of_a_part_end_nothing(note: object, expected: str | None) -> None:
+    part = GuardedPart("faulty", FaultyPart(note))
+    found = await part.at_prompt(TURN)
+    assert found == expected or (expected is not None and found is not None and expected in found)
+    await part.before_edit(TURN, Path("/work/a.py"))
+    part.task_ended("t")
+    await part.aclose()
+
+
+async def test_a_part_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    class Hanging(PartBase):
+        name = "hanging"
+
+        async def at_prompt(self, turn: PartTurn) -> str | None:
+            await asyncio.Event().wait()
+            return "never"
+
+    monkeypatch.setattr(part_packages, "NOTE_SECONDS", 0.01)
+    assert await GuardedPart("hanging", Hanging()).at_prompt(TURN) is None
