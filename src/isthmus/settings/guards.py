@@ -41,8 +41,8 @@ def missing_guards(files: Sources) -> tuple[str, ...]:
 
 def unused_keys(files: Sources) -> tuple[str, ...]:
     """Return the keys in the files that are neither used nor guards; of many only the first ones and a count."""
-    names = dict.fromkeys(name for file in files.files for name in _names(file.values, ""))
-    unused = [name[:MAXIMUM_NAME_CHARACTERS] for name in names if not _is_known(name)]
+    names = dict.fromkeys(name for file in files.files for name in names_in(file.values))
+    unused = [name[:MAXIMUM_NAME_CHARACTERS] for name in names if not is_known(name)]
     more = len(unused) - MAXIMUM_NAMED
     return tuple(unused) if more <= 0 else (*unused[:MAXIMUM_NAMED], f"and {more} more")
 
@@ -53,20 +53,21 @@ def _guards(file: SettingsSource, key: str) -> bool:
     return bool(value)
 
 
-def _names(values: Mapping[str, object], prefix: str) -> Iterator[str]:
+def names_in(values: Mapping[str, object]) -> Iterator[str]:
     """Yield the full names of all values; those inside an object only if the object itself is not a known key."""
-    waiting = [(prefix, values)]
+    waiting = [("", values)]
     while waiting:
         before, fields = waiting.pop()
         for name, value in fields.items():
             whole = f"{before}{name}"
-            if isinstance(value, Mapping) and value and not _is_known(whole):
+            if isinstance(value, Mapping) and value and not is_known(whole):
                 waiting.append((f"{whole}.", cast("Mapping[str, object]", value)))
             else:
                 yield whole
 
 
-def _is_known(name: str) -> bool:
+def is_known(name: str) -> bool:
+    """Return whether the name of a key is used, is that of a guard, or means nothing on purpose."""
     return (
         name in KEYS
         or name in GUARDS

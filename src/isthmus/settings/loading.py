@@ -19,6 +19,7 @@ from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.hook_files import Hooks, read_hooks
 from isthmus.settings.in_force import SettingInForce, settings_in_force
 from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.misspelt import misspelt_keys
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
@@ -181,6 +182,7 @@ def load_settings(
             *permissions.notices,
             *refused_model,
             *refused_folders,
+            *misspelt_keys(files),
             *_ignored(files, project),
             *(_left_out((*files.left_out, *claude.left_out), project) if is_trusted else ()),
         ),
