@@ -67,7 +67,7 @@ def test_an_untrusted_projects_file_is_not_read_for_mistakes(tmp_path: Path) -> 
     assert len(said(tmp_path, values, of_project=True, is_trusted=True)) == 1
 
 
-def test_of_many_mistakes_the_first_are_named_and_control_characters_are_not_printed(tmp_path: Path) -> None:
+def test_of_many_mistakes_the_first_are_named_without_control_characters(tmp_path: Path) -> None:
     lines = said(tmp_path, {"isthmus": {f"no\x1b[2J{number}" + "x" * 500: 1 for number in range(50)}})
     assert len(lines) == 10
     assert all("\x1b" not in line and len(line) < 250 for line in lines)
