@@ -1,8 +1,7 @@
 """Builds an agent in this process (model, tools, journal, engine and editor) from a Setup."""
 
-import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -29,17 +28,17 @@ from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
 from isthmus.app.part_packages import load_parts
 from isthmus.app.personal_files import PersonalFilesOnDisk
+from isthmus.app.running_engine import RunningEngine, questions_in_editors
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.session_environment import SessionEnvironment
 from isthmus.app.setup import Setup, unused_settings
 from isthmus.app.task_files import TaskFiles
 from isthmus.app.trust_question import OnUnknown, settle_trust
 from isthmus.checkpoints.store import CheckpointStore
-from isthmus.client import InvalidRequest, TaskSnapshot
-from isthmus.development_tool import AgentSettings
+from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.editor_surface import EditorSurface, OnShown
+from isthmus.engine.editor_surface import OnShown
 from isthmus.engine.options import CheckSettings
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
@@ -141,99 +140,90 @@ async def local_agent(
         JournalError: the data folder cannot be used.
         PartError: a part that the settings name cannot be loaded.
     """
-    added = () if is_idle else load_parts(setup.settings.parts, setup.data_dir)
-    files = TaskFiles(setup.data_dir)
-    journal = await open_journal(files.journal, setup.journal, (AGENT,))
-    is_watched = setup.policy.may_ask and not takes_over
-    opened = open_model if is_watched else open_patient_model
-
-    def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
-        return measured(opened(choice, environment), telemetry)
-
-    model = ModelDirectory(setup.model, setup.environment, open_measured)
-    checkpoints = CheckpointStore(files.checkpoints)
-    uses_editors = setup.use_ide and not is_idle
-    found_editors = editor_directory or EditorDirectory(setup.environment, editor_timeouts)
-    local_editors = found_editors if uses_editors else None
-    options = _agent_options(setup, workspaces, files, settings_rule, may_include_folders=not takes_over)
-
-    async def tasks_of(task_id: str) -> Sequence[TaskSnapshot]:
-        row = await journal.task(task_id)
-        return await engine.for_user(row.user if row is not None else "").tasks()
-
-    async def user_of(task_id: str) -> str:
-        row = await journal.task(task_id)
-        return row.user if row is not None else ""
-
-    async def settings_of(task_id: str) -> AgentSettings | None:
-        return await engine.settings_of(task_id)
-
-    async def yolo_refusal(folder: Path) -> str | None:
-        with contextlib.suppress(SettingsError):  # the task itself will fail with this error
-            return (await rules.of(folder)).yolo_refusal
-        return None
-
     use = mcp_use or McpUse()
-    trusts = trust_of(local_editors, Path.home())
-    if repositories is not None:
-        trusts = repositories.trust(trusts, Path.home())
-    background = BackgroundCommands()
-    mcp = _mcp_host(setup, use, trusts, local_editors, editor_text, background)
-    connect = local_editors.connect if local_editors is not None else None
-    rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
-    editors = SessionEditors(local_editors, use.address_policy, settings_of, user_of, editor_timeouts)
-    diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
-
-    parts = AgentParts((editors, diagnostics, BackgroundPart(background), *added))
-    home = Path.home() / ".gemini"
-
-    personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of
-    memory_file = own_file(Path.home() / ".gemini", setup.context_files)
-    resources = AgentResources(
-        open_model=model.open,
-        tools=RestrictedTools(PersonalTools(mcp, personal, memory_file, lambda: engine.child_tasks), rules.of),
-        personal=personal,
-        background=background,
-        model_names=model.names,
-        servers=mcp,
-        contents=HostContents(mcp),
-        parts=parts,
-        environment=SessionEnvironment(options.environment),
-        editors=editors,
-        home=home,
-        checkpoints=checkpoints,
-        tasks=tasks_of,
-        chats=journal.chats,
-        trusts=trusts,
-        has_commands=None if repositories is None else repositories.has_commands(trusts),
-        yolo_refusal=yolo_refusal,
-        hook_programs=HookProcesses(),
-        approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
-    )
-    if on_resources is not None:
-        on_resources(resources)
-    carried = CarriedFiles(files.outputs, journal.files) if journal.files is not None else None
-    agent = CodingAgent(resources, options) if carried is None else CarryingAgent(resources, options, carried)
-    engine = Engine(
-        agent if repositories is None else repositories.agent(agent, journal),
-        journal,
-        EngineOptions(
-            workspaces,
-            lambda: setup.model.name,
-            takes_over=takes_over,
-            maximum_size=setup.journal_maximum_size,
-            delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
-            on_task_end=parts.task_ended,
-            keep_files=AttachedFiles(files.outputs, model.media_rules, carried and carried.keep).keep,
-            check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
-            brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
-            placement=placement,
-            telemetry=telemetry,
-        ),
-    )
-    surface: asyncio.Task[None] | None = None
     folder = Path(workspaces.default) if workspaces.default is not None else None
-    try:
+    options = _agent_options(setup, workspaces, settings_rule, may_include_folders=not takes_over)
+    files = TaskFiles(setup.data_dir)
+    added = () if is_idle else load_parts(setup.settings.parts, setup.data_dir)
+    async with contextlib.AsyncExitStack() as stack:
+        journal = await open_journal(files.journal, setup.journal, (AGENT,))
+        running = RunningEngine(journal)
+
+        checkpoints = CheckpointStore(files.checkpoints)
+        stack.push_async_callback(checkpoints.aclose)
+
+        model = _model_directory(setup, telemetry, is_watched=setup.policy.may_ask and not takes_over)
+        stack.push_async_callback(model.aclose)
+
+        local_editors = None
+        if setup.use_ide and not is_idle:
+            local_editors = editor_directory or EditorDirectory(setup.environment, editor_timeouts)
+            stack.push_async_callback(local_editors.aclose)
+        connect = local_editors.connect if local_editors is not None else None
+
+        trusts = trust_of(local_editors, Path.home())
+        if repositories is not None:
+            trusts = repositories.trust(trusts, Path.home())
+        rules = RulesOfFolders(setup.workspace, Path.home(), setup.environment, trusts, connect, names_settings_files)
+
+        background = BackgroundCommands()
+        mcp = _mcp_host(setup, use, trusts, local_editors, editor_text, background)
+        stack.push_async_callback(mcp.aclose)
+
+        editors = SessionEditors(
+            local_editors, use.address_policy, running.settings_of, running.user_of, editor_timeouts
+        )
+        diagnostics = EditDiagnosticsOfIde(editors.client, editor_timeouts)
+        parts = AgentParts((editors, diagnostics, BackgroundPart(background), *added))
+        stack.push_async_callback(parts.aclose)
+
+        personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of
+        memory_file = own_file(Path.home() / ".gemini", setup.context_files)
+        resources = AgentResources(
+            open_model=model.open,
+            tools=RestrictedTools(PersonalTools(mcp, personal, memory_file, running.child_tasks), rules.of),
+            personal=personal,
+            background=background,
+            model_names=model.names,
+            servers=mcp,
+            contents=HostContents(mcp),
+            parts=parts,
+            environment=SessionEnvironment(options.environment),
+            editors=editors,
+            home=Path.home() / ".gemini",
+            checkpoints=checkpoints,
+            tasks=running.tasks_of,
+            chats=journal.chats,
+            trusts=trusts,
+            has_commands=None if repositories is None else repositories.has_commands(trusts),
+            yolo_refusal=partial(_yolo_refusal, rules),
+            hook_programs=HookProcesses(),
+            approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
+        )
+        if on_resources is not None:
+            on_resources(resources)
+
+        carried = CarriedFiles(files.outputs, journal.files) if journal.files is not None else None
+        agent = CodingAgent(resources, options) if carried is None else CarryingAgent(resources, options, carried)
+        engine = running.engine = Engine(
+            agent if repositories is None else repositories.agent(agent, journal),
+            journal,
+            EngineOptions(
+                workspaces,
+                lambda: setup.model.name,
+                takes_over=takes_over,
+                maximum_size=setup.journal_maximum_size,
+                delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
+                on_task_end=parts.task_ended,
+                keep_files=AttachedFiles(files.outputs, model.media_rules, carried and carried.keep).keep,
+                check_settings=_settings_check(setup, options.settings_rule, rules, mcp, model),
+                brings_programs=use.client_programs is ClientPrograms.OF_THE_CLIENT,
+                placement=placement,
+                telemetry=telemetry,
+            ),
+        )
+        stack.push_async_callback(engine.aclose)
+
         if not is_idle:
             model.begin()
             if folder is not None:
@@ -241,34 +231,37 @@ async def local_agent(
             await engine.start()
             if folder is not None:
                 await _settle_trust(setup, folder, use, mcp, local_editors)
-            for_user = partial(engine.for_user, workspaces=WorkspaceRule())
-            surface = asyncio.create_task(EditorSurface(for_user, engine.questions, editors.find, on_shown).run())
+            await stack.enter_async_context(questions_in_editors(engine, editors, on_shown))
         if use.on_host is not None:
             use.on_host(mcp)
         yield engine
-    finally:
-        if surface is not None:
-            surface.cancel()
-            await asyncio.gather(surface, return_exceptions=True)
-        await engine.aclose()
-        await parts.aclose()
-        await mcp.aclose()
-        if local_editors is not None:
-            await local_editors.aclose()
-        await model.aclose()
-        await checkpoints.aclose()
+
+
+def _model_directory(setup: Setup, telemetry: Telemetry, *, is_watched: bool) -> ModelDirectory:
+    """Return the models. Where nobody watches, they are waited for longer while they are busy."""
+    opened = open_model if is_watched else open_patient_model
+
+    def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
+        return measured(opened(choice, environment), telemetry)
+
+    return ModelDirectory(setup.model, setup.environment, open_measured)
+
+
+async def _yolo_refusal(rules: RulesOfFolders, folder: Path) -> str | None:
+    with contextlib.suppress(SettingsError):  # the task itself will fail with this error
+        return (await rules.of(folder)).yolo_refusal
+    return None
 
 
 def _agent_options(
     setup: Setup,
     workspaces: WorkspaceRule,
-    files: TaskFiles,
     settings_rule: SettingsRule | None,
     *,
     may_include_folders: bool,
 ) -> AgentOptions:
     return AgentOptions(
-        output_folder=files.outputs,
+        output_folder=TaskFiles(setup.data_dir).outputs,
         environment=environment_for_commands(setup.environment, secret_variables()),
         policy=setup.policy,
         max_model_turns=setup.max_model_turns,
