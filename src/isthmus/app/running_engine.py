@@ -1,4 +1,4 @@
-"""The engine of an agent for the parts of the agent that ask it about tasks, and for the editors that show questions."""
+"""The engine of an agent, for parts of the agent that ask it about tasks and for editors that show questions."""
 
 import asyncio
 import contextlib
