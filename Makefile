@@ -63,6 +63,8 @@ ACP_AGENTS ?= gemini qwen opencode
 A2A_TCK ?=
 # A2A_ARGS=--acp runs the kit for A2A 0.3 with a hosted ACP agent behind the server.
 A2A_ARGS ?=
+# FIGURES_ARGS=-v names the place of each.
+FIGURES_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
 LEDGER_ARGS ?=
 # Options of scripts/cluster.py and of isthmus serve, for example: make cluster CLUSTER_ARGS="--replicas 3 --slots 4"
@@ -72,7 +74,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints figures compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -187,6 +189,9 @@ check: setup ## the gates alone: format, lint, imports, file sizes, joined strin
 
 types: setup
 	$(BIN)/pyright --warnings
+
+figures: ## print figures of the program's structure: long functions, full folders, relays; -v by FIGURES_ARGS
+	$(BIN)/python scripts/figures.py $(FIGURES_ARGS)
 
 lints: setup
 	$(BIN)/ruff format --check

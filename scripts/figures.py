@@ -1,0 +1,121 @@
+"""Figures of the program's structure, each with its limit: ``figures.py`` prints them, the places of each with -v.
+
+They say where a reader has to hold too much in mind at once. A figure above its limit is not an error of the gate.
+"""
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from check_english import docstrings
+from check_file_sizes import python_files
+
+FILES_IN_A_FOLDER = 20
+LINES_OF_A_FUNCTION = 60
+PARAMETERS = 10
+WORDS_OF_A_SENTENCE = 30
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    """Yield all functions and methods of a module."""
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def long_functions(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the functions with more than `LINES_OF_A_FUNCTION` lines."""
+    for node in functions(tree):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        if lines > LINES_OF_A_FUNCTION:
+            yield f"{path}:{node.lineno} {node.name} ({lines} lines)"
+
+
+def many_parameters(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the functions with more than `PARAMETERS` parameters."""
+    for node in functions(tree):
+        count = len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
+        if count > PARAMETERS:
+            yield f"{path}:{node.lineno} {node.name} ({count} parameters)"
+
+
+def relays(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the async methods that only await the method of the same name of another object, given the same."""
+    for node in functions(tree):
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        if len(body) != 1 or not isinstance(node, ast.AsyncFunctionDef):
+            continue
+        value = body[0].value if isinstance(body[0], ast.Return | ast.Expr) else None
+        call = value.value if isinstance(value, ast.Await) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == node.name:
+            given = [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs] if argument.arg != "self"]
+            names = [each.id for each in call.args if isinstance(each, ast.Name)]
+            names += [each.arg or "" for each in call.keywords]
+            if names == given:
+                yield f"{path}:{node.lineno} {node.name}"
+
+
+def long_sentences(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the sentences of docstrings with more than `WORDS_OF_A_SENTENCE` words."""
+    for line, text in docstrings(tree):
+        for paragraph in re.split(r"\n\s*\n|\n\s*[-|]|\n\s*\w+:\s*\n", text):
+            for sentence in re.split(r"(?<=[.!?;:])\s", paragraph):
+                if len(words := sentence.split()) > WORDS_OF_A_SENTENCE:
+                    yield f"{path}:{line} {len(words)} words: {' '.join(words[:8])} ..."
+
+
+def strings_set(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the replacements of attributes whose whole dotted name is a string: ``setattr("module.name", ...)``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield f"{path}:{node.lineno} {first.value}"
+
+
+def all_of(root: str, find: Callable[[Path, ast.Module], Iterator[str]]) -> list[str]:
+    """Return what a function finds in all modules below a folder."""
+    files = [path for path in python_files(Path()) if path.is_relative_to(root)]
+    return [found for path in files for found in find(path, ast.parse(path.read_text("utf-8")))]
+
+
+def full_folders() -> list[str]:
+    """Return the folders of the program with more than `FILES_IN_A_FOLDER` modules directly in them."""
+    counts = Counter(
+        path.parent for path in python_files(Path()) if path.is_relative_to("src") and path.name != "__init__.py"
+    )
+    return [f"{folder} ({count} files)" for folder, count in counts.most_common() if count > FILES_IN_A_FOLDER]
+
+
+def doubled_docstrings() -> list[str]:
+    """Return the docstrings that stand twice in a module of the program or of its scripts."""
+    found: list[str] = []
+    for path in python_files(Path()):
+        if not path.is_relative_to("tests"):
+            counts = Counter(text for _, text in docstrings(ast.parse(path.read_text("utf-8"))) if len(text) > 60)
+            found += [f"{path} {text[:60]!r}" for text, count in counts.items() if count > 1]
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the figures."""
+    figures = (
+        (f"folders with over {FILES_IN_A_FOLDER} files", full_folders(), 3),
+        (f"functions over {LINES_OF_A_FUNCTION} lines", all_of("src", long_functions), 5),
+        (f"functions over {PARAMETERS} parameters", all_of("src", many_parameters), 5),
+        ("async relays", all_of("src", relays), 5),
+        (f"docstring sentences over {WORDS_OF_A_SENTENCE} words", all_of("src", long_sentences), 10),
+        ("setattr by a string in tests", all_of("tests", strings_set), 10),
+        ("docstrings that stand twice", doubled_docstrings(), 0),
+    )
+    for name, places, limit in figures:
+        print(f"{len(places):4}  {name} (at most {limit})")
+        if "-v" in arguments:
+            print("".join(f"        {place}\n" for place in places), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
