@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.app import local_agent as composition
+from isthmus.app import agent_building
 from isthmus.app.event_loop import run_loop
+from isthmus.app.local_agent import local_agent, rule_for
+from isthmus.app.local_agent_options import LocalAgentOptions
 from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
@@ -64,14 +66,14 @@ class Look:
 
 async def main(folder: Path, moment: str) -> None:
     """Wait until the task has ended, and print its calls and its text."""
-    composition.builtin_tools = lambda **_: ToolSet.of(Look(folder / "begun", moment))  # type: ignore[assignment]
+    agent_building.builtin_tools = lambda **_: ToolSet.of(Look(folder / "begun", moment))  # type: ignore[assignment]
     (folder / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     (folder / "work").mkdir(exist_ok=True)
     given = GivenOptions(
         model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False
     )
     setup = decide(given, may_ask=True)
-    async with composition.local_agent(setup, composition.rule_for(setup), takes_over=True) as engine:
+    async with local_agent(setup, rule_for(setup), LocalAgentOptions(takes_over=True)) as engine:
         tasks = await engine.tasks(10)
         task_id = tasks[0].task_id if tasks else (await engine.prompt(PromptMessage("look"))).task_id
         turn = await engine.follow(task_id, 0)

@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from isthmus.app import local_agent as composition
+from isthmus.app import agent_building
+from isthmus.app.local_agent import local_agent, rule_for
+from isthmus.app.local_agent_options import LocalAgentOptions
 from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import NO_LIMITS, Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
@@ -300,12 +302,12 @@ async def run(folder: Path, point: str, count: int) -> None:
     KillableTool.begun = folder / "begun"
     sqlite_journal.SqliteJournal = KillableJournal  # type: ignore[misc]
     postgres_journal.PostgresJournal = KillablePostgresJournal  # type: ignore[misc]
-    composition.builtin_tools = killable_tools  # type: ignore[assignment]
+    agent_building.builtin_tools = killable_tools  # type: ignore[assignment]
     given = GivenOptions(
         model=f"scripted:{folder / 'script.yaml'}", workspace=folder / "work", data_dir=folder / "data", ide=False
     )
     setup = replace(decide(given, may_ask=True), journal=os.environ.get(JOURNAL, ""))
-    async with composition.local_agent(setup, composition.rule_for(setup), takes_over=True) as engine:
+    async with local_agent(setup, rule_for(setup), LocalAgentOptions(takes_over=True)) as engine:
         await CommandLoop(engine).run()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.app.agent_building import trust_of
 from isthmus.app.editor_directory import EditorDirectory
-from isthmus.app.local_agent import trust_of
 from isthmus.tools.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, write_servers
 from support.vscode_companion import VsCodeCompanion, vscode_companion

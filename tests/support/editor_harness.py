@@ -8,6 +8,7 @@ import pytest
 
 from isthmus.app.editor_directory import EditorTimeouts
 from isthmus.app.local_agent import local_agent, rule_for
+from isthmus.app.local_agent_options import LocalAgentOptions
 from isthmus.app.setup import GivenOptions, decide
 from support.command_harness import CommandHarness
 from support.gemini_wire import GeminiWire
@@ -33,5 +34,5 @@ async def editor_harness(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", wire.base_url)
         given = GivenOptions("gemini:test", approval_mode, workspace=workspace, data_dir=data, ide=True)
         setup = decide(given, may_ask=True)
-        async with local_agent(setup, rule_for(setup), editor_timeouts=timeouts) as engine:
+        async with local_agent(setup, rule_for(setup), LocalAgentOptions(editor_timeouts=timeouts)) as engine:
             yield CommandHarness(engine, wire, workspace, Path.home() / ".gemini", replies)

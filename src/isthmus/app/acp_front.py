@@ -34,7 +34,8 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     """
     from isthmus.app.acp_place import LocalPlace
     from isthmus.app.browser import open_browser
-    from isthmus.app.local_agent import ClientPrograms, McpUse, local_agent
+    from isthmus.app.local_agent import local_agent
+    from isthmus.app.local_agent_options import ClientPrograms, LocalAgentOptions, McpUse
     from isthmus.engine.workspaces import WorkspaceRule
 
     servers: list[FrontServer] = []
@@ -43,7 +44,8 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
         return await servers[0].editor_text(path) if servers else None
 
     mcp_use = McpUse(open_browser=open_browser, client_programs=ClientPrograms.OF_THE_CLIENT)
-    async with local_agent(setup, WorkspaceRule(), mcp_use=mcp_use, editor_text=editor_text) as engine:
+    local = LocalAgentOptions(mcp=mcp_use, editor_text=editor_text)
+    async with local_agent(setup, WorkspaceRule(), local) as engine:
         options = FrontOptions(
             __version__,
             SessionOptions(

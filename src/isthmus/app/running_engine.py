@@ -21,7 +21,7 @@ class RunningEngine:
     engine: Engine
 
     def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+        self.journal = journal
 
     async def tasks_of(self, task_id: str) -> Sequence[TaskSnapshot]:
         """Return the tasks of the user whose task has this id, most recently changed first."""
@@ -29,7 +29,7 @@ class RunningEngine:
 
     async def user_of(self, task_id: str) -> str:
         """Return the name of a task's user, which is empty for the local user."""
-        row = await self._journal.task(task_id)
+        row = await self.journal.task(task_id)
         return row.user if row is not None else ""
 
     async def settings_of(self, task_id: str) -> AgentSettings | None:

@@ -183,15 +183,14 @@ async def _engine(
     else:
         from isthmus.agent.approval.policy import ApprovalMode
         from isthmus.agent.approval.session_policy import SettingsRule
-        from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, ClientPrograms, McpUse, local_agent
+        from isthmus.app.local_agent import local_agent
+        from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, ClientPrograms, LocalAgentOptions, McpUse
 
         address_policy = None if settings.allow_client_mcp else push_rule.refusal
         programs = ClientPrograms.OF_OWNER_HERE if runs_commands else ClientPrograms.OF_NOBODY
-        running = local_agent(
-            setup,
-            rule,
+        options = LocalAgentOptions(
             takes_over=True,
-            mcp_use=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
+            mcp=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
             settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
             names_settings_files=False,
             on_resources=on_resources,
@@ -199,6 +198,7 @@ async def _engine(
             repositories=repositories or None,
             telemetry=telemetry,
         )
+        running = local_agent(setup, rule, options)
     async with running as engine, repositories.pruned(engine.journal), notifying(pages, engine):
         if pages is not None:
             pages.agent_of = engine.for_user

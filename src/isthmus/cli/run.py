@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from isthmus.app.browser import open_browser
 from isthmus.app.event_loop import run_loop
-from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
+from isthmus.app.local_agent import local_agent, rule_for
+from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
 from isthmus.app.logs import begin_debugging, warnings_announced, warnings_as_lines
 from isthmus.app.run_request import RunRequest
 from isthmus.app.sandbox_choice import say_warnings
@@ -71,7 +72,7 @@ def _worktree_of_session(setup: Setup, resume: str | None) -> str | None:
     from isthmus.worktrees.local_worktree import worktree_name
 
     async def find() -> str | None:
-        async with local_agent(setup, rule_for(setup), is_idle=True) as engine:
+        async with local_agent(setup, rule_for(setup), LocalAgentOptions(is_idle=True)) as engine:
             try:
                 session = await find_session(engine, resume)
             except TaskNotFound:
@@ -157,7 +158,7 @@ async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | N
     )
     async with AsyncExitStack() as stack:
         stack.enter_context(warnings_as_lines(setup.environment))
-        engine = await stack.enter_async_context(local_agent(setup, rule_for(setup), mcp_use=use))
+        engine = await stack.enter_async_context(local_agent(setup, rule_for(setup), LocalAgentOptions(mcp=use)))
         if setup.model.provider == "demo":
             sys.stderr.write(f"isthmus: {model_line(setup)}\n")
         is_command = prompt.lstrip().startswith("/")
@@ -237,7 +238,8 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
         announcements.say(ShownInEditor(tool_call_id, editor))
 
     with warnings_announced(announcements, setup.environment):
-        async with local_agent(setup, rule_for(setup), mcp_use=use, on_shown=on_shown) as engine:
+        local = LocalAgentOptions(mcp=use, on_shown=on_shown)
+        async with local_agent(setup, rule_for(setup), local) as engine:
             options = InteractiveOptions(
                 settings={"workspace_path": str(setup.workspace)},
                 workspace=str(setup.workspace),
@@ -260,7 +262,7 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
 
 
 async def _list_sessions(setup: Setup) -> int:
-    async with local_agent(setup, rule_for(setup), is_idle=True) as engine:
+    async with local_agent(setup, rule_for(setup), LocalAgentOptions(is_idle=True)) as engine:
         return await print_sessions(engine, str(setup.workspace))
 
 

@@ -75,7 +75,8 @@ async def _serve(
     setup: "Setup", first: "FirstProcess", incoming: int, outgoing: int, beat_seconds: float | None
 ) -> None:
     from isthmus.app.editor_directory import EditorDirectory
-    from isthmus.app.local_agent import UNATTENDED_WAIT_SECONDS, McpUse, local_agent, rule_for
+    from isthmus.app.local_agent import local_agent, rule_for
+    from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
     from isthmus.app.mcp_editor_tools import EditorTools
     from isthmus.app.mcp_progress import BEAT_SECONDS
     from isthmus.app.mcp_serving import AgentMcpServer
@@ -94,8 +95,8 @@ async def _serve(
     first.watch(streams.end)
     # The agent and the client share one connection to the editor.
     editors = EditorDirectory(setup.environment)
-    use = McpUse(wait_seconds=UNATTENDED_WAIT_SECONDS)
-    async with local_agent(setup, rule_for(setup), mcp_use=use, editor_directory=editors) as engine:
+    local = LocalAgentOptions(mcp=McpUse(wait_seconds=UNATTENDED_WAIT_SECONDS), editor_directory=editors)
+    async with local_agent(setup, rule_for(setup), local) as engine:
         # A session that is continued would otherwise go on in the mode that it was left in.
         settings = {"workspace_path": str(setup.workspace), "approval_mode": setup.policy.mode.value}
         tools = EditorTools(editors, setup.workspace, setup.included_folders) if setup.use_ide else None
