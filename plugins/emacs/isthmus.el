@@ -799,6 +799,7 @@ CHANGE is `add-hook' or `remove-hook'."
   (dolist (hook '(post-command-hook buffer-list-update-hook first-change-hook after-save-hook find-file-hook
                   after-revert-hook after-set-visited-file-name-hook activate-mark-hook deactivate-mark-hook))
     (funcall change hook #'isthmus--changed))
+  (funcall change 'after-save-hook #'isthmus--saved)
   (dolist (hook '(window-selection-change-functions window-buffer-change-functions))
     (funcall change hook #'isthmus--changed-in)
     (funcall change hook #'isthmus--look-for-hidden))
@@ -817,6 +818,12 @@ CHANGE is `add-hook' or `remove-hook'."
 This runs after every command, so it does nothing else."
   (unless isthmus--tell-timer
     (setq isthmus--tell-timer (run-at-time isthmus--tell-after nil #'isthmus--tell))))
+
+(defun isthmus--saved ()
+  "Tell the companion that the user has saved this file."
+  (let ((file (isthmus--file-of (current-buffer))))
+    (when (and isthmus--greeted file)
+      (isthmus--notify "editor/didSave" `((uri . ,(isthmus--uri file)))))))
 
 (defun isthmus--changed-in (_frame)
   "Note that another window or buffer has the focus."

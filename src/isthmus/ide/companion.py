@@ -32,6 +32,7 @@ from isthmus.ide.editor import (
     EditorEvent,
     EditorGoneError,
     FileMentioned,
+    FileSaved,
     NotAvailableError,
     OpenFile,
     Position,
@@ -48,6 +49,7 @@ from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace_files import require_within_reach
+from isthmus.ide.written_changes.written_changes import STORE_FOLDER, WrittenChanges
 from isthmus.rpc.wire_log import WireRecord
 
 
@@ -86,7 +88,20 @@ class Companion:
         """Files whose contents must not reach agents."""
         self._linters = LinterRunner(self.options.linters) if self.options.linters else None
         self._tracker = ContextTracker(self._is_visible)
-        self._disk = DiskFollower(editor, lambda: bool(self._clients), limits)
+        self._disk = DiskFollower(
+            editor, lambda: bool(self._clients), limits, changed=lambda paths: self.written.touched(paths)
+        )
+        self.written = WrittenChanges(
+            editor,
+            lambda: tuple(client.title for client in self._clients.values()),
+            self.workspace_folders,
+            data_directory() / "companions" / STORE_FOLDER,
+            seconds=limits.written_seconds,
+            changed=self.changes.add,
+            reload=self._disk.look,
+        )
+        """Changes that agents wrote without a review, for the user to keep or undo."""
+        self.queue.accepted = self.written.accepted
         self._latest_selection: OpenFile | None = None
         self.mentions = Mentions(self._clients, clock)
         self._dirty = asyncio.Event()
@@ -112,7 +127,7 @@ class Companion:
 
         Then, and also on an error, all reviews end: views are closed, clients are notified, and typed text is kept.
         """
-        tasks = [asyncio.create_task(self._send_contexts()), asyncio.create_task(self._disk.run())]
+        tasks = [asyncio.create_task(work) for work in (self._send_contexts(), self._disk.run(), self.written.run())]
         try:
             with contextlib.suppress(EditorError):
                 await self.workspace_folders()
@@ -132,12 +147,14 @@ class Companion:
         is_new = client.id not in self._clients
         self._clients[client.id] = client
         self._disk.wake()
+        self.written.wake()
         if is_new:
             self._report_agents()
 
     async def detach(self, client_id: str) -> None:
         """Forget a client and close its views without a decision. What the user typed is kept."""
         self._clients.pop(client_id, None)
+        self.written.wake()
         self._report_agents()
         self.asking.forget(client_id)
         await self.queue.close_all(client_id)
@@ -278,6 +295,8 @@ class Companion:
                 await self.queue.rejected_in_editor(review_id, content)
             case DiffEdited(review_id, content):
                 self.queue.typed(review_id, content)
+            case FileSaved(path):
+                self.written.saved(path)
             case FileMentioned():
                 if (reason := self._mention_problem(event.path)) is not None:
                     self.queue.notify_user(reason)

@@ -32,7 +32,10 @@ class _Settling:
 
 
 class DiskFollower:
-    """Follower of the files that are open in one editor. ``is_needed`` returns whether agents are attached."""
+    """Follower of the files that are open in one editor. ``is_needed`` returns whether agents are attached.
+
+    ``changed`` is called with the files that have changed on disk, before the editor reads them.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,9 @@ class DiskFollower:
         is_needed: Callable[[], bool],
         limits: CompanionLimits = CompanionLimits(),
         clock: Callable[[], float] = time.monotonic,
+        changed: Callable[[Iterable[str]], None] = lambda paths: None,
     ) -> None:
+        self._changed_on_disk = changed
         self._editor = editor
         self._is_needed = is_needed
         self._limits = limits
@@ -89,6 +94,7 @@ class DiskFollower:
                 return
             await asyncio.sleep(WRITING_SECONDS)
             changed = await asyncio.to_thread(_changed, self._stamps.copy())
+            self._changed_on_disk([path for path in changed if self._stamps.get(path) is not None])
             self._stamps |= {path: stamp for path, stamp in changed.items() if path in self._stamps}
             limit = self._clock() + self._limits.settle_diagnostics_seconds
             try:

@@ -188,6 +188,13 @@ class DiagnosticsChanged:
 
 
 @record
+class FileSaved:
+    """The user has just saved a file in the editor: what it has now on disk is theirs, not an agent's."""
+
+    path: str
+
+
+@record
 class FileMentioned:
     """The user wants the agent to look at a file. Lines are 0-based, both ends included; None means the whole file."""
 
@@ -228,7 +235,14 @@ class DiffEdited:
 
 
 EditorEvent: TypeAlias = (
-    ContextChanged | WorkspaceChanged | DiagnosticsChanged | FileMentioned | DiffAccepted | DiffRejected | DiffEdited
+    ContextChanged
+    | WorkspaceChanged
+    | DiagnosticsChanged
+    | FileSaved
+    | FileMentioned
+    | DiffAccepted
+    | DiffRejected
+    | DiffEdited
 )
 
 

@@ -17,6 +17,7 @@ from isthmus.files.locations import data_directory, runtime_directory
 from isthmus.ide.agent_server import AgentServer
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.control import ControlServer
+from isthmus.ide.control.written_commands import serve_front
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.ide_protocol import IdeProtocol
@@ -111,6 +112,7 @@ class CompanionHost:
         options = self._options
         companion = Companion(self._editor, options, workspace_changed=self._workspace_changed.set, limits=self._limits)
         self.companion = companion
+        serve_front(companion)
         for file in options.tool_files:
             load_tools(file, companion.tools)
         folders = await companion.workspace_folders()

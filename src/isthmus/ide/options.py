@@ -108,6 +108,8 @@ class CompanionLimits:
     """
     disk_seconds: float = 0.25
     """Interval in seconds at which open files are compared with the disk while agents are attached."""
+    written_seconds: float = 1.0
+    """Minimum interval in seconds at which the workspace is compared with the disk while agents are attached."""
     housekeeping_seconds: float = 2.0
     """Maximum time in seconds before a removed discovery file is written again."""
     reviews: ReviewLimits = ReviewLimits()

@@ -65,7 +65,7 @@ class HiddenFiles:
         if self._real_paths.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
             return True
         names = {path, real}
-        return any(_has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
+        return any(has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
 
     def opens(self, path: str, real: str) -> None:
         """Record that the editor is about to open a workspace file for an agent; ``real`` is its current real path."""
@@ -121,7 +121,8 @@ def _is_below(folder: str, path: str) -> bool:
     return path.startswith(folder.rstrip("/") + "/")
 
 
-def _has_hidden_name(path: str) -> bool:
+def has_hidden_name(path: str) -> bool:
+    """Return whether a file is hidden by its name."""
     return _is_hidden_name(os.path.basename(path))  # noqa: PTH119 - often
 
 

@@ -38,6 +38,7 @@ from isthmus.ide.editor import (
     EditorGoneError,
     EditorIdentity,
     FileMentioned,
+    FileSaved,
     OpenFile,
     Range,
     WorkspaceChanged,
@@ -370,6 +371,8 @@ class NeovimEditor(EditorBase):
                 self._events.put(WorkspaceChanged())
             case ("diagnostics", str(path)):
                 self._events.put(DiagnosticsChanged((path,)))
+            case ("saved", str(path)):
+                self._events.put(FileSaved(path))
             case ("mentioned", str(path), *lines):
                 first, last = lines if len(lines) == 2 else (None, None)
                 self._events.put(FileMentioned(path, first, last))

@@ -303,6 +303,12 @@ on({ "BufReadPost", "BufWritePost" }, function(event)
   vim.b[event.buf].isthmus_changed_on_disk = nil
   changed()
 end)
+on("BufWritePost", function(event)
+  local name = file_name(event.buf)
+  if name then
+    notify("isthmus", "saved", name)
+  end
+end)
 on({ "CursorMoved", "CursorMovedI", "BufModifiedSet", "ShellCmdPost", "FileChangedShellPost", "BufHidden" }, changed)
 on({ "BufDelete", "BufWipeout" }, function(event)
   focused[event.buf] = nil -- a number is never given to another buffer

@@ -20,6 +20,7 @@ from isthmus.ide.editor import (
     DiffEdited,
     DiffRejected,
     EditorEvent,
+    FileSaved,
     WorkspaceChanged,
 )
 from isthmus.ide.reviews.review import DiffReview
@@ -118,6 +119,8 @@ class PluginSession:
                 self.is_ready = True
             case "editor/didChange":
                 return ContextChanged()
+            case "editor/didSave":
+                return FileSaved(wire.decode_saved(params))
             case "workspace/didChangeWorkspaceFolders":
                 self.folders_changed = True
                 return WorkspaceChanged()

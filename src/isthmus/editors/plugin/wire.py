@@ -317,6 +317,12 @@ def decode_diagnostics_changed(params: JsonObject) -> str:
     return decode_path(decoded(_Document, params, method).uri, method)
 
 
+def decode_saved(params: JsonObject) -> str:
+    """Return the path in the params of ``editor/didSave``."""
+    method = "editor/didSave"
+    return decode_path(decoded(_Document, params, method).uri, method)
+
+
 def encode_document(path: str) -> JsonObject:
     """Return ``{uri}``, which names a file."""
     return {"uri": file_uri(path)}

@@ -24,6 +24,11 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control import lineage
 from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandError
 from isthmus.ide.control.page_commands import PAGE_COMMANDS, PAGE_PERMISSIONS
+from isthmus.ide.control.written_commands import (
+    WRITTEN_COMMANDS,
+    WRITTEN_PERMISSIONS,
+    WRITTEN_QUESTIONS,
+)
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.processes import process_is_alive
 from isthmus.listeners.gate import same_secret
@@ -38,8 +43,9 @@ MAXIMUM_SOCKET_PATH_BYTES = 100
 MAXIMUM_SHOWN_CHARACTERS = 500
 CONFIRM_SECONDS = 25.0
 """Maximum wait in seconds for an answer in the editor; the waiting command gives up soon afterwards."""
-QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question"}
+QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question", **WRITTEN_QUESTIONS}
 """Opening words of the question whether the user sent a command; doubtful commands not listed here are refused."""
+ALL_COMMANDS = {**COMMANDS, **WRITTEN_COMMANDS, **PAGE_COMMANDS}
 _OWN_FOLDER = "isthmus-"
 _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
@@ -173,10 +179,11 @@ class ControlServer:
             with suppress(psutil.Error, ValueError, OverflowError):  # gone, or in another container
                 self._agents.append(psutil.Process(pid))
             return {}
-        command = (COMMANDS.get(name) or PAGE_COMMANDS.get(name)) if isinstance(name, str) else None
+        command = ALL_COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
-            raise ControlCommandError(f"unknown command {name!r}; expected one of {', '.join(COMMANDS)}")
-        if name in PERMISSIONS and not self._allow_agent_accept:
+            known = ", ".join((*COMMANDS, *WRITTEN_COMMANDS))
+            raise ControlCommandError(f"unknown command {name!r}; expected one of {known}")
+        if name in PERMISSIONS | WRITTEN_PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_agents(writer, name, request)
         if name in PAGE_PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_page(writer, request)

@@ -14,6 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.control.page_files import FILE_COMMANDS, shown_files
+from isthmus.ide.control.written_commands import WRITTEN_PAGE_COMMANDS, WRITTEN_PAGE_PERMISSIONS
 from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.file_before import file_before
 from isthmus.ide.reviews.outcomes import Outcome
@@ -32,8 +33,10 @@ MAXIMUM_REASON: Final = 20_000
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews without their texts, the open questions, and the newest ones that have ended.
 
-    ``files`` are the files that are open in the page; null if it shows none because the editor does.
+    ``files`` are the files that are open in the page; null if it shows none because the editor does. ``written`` is
+    the number of files and turns that agents wrote and the user has not looked at.
     """
+    written_files, written_turns = companion.written.waiting()
     queue, asking = companion.queue, companion.asking
     pids = {client.id: client.pid for client in companion.clients}
     ended = sorted((*queue.outcomes.all, *asking.outcomes.all), key=lambda outcome: outcome.at)
@@ -66,6 +69,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
         ],
         "ended": [asdict(outcome) for outcome in ended],
         "files": await shown_files(companion),
+        "written": {"files": written_files, "turns": written_turns},
     }
 
 
@@ -150,8 +154,9 @@ PAGE_COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObje
     "decide": decide,
     "reply": reply,
     **FILE_COMMANDS,
+    **WRITTEN_PAGE_COMMANDS,
 }
-PAGE_PERMISSIONS = frozenset({"decide", "reply"})
+PAGE_PERMISSIONS = frozenset({"decide", "reply"}) | WRITTEN_PAGE_PERMISSIONS
 """Commands of a page that give a permission on the user's behalf."""
 
 

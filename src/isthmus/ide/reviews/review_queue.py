@@ -58,6 +58,8 @@ class ReviewQueue:
         self._ended: OrderedDict[str, DiffReview] = OrderedDict()
         self.outcomes = Outcomes(changed=changed)
         """Ends of the newest reviews, and who ended them."""
+        self.accepted: Callable[[str, str], None] = lambda target, text: None
+        """Function that is called with the real path and the text of each accepted edit, before the agent has it."""
         self._settling: dict[str, tuple[str, asyncio.Task[object]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[object]] = set()
@@ -433,6 +435,8 @@ class ReviewQueue:
         before = FileStamp.of(review.target)
         self._typed.pop(review.id, None)
         client = self._clients.get(review.owner)
+        if isinstance(review.state, Accepted):
+            self.accepted(review.target, review.state.content)
         warning = client.decided(review) if client is not None else None
         if warning is not None:
             review = replace(review, state=Rejected(warning))

@@ -1,0 +1,436 @@
+"""Compares a workspace with how it was seen last, records who changed it, and carries out the user's decisions.
+
+The ledger decides; the store keeps. Blocks: :mod:`isthmus.ide.written_changes.written_changes` calls it in one thread.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from isthmus.errors import DecodeError
+from isthmus.ide.written_changes import disk_files
+from isthmus.ide.written_changes.disk_files import FileStatus, UnwritableError, why_unknown
+from isthmus.ide.written_changes.file_content import (
+    DiskFile,
+    bytes_of,
+    digest_of,
+    mode_of,
+    opaque_digest,
+    text_of,
+    tokens_of,
+)
+from isthmus.ide.written_changes.ledger import ChangeError, Ledger, PlannedUndo, Selection
+from isthmus.ide.written_changes.store import MAXIMUM_TOTAL_BYTES, Store
+from isthmus.ide.written_changes.woven_file import WovenFile
+from isthmus.record import record
+from isthmus.text.text_file import UnencodableTextError
+from isthmus.text.visible import printable
+
+MAXIMUM_FILES: Final = 20_000
+"""Maximum number of files that are followed; further ones are not."""
+BATCH_FILES: Final = 500
+"""Number of files that are stored in one transaction when the workspace is seen for the first time."""
+MAXIMUM_CHANGED_CHARACTERS: Final = 64 * 1024 * 1024
+"""Maximum length of all changed texts together; further files are kept or undone as a whole."""
+_OLDER_NANOSECONDS: Final = 2_000_000_000
+"""A file that is new to us, but was made this long before the last look, was there already, and not followed."""
+_UNSETTLED_NANOSECONDS: Final = 50_000_000
+"""A file written so shortly before it was read may be written again without a difference in its status."""
+
+ACCEPTED_SECONDS: Final = 60.0
+"""Time in seconds for which an accepted text is expected on disk."""
+
+_log = logging.getLogger(__name__)
+
+
+@record
+class Done:
+    """Outcome of an undo: the files that were written, the number by which it is taken back, and what failed."""
+
+    paths: tuple[str, ...]
+    number: int
+    problems: tuple[str, ...] = ()
+
+
+class Recorder:
+    """The files of some workspace folders (real paths), and what became of them."""
+
+    def __init__(
+        self,
+        store: Store,
+        folders: Sequence[str],
+        clock: Callable[[], float] = time.time,
+        maximum_files: int = MAXIMUM_FILES,
+        maximum_bytes: int = MAXIMUM_TOTAL_BYTES,
+    ) -> None:
+        self._store = store
+        self._folders = tuple(folders)
+        self._clock = clock
+        self._maximum_files = maximum_files
+        self._maximum_bytes = maximum_bytes
+        self.is_stopped = False
+        """Whether a walk under way ends early; set from another thread."""
+        self._unsettled: set[str] = set()
+        self._accepted: dict[str, tuple[float, str]] = {}
+        self._looked_at_ns = 0
+        self.revision = 0
+        """Number of the newest change of the ledger."""
+        self.is_partial = False
+        """Whether there are more files than are followed."""
+        self._seen = store.seen()
+        state = store.state()
+        self.has_baseline: bool = bool(state.get("complete"))
+        """Whether every file has been seen once."""
+        self.were_attached: tuple[str, ...] = tuple(state.get("agents", ()))
+        """Titles of the agents that were attached when the last companion ended without a word."""
+        self.ledger = self._load(state)
+        self._finish_intended()
+
+    # Looking.
+
+    def look(self, agents: Sequence[str] | None, paths: Collection[str] | None = None) -> bool:
+        """Compare the workspace, or some of its files, and record what changed; return whether something did.
+
+        ``agents`` are the titles of the attached ones; None: what changed is the user's.
+
+        Raises:
+            StoppedError: ``is_stopped`` was set.
+            sqlite3.Error: the store cannot be written.
+        """
+        if not self.has_baseline:
+            if paths is None:
+                self._see_all()
+            return False
+        began = time.time_ns()
+        self._store.touch()
+        found = self._differences(paths)
+        changed = self._record(found, agents) if found else False
+        if paths is None:
+            self._looked_at_ns = began
+        return changed
+
+    def saved(self, path: str) -> bool:
+        """Record that the user has just saved a file; return whether something changed."""
+        known = self._seen.get(path)
+        status = disk_files.status_of(path, is_secret=known is not None and known[0].is_private)
+        if not self.has_baseline or status is None:
+            return False
+        is_same_write = known is not None and known[0].is_same(status)
+        if not is_same_write:
+            return self.look(None, (path,))
+        file = self._read(path, status)
+        if file is None or path not in self.ledger.files:
+            return False
+        with self._store.transaction():
+            self.ledger.written_by_user(path, tokens_of(file), self._clock())
+            self._save((path,))
+        return True
+
+    def attached(self, agents: Sequence[str]) -> None:
+        """Store which agents are attached, for the case that this companion is killed."""
+        self.were_attached = tuple(agents)
+        with self._store.transaction():
+            self._store.save_state({"agents": list(agents)})
+
+    def _see_all(self) -> None:
+        """Record every file for the first time."""
+        batch: list[tuple[str, FileStatus]] = []
+        count = 0
+        for entry in disk_files.walk(self._folders, self._maximum_files, lambda: self.is_stopped):
+            count += 1
+            known = self._seen.get(entry[0])
+            if known is None or not known[0].is_same(entry[1]):
+                batch.append(entry)
+            if len(batch) >= BATCH_FILES:
+                self._see(batch)
+                batch = []
+        self._see(batch)
+        self.is_partial = count >= self._maximum_files
+        self.has_baseline = True
+        self.ledger.looked_at = self._clock()
+        with self._store.transaction():
+            self._store.save_state({"complete": True})
+            self._save(())
+        self._looked_at_ns = time.time_ns()
+
+    def _see(self, batch: Iterable[tuple[str, FileStatus]]) -> None:
+        with self._store.transaction():
+            for path, status in batch:
+                self._read(path, status)
+
+    def _differences(self, paths: Collection[str] | None) -> "dict[str, FileStatus | None]":
+        """Return the files whose status differs from how they were seen, with the present one."""
+        found: dict[str, FileStatus | None] = {}
+        visited: set[str] = set()
+        if paths is None:
+            count = 0
+            for path, status in disk_files.walk(self._folders, self._maximum_files, lambda: self.is_stopped):
+                count += 1
+                visited.add(path)
+                known = self._seen.get(path)
+                if known is None or not known[0].is_same(status) or path in self._unsettled:
+                    found[path] = status
+            self.is_partial = count >= self._maximum_files
+        for path in (self._seen.keys() - visited) if paths is None else paths:
+            known = self._seen.get(path)
+            if known is None:
+                continue  # a new file is found by the next walk, which knows what is ignored
+            status = disk_files.status_of(path, is_secret=known[0].is_private)
+            if status is None or not known[0].is_same(status) or path in self._unsettled:
+                found[path] = status
+        return found
+
+    def _record(self, found: "dict[str, FileStatus | None]", agents: Sequence[str] | None) -> bool:
+        at = self._clock()
+        changed: list[str] = []
+        replaced: set[str] = set()
+        with self._store.transaction():
+            for path, status in found.items():
+                known = self._seen.get(path)
+                before = self._last(path)
+                file = self._read(path, status) if status is not None else None
+                if status is None or file is None:
+                    if known is None:
+                        continue
+                    self._seen.pop(path, None)
+                    self._store.unsee(path)
+                elif known is None and status.changed_ns < self._looked_at_ns - _OLDER_NANOSECONDS:
+                    continue  # it was there, and has just ceased to be ignored
+                if known is not None:
+                    replaced.add(known[1])
+                    if file is not None and (file.digest, file.mode) == (known[1], known[0].mode & 0o7777):
+                        if status is not None and not known[0].is_same(status):
+                            self.ledger.touched(path)
+                        continue
+                if agents is None or self._is_accepted(path, file, at):
+                    self.ledger.written_by_user(path, self._tokens(path, file), at)
+                else:
+                    self.ledger.written_by_agents(path, tokens_of(before), self._tokens(path, file), at, agents)
+                changed.append(path)
+            if changed:
+                self._save(changed)
+            self._store.forget_unless_needed(replaced, self.ledger.opaque_digests())
+        return bool(changed)
+
+    def accepted(self, path: str, text: str) -> None:
+        """Expect that an agent writes a text that the user has accepted in a review."""
+        self._accepted[path] = (self._clock() + ACCEPTED_SECONDS, text)
+
+    def _is_accepted(self, path: str, file: DiskFile | None, at: float) -> bool:
+        """Return whether the content of a file is the one that the user accepted."""
+        until, text = self._accepted.get(path, (0.0, ""))
+        if at > until or file is None:
+            self._accepted.pop(path, None)
+            return False
+        found = text_of(tokens_of(file))
+        if found is None or _plain(found) != _plain(text):
+            return False
+        del self._accepted[path]
+        return True
+
+    def _tokens(self, path: str, file: DiskFile | None) -> list[str]:
+        """Return the tokens of a file, in which the text is a single one once there is too much of it."""
+        tokens = tokens_of(file)
+        if file is None or path in self.ledger.files or opaque_digest(tokens) is not None:
+            return tokens
+        if sum(woven.size() for woven in self.ledger.files.values()) > MAXIMUM_CHANGED_CHARACTERS:
+            return tokens_of(DiskFile(None, file.digest, file.mode))
+        return tokens
+
+    def _read(self, path: str, status: FileStatus) -> DiskFile | None:
+        """Read a file, and store how it is now."""
+        may_store = self._store.stored_bytes + status.size <= self._maximum_bytes
+        file = disk_files.read(path, status, may_store=may_store)
+        if file is None:
+            return None
+        if time.time_ns() - max(status.modified_ns, status.changed_ns) < _UNSETTLED_NANOSECONDS:
+            self._unsettled.add(path)
+        else:
+            self._unsettled.discard(path)
+        if file.data is not None:
+            self._store.add(file.digest, file.data)
+        self._store.see(path, status, file.digest)
+        self._seen[path] = (status, file.digest)
+        return file
+
+    def _last(self, path: str) -> DiskFile | None:
+        """Return a file as it was seen last."""
+        known = self._seen.get(path)
+        if known is None:
+            return None
+        return DiskFile(self._store.content(known[1]), known[1], known[0].mode & 0o7777, why_unknown(known[1]))
+
+    # Decisions.
+
+    def keep(self, selection: Selection) -> list[str]:
+        """Make what is selected part of what the user has seen; return the files.
+
+        Raises:
+            ChangeError: it is not there any more.
+        """
+        before = self.ledger.opaque_digests()
+        with self._store.transaction():
+            kept = self.ledger.keep(selection, self._clock())
+            self._save(kept)
+            self._store.forget_unless_needed(before, self.ledger.opaque_digests())
+        return kept
+
+    def begin_turn(self, agents: Sequence[str], title: str) -> int:
+        """Begin a turn at a prompt; return its number."""
+        with self._store.transaction():
+            turn = self.ledger.begin_turn(self._clock(), agents, title)
+            self._save(())
+        return turn.number
+
+    def end_turn(self) -> None:
+        """End the turn."""
+        with self._store.transaction():
+            self.ledger.end_turn()
+            self._save(())
+
+    def affected(self, selection: Selection) -> list[str]:
+        """Return the files that an undo of the selection would write.
+
+        Raises:
+            ChangeError: it is not there any more.
+        """
+        return [plan.path for plan in self.ledger.plan_undo(selection)]
+
+    def affected_by_taking_back(self, number: int | None) -> list[str]:
+        """Return the files that taking back an undo would write.
+
+        Raises:
+            ChangeError: there is no undo.
+        """
+        return [plan.path for plan in self.ledger.plan_take_back(number)[1]]
+
+    def undo(self, selection: Selection, refused: "dict[str, str]") -> Done:
+        """Write what was there before the selected hunks, except to files that are ``refused`` for a reason.
+
+        Raises:
+            ChangeError: it is not there any more, or no file could be written.
+        """
+        return self._carry_out(self.ledger.plan_undo(selection), refused, None)
+
+    def take_back(self, number: int | None, refused: "dict[str, str]") -> Done:
+        """Write what was there before an undo, the newest one by default.
+
+        Raises:
+            ChangeError: there is no undo, or the files have changed there since.
+        """
+        found, plans = self.ledger.plan_take_back(number)
+        if not plans:
+            raise ChangeError("the files have changed there since; the undo cannot be taken back")
+        return self._carry_out(plans, refused, found)
+
+    def _carry_out(self, plans: Sequence[PlannedUndo], refused: "dict[str, str]", taken_back: int | None) -> Done:
+        problems: list[str] = []
+        ready: list[tuple[PlannedUndo, DiskFile | None, bytes | None]] = []
+        for plan in plans:
+            try:
+                if plan.path in refused:
+                    raise UnwritableError(refused[plan.path])
+                ready.append((plan, self._last(plan.path), self._content(plan)))
+            except UnwritableError as error:
+                problems.append(str(error))
+        with self._store.transaction():
+            for plan, _, content in ready:
+                digest = None if content is None else digest_of(content)
+                if content is not None and digest is not None:
+                    self._store.add(digest, content)  # also for files that are undone as a whole
+                self._store.intend(plan.path, digest, plan.woven.to_json())
+        done: list[PlannedUndo] = []
+        for plan, now, content in ready:
+            try:
+                disk_files.write(plan.path, now, content, mode_of(plan.tokens))
+                done.append(plan)
+            except UnwritableError as error:
+                problems.append(str(error))
+        number, before = 0, self.ledger.opaque_digests()
+        with self._store.transaction():
+            if done:
+                number = self.ledger.carried_out(done, self._clock(), taken_back=taken_back)
+            for plan in done:
+                self._see_now(plan.path)
+            self._store.forget_intended()
+            self._save([plan.path for plan in done])
+            self._store.forget_unless_needed(before, self.ledger.opaque_digests())
+        if not done:
+            raise ChangeError("\n".join(problems))
+        return Done(tuple(plan.path for plan in done), number, tuple(problems))
+
+    def _content(self, plan: PlannedUndo) -> bytes | None:
+        """Return the bytes that a plan writes; None if it removes the file.
+
+        Raises:
+            UnwritableError: they are not stored, or the encoding cannot hold them.
+        """
+        if mode_of(plan.tokens) is None:
+            return None
+        name = printable(plan.path)
+        try:
+            content = bytes_of(plan.tokens, self._store.content)
+        except UnencodableTextError as error:
+            raise UnwritableError(f"{name}: {error}") from error
+        if content is None:
+            why = why_unknown(opaque_digest(plan.tokens) or "") or "its earlier content is not stored any more"
+            raise UnwritableError(f"{name} cannot be undone: {why}")
+        return content
+
+    def _see_now(self, path: str) -> None:
+        known = self._seen.get(path)
+        status = disk_files.status_of(path, is_secret=known is not None and known[0].is_private)
+        if status is None or self._read(path, status) is None:
+            self._seen.pop(path, None)
+            self._store.unsee(path)
+
+    # Storing.
+
+    def close(self, *, is_attached: bool) -> None:
+        """Close the store; it is removed if nothing waits for the user and no agent is attached."""
+        self._store.close(remove=self.ledger.is_empty and not is_attached)
+
+    def _save(self, paths: Iterable[str]) -> None:
+        """Store the ledger and some of its files."""
+        self.revision += 1
+        for path in paths:
+            woven = self.ledger.files.get(path)
+            self._store.save_changed(path, None if woven is None else woven.to_json())
+        self._store.save_state({"ledger": self.ledger.to_json()})
+
+    def _load(self, state: "dict[str, object]") -> Ledger:
+        try:
+            files = {path: WovenFile.from_json(woven) for path, woven in self._store.changed().items()}
+            value = state.get("ledger")
+            return Ledger.from_json(value, files) if isinstance(value, dict) else Ledger()  # type: ignore[reportUnknownArgumentType]
+        except (DecodeError, KeyError, TypeError, ValueError) as error:
+            _log.warning("what agents wrote before the last start cannot be read, and is forgotten: %s", error)
+            return Ledger()
+
+    def _finish_intended(self) -> None:
+        """Complete an undo during which the companion was killed, for each file that was written."""
+        intended = self._store.intended()
+        if not intended:
+            return
+        done: list[PlannedUndo] = []
+        for path, digest, value in intended:
+            with suppress(OSError, TypeError):
+                data = Path(path).read_bytes() if not Path(path).is_symlink() and Path(path).is_file() else None
+                if (None if data is None else digest_of(data)) == digest and (digest or not Path(path).exists()):
+                    woven = WovenFile.from_json(value)
+                    done.append(PlannedUndo(path, woven.tokens, woven, ()))
+        with self._store.transaction():
+            if done:
+                is_new = any(self.ledger.last_undo + 1 in plan.woven.undos for plan in done)
+                self.ledger.carried_out(done, self._clock(), taken_back=None if is_new else 0)
+            for plan in done:
+                self._see_now(plan.path)
+            self._store.forget_intended()
+            self._save([plan.path for plan in done])
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -1,0 +1,426 @@
+"""A file with the changes of all turns woven into it: each line knows which turn wrote it, and which one removed it.
+
+So the text after each turn can be told, and the change of a turn kept or undone while later ones stay. A change of the
+user belongs to no turn: it counts as having been there all the time. No I/O.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from isthmus.ide.written_changes.file_content import ENCODING, LINE, MARK, MODE, OPAQUE
+from isthmus.record import record
+from isthmus.text.diff import line_opcodes
+
+BY_USER: Final = 0
+"""Number in place of a turn for what was there before, or was written by the user."""
+_BODY: Final = (LINE, OPAQUE)
+
+
+class HunkState(StrEnum):
+    """State of a hunk that is still listed."""
+
+    WRITTEN = "written"
+    UNDONE = "undone"
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A token, the turn that wrote it, and the turn that removed it (None: it is there).
+
+    ``undone`` is the operation that took it away, ``back`` the one that brought it back after its removal.
+    """
+
+    token: str
+    by: int = BY_USER
+    gone: int | None = None
+    undone: int | None = None
+    back: int | None = None
+
+    @property
+    def is_present(self) -> bool:
+        return self.undone is None and (self.gone is None or self.back is not None)
+
+    def is_in(self, turn: int) -> bool:
+        """Return whether it was there after a turn."""
+        if self.by > turn or self.undone is not None:
+            return False
+        return self.gone is None or self.gone > turn or self.back is not None
+
+    def state(self, turns: "Collection[int]") -> HunkState | None:
+        """Return the state of the change that one of the turns made to it; None if they made none."""
+        if self.by in turns:
+            # What a turn wrote and another one of them removed is not a change of both together.
+            if self.gone in turns and self.back is None and self.undone is None:
+                return None
+            return HunkState.WRITTEN if self.undone is None else HunkState.UNDONE
+        if self.gone in turns:
+            return HunkState.WRITTEN if self.back is None else HunkState.UNDONE
+        return None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.by != BY_USER or self.gone is not None
+
+
+@record
+class WovenHunk:
+    """A run of changed tokens. ``turns`` made the change; ``undo`` is the operation that took it back, if any.
+
+    ``old`` and ``new`` are its lines before and after, with their starts in both texts, from 0. ``line`` is its place
+    in the file as it is now, from 0. ``about`` are the kinds of its tokens. ``is_whole``: the file is created, deleted
+    or in another encoding. ``entries`` are positions in the weave, ``span`` the first and the last one.
+    """
+
+    id: str
+    turns: tuple[int, ...]
+    state: HunkState
+    old_start: int
+    old: tuple[str, ...]
+    new_start: int
+    new: tuple[str, ...]
+    line: int
+    about: frozenset[str]
+    is_whole: bool
+    entries: tuple[int, ...]
+    span: tuple[int, int]
+    undo: int | None = None
+
+    def overlaps(self, other: "WovenHunk") -> bool:
+        """Return whether one was built upon the other."""
+        return max(self.span[0], other.span[0]) <= min(self.span[1], other.span[1])
+
+
+@dataclass(slots=True)
+class _Group:
+    """A hunk that is being collected. The three places count lines: before, after, and now."""
+
+    state: HunkState
+    places: tuple[int, int, int]
+    entries: list[int] = field(default_factory=list[int])
+
+
+class WovenFile:
+    """One file, from its content as the user saw it last."""
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self._entries = [_Entry(token) for token in tokens]
+
+    # What is there.
+
+    @property
+    def tokens(self) -> list[str]:
+        """Content as it is now."""
+        return [entry.token for entry in self._entries if entry.is_present]
+
+    def tokens_after(self, turn: int) -> list[str]:
+        """Return the content after a turn, without what was undone; after turn 0 as the user saw it last."""
+        return [entry.token for entry in self._entries if entry.is_in(turn)]
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """Turns with changes, in order."""
+        found = {entry.by for entry in self._entries} | {entry.gone for entry in self._entries if entry.gone}
+        return tuple(sorted(found - {BY_USER}))
+
+    @property
+    def undos(self) -> frozenset[int]:
+        """Operations that can still be taken back, wholly or in part."""
+        found = {number for entry in self._entries for number in (entry.undone, entry.back)}
+        return frozenset(number for number in found if number is not None)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is anything to keep, to undo or to take back."""
+        return any(entry.is_changed for entry in self._entries)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is anything to keep or to undo."""
+        every = self.turns
+        return any(entry.state((turn,)) is HunkState.WRITTEN for entry in self._entries for turn in every)
+
+    def opaque_digests(self) -> set[str]:
+        """Return the digests of contents that are not text, of now and before."""
+        return {entry.token[1:].partition(" ")[0] for entry in self._entries if entry.token[0] == OPAQUE}
+
+    def size(self) -> int:
+        """Return the number of characters."""
+        return sum(len(entry.token) for entry in self._entries)
+
+    def hunks(self, turn: int | None = None) -> tuple[WovenHunk, ...]:
+        """Return the hunks of a turn, or those between the text that the user saw last and the present one."""
+        turns = self.turns if turn is None else (turn,)
+        if not turns:
+            return ()
+        before, after = (BY_USER, turns[-1]) if turn is None else (turn - 1, turn)
+        groups = list(self._groups(frozenset(turns), before, after))
+        if any(self._entries[index].token[0] == ENCODING for group in groups for index in group.entries):
+            groups = self._joined(groups)
+        found: list[WovenHunk] = []
+        seen: dict[str, int] = {}
+        for group in groups:
+            for part, is_whole in self._parts(group):
+                hunk = self._hunk(group, part, frozenset(turns), turn, is_whole=is_whole)
+                ordinal = seen[hunk.id] = seen.get(hunk.id, 0) + 1
+                identity = hashlib.sha256(f"{hunk.id} {ordinal}".encode()).hexdigest()[:16]
+                found.append(replace(hunk, id=identity))
+        return tuple(found)
+
+    def _groups(self, turns: frozenset[int], before: int, after: int) -> Iterator[_Group]:
+        open_group: _Group | None = None
+        old = new = now = 0
+        for index, entry in enumerate(self._entries):
+            was, is_then = entry.is_in(before), entry.is_in(after)
+            state = entry.state(turns)
+            if open_group is not None and (open_group.state is not state if state else was or is_then):
+                yield open_group
+                open_group = None
+            if state is not None:
+                if open_group is None:
+                    open_group = _Group(state, (old, new, now))
+                open_group.entries.append(index)
+            if entry.token[0] == LINE:
+                old, new, now = old + was, new + is_then, now + entry.is_present
+        if open_group is not None:
+            yield open_group
+
+    def _joined(self, groups: list[_Group]) -> list[_Group]:
+        """Return one group for each state: lines in another encoding are not taken apart."""
+        joined: dict[HunkState, _Group] = {}
+        for group in groups:
+            first = joined.setdefault(group.state, _Group(group.state, group.places))
+            first.entries.extend(group.entries)
+        return list(joined.values())
+
+    def _parts(self, group: _Group) -> Iterator[tuple[list[int], bool]]:
+        """Yield the entries of each hunk in a group: the mode and the mark change apart from the lines."""
+        kinds = {self._entries[index].token[0] for index in group.entries}
+        modes = [self._entries[index] for index in group.entries if self._entries[index].token[0] == MODE]
+        if len(modes) == 1 or ENCODING in kinds or len(kinds) == 1:
+            yield group.entries, len(modes) == 1 or ENCODING in kinds
+            return
+        for wanted in ((MODE,), (MARK,), _BODY):
+            part = [index for index in group.entries if self._entries[index].token[0] in wanted]
+            if part:
+                yield part, False
+
+    def _hunk(
+        self, group: _Group, part: list[int], turns: frozenset[int], turn: int | None, *, is_whole: bool
+    ) -> WovenHunk:
+        entries = [self._entries[index] for index in part]
+        old = [entry.token for entry in entries if entry.gone in turns and entry.by not in turns]
+        new = [entry.token for entry in entries if entry.by in turns]
+        makers = {entry.by for entry in entries} | {entry.gone for entry in entries if entry.gone is not None}
+        if turn is None:  # also of what one turn wrote and another one removed
+            first, last = part[0], part[-1]
+            makers |= {entry.by for entry in self._entries[first : last + 1]}
+            makers |= {entry.gone for entry in self._entries[first : last + 1] if entry.gone is not None}
+        content = "\0".join([str(turn), group.state, *("-" + each for each in old), *("+" + each for each in new)])
+        undos = [number for entry in entries for number in (entry.undone, entry.back) if number is not None]
+        old_start, new_start, line = group.places
+        return WovenHunk(
+            id=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+            turns=tuple(sorted((makers & turns) - {BY_USER})),
+            state=group.state,
+            old_start=old_start,
+            old=tuple(token[1:] for token in old if token[0] == LINE),
+            new_start=new_start,
+            new=tuple(token[1:] for token in new if token[0] == LINE),
+            line=line,
+            about=frozenset(entry.token[0] for entry in entries),
+            is_whole=is_whole,
+            entries=tuple(part),
+            span=(0, len(self._entries)) if is_whole else (part[0], part[-1]),
+            undo=undos[0] if undos and group.state is HunkState.UNDONE else None,
+        )
+
+    # What is built upon what.
+
+    def parts_of(self, hunk: WovenHunk) -> list[WovenHunk]:
+        """Return the hunks of single turns in a hunk of several."""
+        own = set(hunk.entries)
+        found: list[WovenHunk] = []
+        for turn in hunk.turns:
+            found += [
+                part
+                for part in self.hunks(turn)
+                if part.state is hunk.state and (own & set(part.entries) or (hunk.overlaps(part) and not part.is_whole))
+            ]
+        return found
+
+    def with_later(self, hunks: Iterable[WovenHunk]) -> list[WovenHunk]:
+        """Return hunks of single turns with those of later turns that were built upon them."""
+        return self._closure(hunks, lambda other, turn: other > turn)
+
+    def with_earlier(self, hunks: Iterable[WovenHunk]) -> list[WovenHunk]:
+        """Return hunks of single turns with those of earlier turns that they were built upon."""
+        return self._closure(hunks, lambda other, turn: other < turn)
+
+    def _closure(self, hunks: Iterable[WovenHunk], is_wanted: Callable[[int, int], bool]) -> list[WovenHunk]:
+        known = {turn: [h for h in self.hunks(turn) if h.state is HunkState.WRITTEN] for turn in self.turns}
+        found = {hunk.id: hunk for hunk in hunks}
+        waiting = list(found.values())
+        while waiting:
+            hunk = waiting.pop()
+            turn = hunk.turns[0]
+            for other, candidates in known.items():
+                if not is_wanted(other, turn):
+                    continue
+                for candidate in candidates:
+                    if candidate.id not in found and hunk.overlaps(candidate):
+                        found[candidate.id] = candidate
+                        waiting.append(candidate)
+        return list(found.values())
+
+    # Decisions.
+
+    def keep(self, hunks: Iterable[WovenHunk]) -> None:
+        """Make hunks of single turns part of what the user has seen."""
+        removed: set[int] = set()
+        for hunk in hunks:
+            for index in hunk.entries:
+                entry = self._entries[index]
+                if entry.by in hunk.turns:
+                    entry.by = BY_USER
+                if entry.gone in hunk.turns:
+                    removed.add(index)
+        self._remove(removed)
+
+    def undo(self, hunks: Iterable[WovenHunk], operation: int) -> None:
+        """Take hunks of single turns back; ``operation`` is the number by which they can be brought back."""
+        for hunk in hunks:
+            for index in hunk.entries:
+                entry = self._entries[index]
+                if entry.by in hunk.turns:
+                    entry.undone = operation
+                if entry.gone in hunk.turns:
+                    entry.back = operation
+
+    def take_back(self, operation: int) -> None:
+        """Bring back what an operation took back."""
+        for entry in self._entries:
+            if entry.undone == operation:
+                entry.undone = None
+            if entry.back == operation:
+                entry.back = None
+
+    def settle_undone(self, hunks: Iterable[WovenHunk] | None = None) -> None:
+        """Forget undone hunks, or all that was undone: it cannot be taken back any longer."""
+        chosen = {index for hunk in hunks for index in hunk.entries} if hunks is not None else None
+        removed: set[int] = set()
+        for index, entry in enumerate(self._entries):
+            if chosen is not None and index not in chosen:
+                continue
+            if entry.undone is not None:
+                removed.add(index)
+            elif entry.back is not None:
+                entry.gone = entry.back = None
+        self._remove(removed)
+
+    # Writes.
+
+    def write_by_agent(self, tokens: Sequence[str], turn: int) -> None:
+        """Record a new content as the work of a turn, the latest one of this file."""
+        # A turn is compared with what was there before it: what it wrote and removed again is not listed.
+        self._remove({i for i, entry in enumerate(self._entries) if entry.by == turn and entry.undone is None})
+        for entry in self._entries:
+            if entry.gone == turn and entry.back is None:
+                entry.gone = None
+        self._settle_touched(tokens)
+        self._apply(tokens, turn)
+
+    def write_by_user(self, tokens: Sequence[str]) -> list[WovenHunk]:
+        """Record a new content as the user's work; return the hunks that they changed, which count as kept now."""
+        self._settle_touched(tokens)
+        deleted, inserted = self._difference(tokens)
+        touched: dict[str, WovenHunk] = {}
+        for turn in self.turns:
+            for hunk in self.hunks(turn):
+                if hunk.state is HunkState.WRITTEN and self._touches(hunk, deleted, inserted):
+                    touched[hunk.id] = hunk
+        taken = self.with_earlier(touched.values())
+        self.keep(taken)
+        self._apply(tokens, BY_USER)
+        return taken
+
+    def _settle_touched(self, tokens: Sequence[str]) -> None:
+        """Forget the undone hunks that a new content changes."""
+        if not self.undos:
+            return
+        deleted, inserted = self._difference(tokens)
+        undone = [hunk for turn in self.turns for hunk in self.hunks(turn) if hunk.state is HunkState.UNDONE]
+        changes_whole = any(self._entries[index].token[0] in (MODE, ENCODING) for index in deleted) or any(
+            token[0] in (MODE, ENCODING) for _, new in inserted for token in new
+        )
+        touched = [
+            hunk
+            for hunk in undone
+            if (hunk.is_whole and changes_whole) or (not hunk.is_whole and self._touches(hunk, deleted, inserted))
+        ]
+        if touched:
+            self.settle_undone(touched)
+
+    def _touches(self, hunk: WovenHunk, deleted: set[int], inserted: list[tuple[int, Sequence[str]]]) -> bool:
+        if hunk.is_whole:
+            return bool(deleted or inserted)
+        if not deleted.isdisjoint(hunk.entries):
+            return True
+        return any(hunk.span[0] < index <= hunk.span[1] for index, _ in inserted)
+
+    def _difference(self, tokens: Sequence[str]) -> tuple[set[int], list[tuple[int, Sequence[str]]]]:
+        """Return which entries a new content lacks, and what it has more, each before an entry."""
+        present = [index for index, entry in enumerate(self._entries) if entry.is_present]
+        deleted: set[int] = set()
+        inserted: list[tuple[int, Sequence[str]]] = []
+        for tag, start, end, new_start, new_end in line_opcodes([self._entries[i].token for i in present], tokens):
+            if tag == "equal":
+                continue
+            deleted.update(present[start:end])
+            if new_end > new_start:
+                after = present[end - 1] if end > 0 else -1
+                inserted.append((after + 1, tokens[new_start:new_end]))
+        return deleted, inserted
+
+    def _apply(self, tokens: Sequence[str], by: int) -> None:
+        deleted, inserted = self._difference(tokens)
+        if by != BY_USER:
+            for index in deleted:
+                entry = self._entries[index]
+                entry.gone, entry.back = by, None
+        for place, new in reversed(inserted):
+            self._entries[place:place] = [_Entry(token, by) for token in new]
+        if by == BY_USER:
+            places = [place for place, new in inserted for _ in new]
+            self._remove({index + bisect_left(places, index + 1) for index in deleted})
+
+    def _remove(self, indexes: set[int]) -> None:
+        if indexes:
+            self._entries = [entry for index, entry in enumerate(self._entries) if index not in indexes]
+
+    # Storing.
+
+    def to_json(self) -> list[list[Any]]:
+        """Return a JSON value for :meth:`from_json`."""
+        return [
+            [entry.token] if not entry.is_changed else [entry.token, entry.by, entry.gone, entry.undone, entry.back]
+            for entry in self._entries
+        ]
+
+    @classmethod
+    def from_json(cls, value: Sequence[Sequence[Any]]) -> "WovenFile":
+        """Return the file of a value of :meth:`to_json`.
+
+        Raises:
+            TypeError: it is not one.
+        """
+        made = cls()
+        made._entries = [_Entry(*fields) for fields in value]
+        return made
+
+    def copy(self) -> "WovenFile":
+        """Return a copy that changes independently."""
+        return WovenFile.from_json(self.to_json())
