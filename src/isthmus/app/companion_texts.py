@@ -16,6 +16,13 @@ def kept_lines(paths: Sequence[str]) -> list[str]:
     return [f"Kept what you typed into a review that ended: {path}" for path in paths]
 
 
+def written_lines(written: Mapping[str, Any]) -> list[str]:
+    """Return a line about what agents wrote without asking, if there is anything."""
+    if not written.get("files"):
+        return []
+    return [f"Written without asking: {written['files']} files in {written['turns']} turns; see `isthmus ide changes`"]
+
+
 def describe_agent(agent: Mapping[str, Any]) -> str:
     """Return an agent's title with its process id and connection, as far as known."""
     known = [f"process {agent['pid']}"] if "pid" in agent else []

@@ -3,10 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import cast
 
 import click
 
@@ -17,73 +15,16 @@ from isthmus.app.companion_texts import (
     kept_lines,
     log_lines,
     review_heading,
+    written_lines,
 )
-from isthmus.app.file_location import locate, parse_range
 from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.cli.companion_user import CompanionUser, numbers_of, user_command
+from isthmus.cli.ide_changes import changes, keep, redo, undo
 
 LONGEST_WAIT_SECONDS = 3600
+_OR_REJECT = "to accept nothing, use `isthmus ide reject`"
 FOLLOW_SECONDS = 60.0
 """Time in seconds after which `isthmus ide log --follow` asks again, so that it notices the end of the companion."""
-
-P = ParamSpec("P")
-Result = dict[str, Any]
-
-_COMMON = (
-    click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object."),
-    click.option("--port", type=int, help="The companion on this port."),
-    click.option("--workspace", metavar="DIR", help="The companion of this folder (default: the current one)."),
-)
-
-
-class CompanionUser:
-    """Sends commands to the companion that the options name, and prints its answers."""
-
-    def __init__(self, as_json: bool, port: int | None, workspace: str | None) -> None:
-        self.as_json = as_json
-        self._port = port
-        self.directory = workspace or "."
-        self._folders = (workspace,) if workspace else ()
-
-    def locate(self, file: str) -> str:
-        """Return the absolute path of a file that the user named."""
-        return locate(file, self._folders)
-
-    def parse(self, place: str) -> tuple[str, int | None, int | None, int | None, int | None]:
-        """Parse a file with a position or a range, as :func:`parse_range` does."""
-        return parse_range(place, self._folders)
-
-    def ask(self, command: str, *, wait_seconds: float = 0.0, **arguments: object) -> Result:
-        """Run a command in the companion and return its result.
-
-        Raises:
-            IsthmusError: it failed.
-        """
-        from isthmus.ide.control import control_client
-
-        # A named workspace takes precedence over the variables of this terminal.
-        environment: Mapping[str, str] = os.environ if self.directory == "." else {}
-        companion = control_client.choose(control_client.running(), self.directory, environment, self._port)
-        return dict(control_client.ask(companion, command, wait_seconds=wait_seconds, **arguments)) | {
-            "port": companion.port
-        }
-
-    def show(self, result: Result, text: str) -> None:
-        """Print a result in the requested form."""
-        from isthmus.text.visible import visible
-
-        # Files, their names and the agents' own names may contain anything, also control sequences.
-        click.echo(json.dumps(result) if self.as_json else visible(text))
-
-
-def _user(function: Callable[Concatenate[CompanionUser, P], None]) -> Callable[..., None]:
-    @wraps(function)
-    def run(as_json: bool, port: int | None, workspace: str | None, *args: P.args, **kwargs: P.kwargs) -> None:
-        function(CompanionUser(as_json, port, workspace), *args, **kwargs)
-
-    decorated: Callable[..., None] = run
-    for option in _COMMON:
-        decorated = option(decorated)
-    return decorated
 
 
 @click.group("ide", cls=JsonErrorGroup)
@@ -97,7 +38,7 @@ def command() -> None:
 
 
 @command.command("status", short_help="Show the editor, its agents, and what they see.")
-@_user
+@user_command
 def status(user: CompanionUser) -> None:
     """Show the editor, the attached agents, the open diffs and what agents see.
 
@@ -124,6 +65,7 @@ def status(user: CompanionUser) -> None:
         *context_lines(result),
         *(f"Diff waits for an answer: {review_heading(review)}" for review in result["diffs"]),
         *kept_lines(result["kept"]),
+        *written_lines(result.get("written", {})),
         *(f"Question waits for an answer: {question['id']}: {question['title']}" for question in result["questions"]),
         *(f"Allowed until the agent leaves: {title}" for title in result.get("allowed", ())),
         *(f"Message: {text}" for text in result["messages"]),
@@ -137,7 +79,7 @@ def status(user: CompanionUser) -> None:
 @command.command("open", short_help="Open a file, or focus an open one.")
 @click.argument("file", metavar="FILE[:LINE[:CHAR]]")
 @click.option("--background", is_flag=True, help="Do not give it the focus.")
-@_user
+@user_command
 def open_file(user: CompanionUser, file: str, background: bool) -> None:
     """Open a file, or focus an open one, with the cursor at a place."""
     path, line, character, _, _ = user.parse(file)
@@ -147,7 +89,7 @@ def open_file(user: CompanionUser, file: str, background: bool) -> None:
 
 @command.command("close")
 @click.argument("file", metavar="FILE")
-@_user
+@user_command
 def close_file(user: CompanionUser, file: str) -> None:
     """Close a file. A file that is not open is ignored."""
     result = user.ask("close", path=user.locate(file))
@@ -156,7 +98,7 @@ def close_file(user: CompanionUser, file: str) -> None:
 
 @command.command("select")
 @click.argument("place", metavar="FILE:LINE[:CHAR][-LINE[:CHAR]]")
-@_user
+@user_command
 def select(user: CompanionUser, place: str) -> None:
     """Open a file and select text in it.
 
@@ -180,7 +122,7 @@ def select(user: CompanionUser, place: str) -> None:
 
 @command.command("mention", short_help="Point the agents to a file or to lines of it.")
 @click.argument("place", metavar="FILE[:LINE[-LINE]]")
-@_user
+@user_command
 def mention(user: CompanionUser, place: str) -> None:
     """Point the agents to a file or to lines of it: select them, and notify agents that support mentions."""
     path, line, _, end_line, _ = user.parse(place)
@@ -199,7 +141,7 @@ def mention(user: CompanionUser, place: str) -> None:
 @click.option("--add", nargs=2, metavar="LINE[:CHAR] MESSAGE", multiple=True, help="Add one to FILE (headless editor).")
 @click.option("--severity", type=click.Choice(["error", "warning", "information", "hint"]), default="error")
 @click.option("--clear", is_flag=True, help="Remove those of FILE first (headless editor).")
-@_user
+@user_command
 def diagnostics(
     user: CompanionUser,
     file: str | None,
@@ -236,7 +178,7 @@ def diagnostics(
 
 @command.command("diffs", short_help="Show the edits that wait for your answer.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to this many seconds until there is one.")
-@_user
+@user_command
 def diffs(user: CompanionUser, wait: float | None) -> None:
     """Show the edits that wait for your answer, as unified diffs against the files on disk.
 
@@ -258,7 +200,7 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
 
 
 @command.command("page", short_help="Show a link to the page on which you answer.")
-@_user
+@user_command
 def page(user: CompanionUser) -> None:
     """Show a link to the page on which you review edits and answer questions. It lets one browser in, once.
 
@@ -284,7 +226,7 @@ def page(user: CompanionUser) -> None:
 @click.option(
     "--hunks", metavar="1,3|2-4", help="Accept only these hunks, as numbered by `isthmus ide diffs`; the rest stays."
 )
-@_user
+@user_command
 def accept(user: CompanionUser, file: str, content: str | None, cells: str | None, hunks: str | None) -> None:
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
@@ -305,8 +247,8 @@ def accept(user: CompanionUser, file: str, content: str | None, cells: str | Non
         "accept",
         path=user.locate(file),
         content=text,
-        cells=_numbers("--cells", cells),
-        hunks=_numbers("--hunks", hunks),
+        cells=numbers_of("--cells", cells, _OR_REJECT),
+        hunks=numbers_of("--hunks", hunks, _OR_REJECT),
     )
     then = (
         "the agent writes it"
@@ -318,16 +260,20 @@ def accept(user: CompanionUser, file: str, content: str | None, cells: str | Non
 
 @command.command("reject")
 @click.argument("file", metavar="FILE")
-@_user
+@user_command
 def reject(user: CompanionUser, file: str) -> None:
     """Reject the proposed edit of a file."""
     result = user.ask("reject", path=user.locate(file))
     user.show(result, f"rejected: {result['file']}")
 
 
+for _command in (changes, keep, undo, redo):
+    command.add_command(_command)
+
+
 @command.command("questions", short_help="Show what agents ask to be allowed.")
 @click.option("--wait", type=float, metavar="SECONDS", help="Wait up to this many seconds until there is one.")
-@_user
+@user_command
 def questions(user: CompanionUser, wait: float | None) -> None:
     """Show what agents ask permission for, such as running code in a notebook. Answer with `isthmus ide answer`.
 
@@ -346,7 +292,7 @@ def questions(user: CompanionUser, wait: float | None) -> None:
 @command.command("answer")
 @click.argument("question", metavar="ID")
 @click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
-@_user
+@user_command
 def answer(user: CompanionUser, question: str, decision: str) -> None:
     """Answer a question of `isthmus ide questions` with yes or no. No answer within 10 minutes counts as no.
 
@@ -359,7 +305,7 @@ def answer(user: CompanionUser, question: str, decision: str) -> None:
 
 @command.command("log", short_help="Show what goes over the wire between agents and the companion.")
 @click.option("--follow", is_flag=True, help="Go on with each new message, until Ctrl-C or the companion's end.")
-@_user
+@user_command
 def log(user: CompanionUser, follow: bool) -> None:
     """Show the newest messages between the agents and the companion, at most 1000 and 2 MiB of them.
 
@@ -389,20 +335,6 @@ def _page(user: CompanionUser) -> str | None:
         return user.ask("page")["page"]
     except RefusedError:
         return None
-
-
-def _numbers(option: str, text: str | None) -> list[int] | None:
-    """Return the numbers in a list such as ``1,3`` or ``2-4``; None without one."""
-    if text is None:
-        return None
-    from isthmus.text.hunks import numbers_in
-
-    if not text.strip():
-        raise click.UsageError(f"{option}: expected at least one number; to accept nothing, use `isthmus ide reject`")
-    try:
-        return numbers_in(text)
-    except ValueError as error:
-        raise click.UsageError(f"{option}: expected numbers as in 1,3 or 2-4, received {text}") from error
 
 
 def _entries(source: str) -> list[object]:

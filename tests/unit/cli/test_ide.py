@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from isthmus.cli.ide import CompanionUser
+from isthmus.cli.companion_user import CompanionUser
 
 HOSTILE = "+\x1b]0;owned\x07\x1b[2Jtext\u202e\n-old\tline\n"
 

@@ -68,6 +68,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "questions": [_question(question) for question in companion.asking.open_questions],
         "allowed": list(companion.asking.allowed),
         "context": context.to_json(context.ide_context(await companion.context())),
+        "written": companion.written.counts(),
         "kept": companion.kept_texts.paths()[:MAXIMUM_KEPT_SHOWN],
         "messages": list(editor.messages) if isinstance(editor, HasMessages) else [],
     }

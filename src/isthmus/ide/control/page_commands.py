@@ -36,7 +36,6 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
     ``files`` are the files that are open in the page; null if it shows none because the editor does. ``written`` is
     the number of files and turns that agents wrote and the user has not looked at.
     """
-    written_files, written_turns = companion.written.waiting()
     queue, asking = companion.queue, companion.asking
     pids = {client.id: client.pid for client in companion.clients}
     ended = sorted((*queue.outcomes.all, *asking.outcomes.all), key=lambda outcome: outcome.at)
@@ -69,7 +68,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
         ],
         "ended": [asdict(outcome) for outcome in ended],
         "files": await shown_files(companion),
-        "written": {"files": written_files, "turns": written_turns},
+        "written": companion.written.counts(),
     }
 
 

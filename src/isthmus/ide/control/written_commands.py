@@ -54,8 +54,7 @@ async def wait(companion: Companion, request: JsonObject) -> JsonObject:
     if not isinstance(after, int) or not isinstance(seconds, (int, float)):
         raise ControlCommandError("expected after and wait as numbers")
     count = await companion.written.counter.wait(after, min(max(float(seconds), 0.0), MAXIMUM_WAIT_SECONDS))
-    files, turns = companion.written.waiting()
-    return {"count": count, "files": files, "turns": turns}
+    return {"count": count, **companion.written.counts()}
 
 
 async def saved(companion: Companion, request: JsonObject) -> JsonObject:

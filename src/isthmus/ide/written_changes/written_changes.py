@@ -242,6 +242,11 @@ class WrittenChanges:
         written = [woven for woven in tuple(ledger.files.values()) if woven.is_written]
         return len(written), len({turn for woven in written for turn in woven.turns})
 
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of :meth:`waiting` as a JSON object."""
+        files, turns = self.waiting()
+        return {"files": files, "turns": turns}
+
     async def listing(self) -> dict[str, Any]:
         """Compare the workspace, and return what was written, by turn and by file."""
         async with self._turn:
