@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,7 +34,7 @@ class _Settling:
 class DiskFollower:
     """Follower of the files that are open in one editor. ``is_needed`` returns whether agents are attached.
 
-    ``changed`` is called with the files that have changed on disk, before the editor reads them.
+    ``changed`` is awaited with the files that have changed on disk, before the editor reads them.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class DiskFollower:
         is_needed: Callable[[], bool],
         limits: CompanionLimits = CompanionLimits(),
         clock: Callable[[], float] = time.monotonic,
-        changed: Callable[[Iterable[str]], None] = lambda paths: None,
+        changed: Callable[[Iterable[str]], Awaitable[None]] | None = None,
     ) -> None:
         self._changed_on_disk = changed
         self._editor = editor
@@ -94,7 +94,8 @@ class DiskFollower:
                 return
             await asyncio.sleep(WRITING_SECONDS)
             changed = await asyncio.to_thread(_changed, self._stamps.copy())
-            self._changed_on_disk([path for path in changed if self._stamps.get(path) is not None])
+            if self._changed_on_disk is not None:
+                await self._changed_on_disk(tuple(changed))
             self._stamps |= {path: stamp for path, stamp in changed.items() if path in self._stamps}
             limit = self._clock() + self._limits.settle_diagnostics_seconds
             try:

@@ -10,7 +10,7 @@ from typing import Final, cast
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
-from isthmus.ide.written_changes.ledger import Selection
+from isthmus.ide.written_changes.ledger import ChangeSelection
 from isthmus.ide.written_changes.written_changes import ChangesFront
 
 MAXIMUM_WAIT_SECONDS: Final = 600.0
@@ -118,17 +118,17 @@ def serve_front(companion: Companion) -> None:
         companion.editor.serve_changes(ask)
 
 
-def _selection(request: JsonObject) -> tuple[Selection, list[int] | None]:
+def _selection(request: JsonObject) -> tuple[ChangeSelection, list[int] | None]:
     """Return what is selected, and the numbers of hunks, if they are named by numbers."""
     path, turn, hunks = _path(request), _number(request, "turn"), request.get("hunks")
     if hunks is None:
-        return Selection(path, turn), None
+        return ChangeSelection(path, turn), None
     named = cast("list[object]", hunks) if isinstance(hunks, list) else []
     ids = [each for each in named if isinstance(each, str)]
     numbers = [each for each in named if isinstance(each, int) and not isinstance(each, bool)]
     if not named or len(named) not in (len(ids), len(numbers)):
         raise ControlCommandError("expected hunks as a list of their ids, or of their numbers")
-    return (Selection(path, turn), numbers) if numbers else (Selection(path, turn, tuple(ids)), None)
+    return (ChangeSelection(path, turn), numbers) if numbers else (ChangeSelection(path, turn, tuple(ids)), None)
 
 
 def _is_outdated(companion: Companion, request: JsonObject) -> bool:

@@ -32,7 +32,7 @@ class ChangeError(IsthmusError):
 
 
 @record
-class Turn:
+class WrittenTurn:
     """A turn of agents. Times are Unix times in seconds.
 
     ``agents`` are the titles of those that were attached. ``title`` is the prompt, if it is known. ``is_told``: it was
@@ -57,7 +57,7 @@ class UndoOperation:
 
 
 @record
-class Selection:
+class ChangeSelection:
     """Hunks that a decision is about: of one file or all, of one turn or all, or by their ids."""
 
     path: str | None = None
@@ -86,7 +86,7 @@ class Ledger:
     """Everything that is listed. Files without changes are not in it."""
 
     files: dict[str, WovenFile] = field(default_factory=dict[str, WovenFile])
-    turns: dict[int, Turn] = field(default_factory=dict[int, Turn])
+    turns: dict[int, WrittenTurn] = field(default_factory=dict[int, WrittenTurn])
     undos: dict[int, UndoOperation] = field(default_factory=dict[int, UndoOperation])
     last_turn: int = 0
     last_undo: int = 0
@@ -99,11 +99,11 @@ class Ledger:
 
     # Writes.
 
-    def begin_turn(self, at: float, agents: Sequence[str] = (), title: str = "") -> Turn:
+    def begin_turn(self, at: float, agents: Sequence[str] = (), title: str = "") -> WrittenTurn:
         """Begin a turn, whose first write may come at any time."""
         self._end_turn()
         self.last_turn += 1
-        turn = Turn(self.last_turn, at, at, tuple(agents), title, is_told=True)
+        turn = WrittenTurn(self.last_turn, at, at, tuple(agents), title, is_told=True)
         self.turns[turn.number] = turn
         self._is_ended = False
         return turn
@@ -112,21 +112,23 @@ class Ledger:
         """End the turn: the next write begins another one."""
         self._end_turn()
 
-    def current_turn(self, at: float) -> Turn | None:
+    def current_turn(self, at: float) -> WrittenTurn | None:
         """Return the turn to which a write would belong; None if it would begin one."""
         turn = self.turns.get(self.last_turn)
         if self._is_ended or turn is None or not (turn.is_told or at - turn.last_at <= self.quiet_seconds):
             return None
         return turn
 
-    def written_by_agents(self, path: str, before: Tokens, after: Tokens, at: float, agents: Sequence[str]) -> Turn:
+    def written_by_agents(
+        self, path: str, before: Tokens, after: Tokens, at: float, agents: Sequence[str]
+    ) -> WrittenTurn:
         """Record that a file has become another one while agents were attached."""
         turn = self.current_turn(at)
         if turn is None:
             self._end_turn()
             self.last_turn += 1
             self._is_ended = False
-            turn = Turn(self.last_turn, at, at, tuple(agents))
+            turn = WrittenTurn(self.last_turn, at, at, tuple(agents))
         names = turn.agents if turn.is_told and turn.agents else tuple(dict.fromkeys((*turn.agents, *agents)))
         turn = self.turns[turn.number] = replace(turn, last_at=max(at, turn.last_at), agents=names)
         woven = self.files.setdefault(path, WovenFile(before))
@@ -201,7 +203,7 @@ class Ledger:
 
     # Decisions.
 
-    def keep(self, selection: Selection, at: float) -> list[str]:
+    def keep(self, selection: ChangeSelection, at: float) -> list[str]:
         """Make the selected hunks part of what the user has seen; return the files.
 
         Raises:
@@ -214,7 +216,7 @@ class Ledger:
             if selection.hunks is None and selection.turn is None:
                 woven.settle_undone()
             self._before.pop(path, None)
-        if selection == Selection():
+        if selection == ChangeSelection():
             self.looked_at = at
             for woven in self.files.values():
                 woven.settle_undone()
@@ -225,7 +227,7 @@ class Ledger:
             raise ChangeError("nothing was written since you last looked")
         return sorted(chosen)
 
-    def plan_undo(self, selection: Selection) -> list[PlannedUndo]:
+    def plan_undo(self, selection: ChangeSelection) -> list[PlannedUndo]:
         """Return the new content of each file without the selected hunks, and those that were built upon them.
 
         Raises:
@@ -280,7 +282,7 @@ class Ledger:
         self._drop_unchanged([plan.path for plan in plans])
         return self.last_undo
 
-    def _chosen(self, selection: Selection, state: HunkState) -> dict[str, list[WovenHunk]]:
+    def _chosen(self, selection: ChangeSelection, state: HunkState) -> dict[str, list[WovenHunk]]:
         """Return the selected hunks of single turns by file."""
         if selection.turn is not None and selection.turn not in self.turns:
             raise ChangeError(f"there is no turn {selection.turn}; list the turns with `isthmus ide changes`")
@@ -366,7 +368,7 @@ class Ledger:
         Raises:
             DecodeError, KeyError, TypeError: it is not one.
         """
-        turns = [from_json(Turn, each) for each in value["turns"]]
+        turns = [from_json(WrittenTurn, each) for each in value["turns"]]
         undos = [from_json(UndoOperation, each) for each in value["undos"]]
         return cls(
             files,

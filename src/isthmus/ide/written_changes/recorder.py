@@ -22,7 +22,7 @@ from isthmus.ide.written_changes.file_content import (
     text_of,
     tokens_of,
 )
-from isthmus.ide.written_changes.ledger import ChangeError, Ledger, PlannedUndo, Selection
+from isthmus.ide.written_changes.ledger import ChangeError, ChangeSelection, Ledger, PlannedUndo
 from isthmus.ide.written_changes.store import MAXIMUM_TOTAL_BYTES, Store
 from isthmus.ide.written_changes.woven_file import WovenFile
 from isthmus.record import record
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 @record
-class Done:
+class UndoOutcome:
     """Outcome of an undo: the files that were written, the number by which it is taken back, and what failed."""
 
     paths: tuple[str, ...]
@@ -265,7 +265,7 @@ class Recorder:
 
     # Decisions.
 
-    def keep(self, selection: Selection) -> list[str]:
+    def keep(self, selection: ChangeSelection) -> list[str]:
         """Make what is selected part of what the user has seen; return the files.
 
         Raises:
@@ -291,7 +291,7 @@ class Recorder:
             self.ledger.end_turn()
             self._save(())
 
-    def affected(self, selection: Selection) -> list[str]:
+    def affected(self, selection: ChangeSelection) -> list[str]:
         """Return the files that an undo of the selection would write.
 
         Raises:
@@ -307,7 +307,7 @@ class Recorder:
         """
         return [plan.path for plan in self.ledger.plan_take_back(number)[1]]
 
-    def undo(self, selection: Selection, refused: "dict[str, str]") -> Done:
+    def undo(self, selection: ChangeSelection, refused: "dict[str, str]") -> UndoOutcome:
         """Write what was there before the selected hunks, except to files that are ``refused`` for a reason.
 
         Raises:
@@ -315,7 +315,7 @@ class Recorder:
         """
         return self._carry_out(self.ledger.plan_undo(selection), refused, None)
 
-    def take_back(self, number: int | None, refused: "dict[str, str]") -> Done:
+    def take_back(self, number: int | None, refused: "dict[str, str]") -> UndoOutcome:
         """Write what was there before an undo, the newest one by default.
 
         Raises:
@@ -326,7 +326,9 @@ class Recorder:
             raise ChangeError("the files have changed there since; the undo cannot be taken back")
         return self._carry_out(plans, refused, found)
 
-    def _carry_out(self, plans: Sequence[PlannedUndo], refused: "dict[str, str]", taken_back: int | None) -> Done:
+    def _carry_out(
+        self, plans: Sequence[PlannedUndo], refused: "dict[str, str]", taken_back: int | None
+    ) -> UndoOutcome:
         problems: list[str] = []
         ready: list[tuple[PlannedUndo, DiskFile | None, bytes | None]] = []
         for plan in plans:
@@ -360,7 +362,7 @@ class Recorder:
             self._store.forget_unless_needed(before, self.ledger.opaque_digests())
         if not done:
             raise ChangeError("\n".join(problems))
-        return Done(tuple(plan.path for plan in done), number, tuple(problems))
+        return UndoOutcome(tuple(plan.path for plan in done), number, tuple(problems))
 
     def _content(self, plan: PlannedUndo) -> bytes | None:
         """Return the bytes that a plan writes; None if it removes the file.

@@ -18,7 +18,7 @@ from isthmus.ide.written_changes.file_content import (
     opaque_digest,
     text_of,
 )
-from isthmus.ide.written_changes.ledger import Ledger, Turn
+from isthmus.ide.written_changes.ledger import Ledger, WrittenTurn
 from isthmus.ide.written_changes.woven_file import BY_USER, HunkState, WovenHunk
 
 _ABOUT: Final = {LINE: "text", OPAQUE: "content", MODE: "mode", ENCODING: "encoding", MARK: "mark"}
@@ -59,7 +59,7 @@ def _sides(ledger: Ledger, path: str, turn: int | None) -> tuple[list[str], list
     return woven.tokens_after(turn - 1), woven.tokens_after(turn)
 
 
-def _turn(ledger: Ledger, turn: Turn, is_current: bool, shown: Shown) -> dict[str, Any]:
+def _turn(ledger: Ledger, turn: WrittenTurn, is_current: bool, shown: Shown) -> dict[str, Any]:
     renamed = ledger.renamed(turn.number)
     files: list[dict[str, Any]] = []
     for path in ledger.paths_of(turn.number):

@@ -20,8 +20,8 @@ from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.written_changes import views
 from isthmus.ide.written_changes.disk_files import StoppedError
-from isthmus.ide.written_changes.ledger import ChangeError, Selection
-from isthmus.ide.written_changes.recorder import Done, Recorder
+from isthmus.ide.written_changes.ledger import ChangeError, ChangeSelection
+from isthmus.ide.written_changes.recorder import Recorder, UndoOutcome
 from isthmus.ide.written_changes.store import has_store, open_store
 from isthmus.text.visible import printable
 
@@ -33,6 +33,8 @@ RECOVER_SECONDS: Final = 300.0
 """Time in seconds after the end of a companion within which changes are those of the agents that were attached."""
 RETURN_SECONDS: Final = 60.0
 """Time in seconds after such a start in which these agents may attach again, and count as attached until then."""
+TOUCH_SECONDS: Final = 0.5
+"""Maximum time in seconds for which the editor waits until what it is about to show is recorded."""
 MAXIMUM_LISTED: Final = 1000
 """Maximum number of files whose listed hunks are remembered for their numbers."""
 
@@ -93,7 +95,7 @@ class WrittenChanges:
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
         self._listed: dict[tuple[str, int | None], list[str]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[None]] = set()
 
     # Following.
 
@@ -124,11 +126,14 @@ class WrittenChanges:
         finally:
             await self._close()
 
-    def touched(self, paths: Iterable[str]) -> None:
-        """Compare some files now, as their status has changed."""
+    async def touched(self, paths: Iterable[str]) -> None:
+        """Compare some files now, before the editor shows what was written and the user can save over it.
+
+        Return after at most :data:`TOUCH_SECONDS`; the comparison goes on.
+        """
         if self._recorder is not None and self._agents():
-            real = [_real(path) for path in paths]
-            self._in_background(self._look_at(real))
+            task = self._in_background(self._look_at([_real(path) for path in paths]))
+            await asyncio.wait({task}, timeout=TOUCH_SECONDS)
 
     def saved(self, path: str) -> None:
         """Record that the user saved a file in the editor."""
@@ -275,7 +280,7 @@ class WrittenChanges:
             self._listed[real, turn] = views.listed_hunks(found)
             return {**found, **self._facts()}
 
-    async def keep(self, selection: Selection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
+    async def keep(self, selection: ChangeSelection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
         """Keep what is selected, by ids or by the numbers of the last list.
 
         Raises:
@@ -288,7 +293,7 @@ class WrittenChanges:
             self._note()
             return {"kept": [self._shown(path) for path in kept], **self._facts()}
 
-    async def undo(self, selection: Selection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
+    async def undo(self, selection: ChangeSelection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
         """Undo what is selected, by ids or by the numbers of the last list; unsaved text in the editor is not touched.
 
         Raises:
@@ -355,7 +360,7 @@ class WrittenChanges:
             "problem": self.problem,
         }
 
-    async def _written(self, name: str, done: Done) -> dict[str, Any]:
+    async def _written(self, name: str, done: UndoOutcome) -> dict[str, Any]:
         self._note()
         if self._reload is not None:
             with suppress(EditorError):
@@ -380,7 +385,9 @@ class WrittenChanges:
             raise ChangeError(self.problem or "nothing was written since you last looked")
         return recorder
 
-    def _numbered(self, recorder: Recorder, selection: Selection, numbers: Sequence[int] | None) -> Selection:
+    def _numbered(
+        self, recorder: Recorder, selection: ChangeSelection, numbers: Sequence[int] | None
+    ) -> ChangeSelection:
         """Return the selection with the hunks of these numbers, as they were listed last."""
         if numbers is None:
             return selection
@@ -396,7 +403,7 @@ class WrittenChanges:
                 f"no hunk has the number {unknown[0]}; {known}, as `isthmus ide changes --diff` lists them"
             )
         chosen = tuple(listed[number - 1] for number in numbers)
-        return Selection(selection.path, selection.turn, chosen)
+        return ChangeSelection(selection.path, selection.turn, chosen)
 
     async def _unsaved(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the files with unsaved text in the editor, and why they cannot be written."""
@@ -445,15 +452,16 @@ class WrittenChanges:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    def _in_background(self, work: Awaitable[None]) -> None:
+    def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
 
-def _resolved(selection: Selection) -> Selection:
+def _resolved(selection: ChangeSelection) -> ChangeSelection:
     path = None if selection.path is None else _real(selection.path)
-    return Selection(path, selection.turn, selection.hunks)
+    return ChangeSelection(path, selection.turn, selection.hunks)
 
 
 def _real(path: str) -> str:

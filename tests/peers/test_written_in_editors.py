@@ -1,0 +1,95 @@
+"""What agents wrote, beside a user who saves in Neovim or Emacs, and text there that is not saved yet."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.neovim.editor import attach
+from isthmus.errors import IsthmusError
+from isthmus.ide.editor import Editor
+from isthmus.ide.options import CompanionOptions
+from isthmus.ide.written_changes.ledger import ChangeSelection
+from isthmus.ide.written_changes.written_changes import WrittenChanges
+from support.claude_cli import claude_cli
+from support.companion import running_host
+from support.editing import make_file
+from support.editor_deadlines import PATIENT_NEOVIM
+from support.emacs import emacs_driver, lisp_string
+from support.neovim import running_neovim
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+OLD = "one\ntwo\nthree\nfour\nfive\n"
+
+
+@asynccontextmanager
+async def _written(editor: Editor, workspace: Path) -> AsyncGenerator[WrittenChanges]:
+    """Yield what a companion of an editor records, once an agent is attached."""
+    async with running_host(editor, CompanionOptions(folders=(str(workspace),))) as (host, _, _), claude_cli(workspace):
+        assert host.companion is not None
+        written = host.companion.written
+
+        async def follows() -> bool:
+            return (await written.listing())["following"]
+
+        await eventually_async(follows, what="the companion follows the workspace")
+        yield written
+
+
+async def _lines(written: WrittenChanges, path: str) -> list[tuple[str, str]]:
+    if not (await written.listing())["files"]:
+        return []
+    hunks = (await written.file_diff(path, None))["hunks"]
+    return [("".join(hunk["old_lines"]), "".join(hunk["new_lines"])) for hunk in hunks]
+
+
+async def test_what_the_user_saves_in_neovim_is_theirs(workspace: Path) -> None:
+    path = make_file(workspace, "a.txt", OLD)
+    async with (
+        running_neovim(workspace, path) as neovim,
+        _written(await attach(neovim.address, PATIENT_NEOVIM), workspace) as written,
+    ):
+        make_file(workspace, "a.txt", OLD.replace("one", "ONE"))
+
+        async def shown() -> bool:
+            return (await neovim.lines())[0] == "ONE"
+
+        await eventually_async(shown, what="Neovim has read the file again")
+        await neovim.command("5s/five/mine/", "write")
+        assert await _lines(written, path) == [("one\n", "ONE\n")]
+        await neovim.command("3s/three/not saved/")
+        with pytest.raises(IsthmusError, match="unsaved text in Neovim; save it there first"):
+            await written.undo(ChangeSelection(path))
+        await neovim.command("write")
+        await written.undo(ChangeSelection(path))
+        expected = OLD.replace("five", "mine").replace("three", "not saved")
+        assert Path(path).read_text() == expected
+
+        async def is_read() -> bool:
+            return await neovim.lines() == expected.splitlines()
+
+        await eventually_async(is_read, what="Neovim shows what was there before")
+        assert (await written.listing())["files"][0]["written"] == 0
+
+
+async def test_what_the_user_saves_in_emacs_is_theirs(workspace: Path) -> None:
+    path = make_file(workspace, "a.txt", OLD)
+    async with emacs_driver(workspace) as driver:
+        await driver.open(Path(path))
+        async with _written(driver.editor, workspace) as written:
+            await driver.emacs.evaluate(
+                f"(with-current-buffer (find-buffer-visiting {lisp_string(path)}) (goto-char (point-max))"
+                ' (insert "mine\n") (save-buffer) t)'
+            )
+
+            async def is_saved() -> bool:
+                return Path(path).read_text() == OLD + "mine\n" and await _lines(written, path) == []
+
+            await eventually_async(is_saved, what="the save is the user's")
+            make_file(workspace, "a.txt", "ONE" + OLD[3:] + "mine\n")
+            assert await _lines(written, path) == [("one\n", "ONE\n")]
+            await written.undo(ChangeSelection(path))
+            assert Path(path).read_text() == OLD + "mine\n"
