@@ -98,9 +98,11 @@ class IsthmusListener(sublime_plugin.EventListener):
         EDITOR.tell("editor/didChange")
 
     def on_post_save(self, view):
+        EDITOR.saved(view)
         EDITOR.tell("editor/didChange")
 
-    on_load = on_post_save
+    def on_load(self, view):
+        EDITOR.tell("editor/didChange")
 
     def on_modified(self, view):
         EDITOR.pause.noted()

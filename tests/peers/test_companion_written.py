@@ -337,3 +337,16 @@ async def test_the_store_goes_with_a_companion_that_leaves_nothing(workspace: Pa
 
 async def _has_no_agent(user: User) -> bool:
     return not (await user.ask("status"))["agents"]
+
+
+async def test_nothing_is_recorded_if_the_user_does_not_want_it(workspace: Path) -> None:
+    file = workspace / "a.txt"
+    file.write_text(OLD, encoding="utf-8")
+    with companion_program(workspace, "--allow-agent-accept", "--no-record") as companion:
+        user = User(companion)
+        async with watching_agent(companion, is_recorded=False):
+            file.write_text(NEW, encoding="utf-8")
+            listing = await user.ask("written")
+            assert (listing["files"], listing["problem"]) == ([], "the companion was started with --no-record")
+            assert "--no-record" in await user.refusal("written_undo")
+    assert _stores() == []

@@ -14,8 +14,8 @@ from support.waiting import eventually_async
 
 
 @asynccontextmanager
-async def watching_agent(companion: CompanionProgram) -> AsyncGenerator[BareAgent]:
-    """Attach an agent; yield it once the companion follows what it writes."""
+async def watching_agent(companion: CompanionProgram, *, is_recorded: bool = True) -> AsyncGenerator[BareAgent]:
+    """Attach an agent; yield it once the companion follows what it writes, unless it does not record that."""
     headers = {"authorization": f"Bearer {companion.discovered['authToken']}"}
     base = f"http://127.0.0.1:{companion.ready['port']}"
     async with plain_client(base_url=base, headers=headers) as http:
@@ -24,7 +24,8 @@ async def watching_agent(companion: CompanionProgram) -> AsyncGenerator[BareAgen
         async with agent.stream() as stream:
             await stream.next()
             user = User(companion)
-            await eventually_async(lambda: user.is_following(), what="the companion follows the workspace")
+            if is_recorded:
+                await eventually_async(user.is_following, what="the companion follows the workspace")
             yield agent
 
 

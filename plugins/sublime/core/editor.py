@@ -274,6 +274,11 @@ class Editor:
             self.last_active = None
         self.tell("editor/didChange")
 
+    def saved(self, view):
+        """Tell that the user has saved the file of a view."""
+        if view.file_name():
+            self.tell("editor/didSave", uri=Path(view.file_name()).as_uri())
+
     def mention(self, view):
         """Point the agent to the file or the selected lines of a view."""
         region = view.sel()[0] if len(view.sel()) else None

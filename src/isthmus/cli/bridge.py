@@ -46,6 +46,7 @@ class AnnouncedIde:
 @click.option("--no-context", is_flag=True, help="Do not send agents what you have open.")
 @click.option("--no-selection", is_flag=True, help="Send agents the open files, but not your selection.")
 @click.option("--no-diff", is_flag=True, help="Do not show reviews in the IDE: agents ask in their own terminals.")
+@click.option("--no-record", is_flag=True, help="Do not record what agents write, for `isthmus ide changes`.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 def command(
     workspace: str,
@@ -55,6 +56,7 @@ def command(
     no_context: bool,
     no_selection: bool,
     no_diff: bool,
+    no_record: bool,
     as_json: bool,
 ) -> None:
     """Let every agent CLI use an IDE extension that was made for one of them.
@@ -77,6 +79,7 @@ def command(
         share_context=not no_context,
         share_selection=not no_selection,
         show_diffs=not no_diff,
+        records_changes=not no_record,
     )
     run_loop(_run(Path(folder), kind, options, as_json=as_json))
 

@@ -76,6 +76,7 @@ _ADDRESS_HELP = (
 @click.option("--no-context", is_flag=True, help="Do not send agents what you have open.")
 @click.option("--no-selection", is_flag=True, help="Send agents the open files, but not your selection.")
 @click.option("--no-diff", is_flag=True, help="Do not show reviews here: agents ask in their own terminals.")
+@click.option("--no-record", is_flag=True, help="Do not record what agents write, for `isthmus ide changes`.")
 @click.option(
     "--trusted/--untrusted",
     "is_trusted",
@@ -107,6 +108,7 @@ def command(
     no_context: bool,
     no_selection: bool,
     no_diff: bool,
+    no_record: bool,
     is_trusted: bool | None,
     tool_files: tuple[str, ...],
     linters: str,
@@ -141,6 +143,7 @@ def command(
         share_context=not no_context,
         share_selection=not no_selection,
         show_diffs=not no_diff,
+        records_changes=not no_record,
         tool_files=tool_files,
         linters=tuple(name.strip() for name in linters.split(",") if name.strip()),
         protocols=tuple(dict.fromkeys(protocols)),

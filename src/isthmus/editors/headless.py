@@ -25,6 +25,7 @@ from isthmus.ide.editor import (
     EditorError,
     EditorIdentity,
     FileMentioned,
+    FileSaved,
     OpenFile,
     Position,
     Range,
@@ -159,6 +160,7 @@ class HeadlessEditor(EditorBase):
         except UnencodableTextError as error:
             raise EditorError(f"{path} could not be written: {error}") from error
         buffer.unsaved, buffer.is_outdated = None, False
+        self._events.put(FileSaved(path))
         self._events.put(ContextChanged())
 
     @override

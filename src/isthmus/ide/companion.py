@@ -97,6 +97,7 @@ class Companion:
             self.workspace_folders,
             data_directory() / "companions" / STORE_FOLDER,
             seconds=limits.written_seconds,
+            is_wanted=self.options.records_changes,
             changed=self.changes.add,
             reload=self._disk.look,
         )

@@ -12,9 +12,10 @@ class CompanionOptions:
     has just ended are not taken over. ``watch`` is the id of a process with which the companion ends; if other
     agents are attached at that time, it ends with the last of them. Without ``share_context`` agents receive no open
     files, selections or mentions; without ``share_selection`` no selected text. Without ``show_diffs`` no review is
-    shown: agents ask in their terminals. ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the
-    names of the protocols to serve, empty for all: an IDE with an extension of its own needs only the others.
-    ``tool_files`` are Python files with custom tools.
+    shown: agents ask in their terminals. Without ``records_changes`` nothing of what agents write is recorded.
+    ``linters`` are run for diagnostics ("ruff", "pyright"). ``protocols`` are the names of the protocols to serve,
+    empty for all: an IDE with an extension of its own needs only the others. ``tool_files`` are Python files with
+    custom tools.
     """
 
     folders: tuple[str, ...] = ()
@@ -25,6 +26,7 @@ class CompanionOptions:
     share_context: bool = True
     share_selection: bool = True
     show_diffs: bool = True
+    records_changes: bool = True
     linters: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
     tool_files: tuple[str, ...] = ()

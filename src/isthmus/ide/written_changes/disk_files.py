@@ -65,9 +65,14 @@ def why_unknown(digest: str) -> str:
 
 
 def walk(
-    folders: Sequence[str], maximum: int, is_stopped: Callable[[], bool] = lambda: False
+    folders: Sequence[str],
+    maximum: int,
+    is_stopped: Callable[[], bool] = lambda: False,
+    known: Callable[[str], bool | None] = lambda path: None,
 ) -> "Iterator[tuple[str, FileStatus]]":
     """Yield the files and links of workspace folders with their status, at most ``maximum`` of them.
+
+    ``known`` returns whether the name of a file is known as a private one; None if it is not known yet.
 
     Raises:
         StoppedError: ``is_stopped`` returned true.
@@ -105,7 +110,7 @@ def walk(
                     continue
                 if count >= maximum:
                     return
-                found = _status_of(entry, is_secret)
+                found = _status_of(entry, is_secret, known)
                 if found is not None:
                     count += 1
                     yield entry.path, found
@@ -119,12 +124,15 @@ def _entries(folder: str) -> "list[os.DirEntry[str]]":
         return []
 
 
-def _status_of(entry: "os.DirEntry[str]", is_secret: bool) -> FileStatus | None:
+def _status_of(entry: "os.DirEntry[str]", is_secret: bool, known: Callable[[str], bool | None]) -> FileStatus | None:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:
         return None
-    return _status(found, is_secret=is_secret or is_private((entry.path,)))
+    if not is_secret:
+        was_private = known(entry.path)
+        is_secret = is_private((entry.path,)) if was_private is None else was_private
+    return _status(found, is_secret=is_secret)
 
 
 def _status(found: os.stat_result, *, is_secret: bool) -> FileStatus | None:

@@ -122,7 +122,7 @@ class Ledger:
     def written_by_agents(
         self, path: str, before: Tokens, after: Tokens, at: float, agents: Sequence[str]
     ) -> WrittenTurn:
-        """Record that a file has become another one while agents were attached."""
+        """Record that a file has become another one while agents were attached; :meth:`prune` follows."""
         turn = self.current_turn(at)
         if turn is None:
             self._end_turn()
@@ -132,14 +132,14 @@ class Ledger:
         names = turn.agents if turn.is_told and turn.agents else tuple(dict.fromkeys((*turn.agents, *agents)))
         turn = self.turns[turn.number] = replace(turn, last_at=max(at, turn.last_at), agents=names)
         woven = self.files.setdefault(path, WovenFile(before))
-        self._before = {name: kept for name, kept in self._before.items() if at - kept.at <= SAVE_SECONDS}
         self._before[path] = _BeforeWrite(at, woven.copy())
         woven.write_by_agent(after, turn.number)
-        self._drop_unchanged((path,))
+        if not woven.is_changed:
+            del self.files[path]
         return turn
 
     def written_by_user(self, path: str, after: Tokens, at: float) -> None:
-        """Record that the user changed a file, or that it changed while no agent was attached."""
+        """Record that the user changed a file, or that it changed unattended; :meth:`prune` follows."""
         before = self._before.pop(path, None)
         if path not in self.files and before is None:
             return
@@ -154,7 +154,8 @@ class Ledger:
             self._overtaken[hunk_id] = path
         while len(self._overtaken) > MAXIMUM_OVERTAKEN:
             self._overtaken.popitem(last=False)
-        self._drop_unchanged((path,))
+        if not woven.is_changed:
+            del self.files[path]
 
     def touched(self, path: str) -> None:
         """Note that a file was written again with the content that it had: a save reported now was this one."""
@@ -328,6 +329,11 @@ class Ledger:
         if hunk in self._overtaken:
             return f"{where}You changed this hunk since; undo is off. Nothing was written."
         return f"{where}This hunk has changed since it was listed; nothing was written. List the changes again."
+
+    def prune(self, at: float) -> None:
+        """Forget turns and undos of which nothing is left, and what was there before writes that are long ago."""
+        self._before = {name: kept for name, kept in self._before.items() if at - kept.at <= SAVE_SECONDS}
+        self._drop_unchanged(())
 
     def _drop_unchanged(self, paths: Collection[str]) -> None:
         for path in paths:

@@ -74,6 +74,7 @@ class Recorder:
         self.is_stopped = False
         """Whether a walk under way ends early; set from another thread."""
         self._unsettled: set[str] = set()
+        self._changed_characters = 0
         self._accepted: dict[str, tuple[float, str]] = {}
         self._looked_at_ns = 0
         self.revision = 0
@@ -126,6 +127,7 @@ class Recorder:
             return False
         with self._store.transaction():
             self.ledger.written_by_user(path, tokens_of(file), self._clock())
+            self.ledger.prune(self._clock())
             self._save((path,))
         return True
 
@@ -167,7 +169,9 @@ class Recorder:
         visited: set[str] = set()
         if paths is None:
             count = 0
-            for path, status in disk_files.walk(self._folders, self._maximum_files, lambda: self.is_stopped):
+            for path, status in disk_files.walk(
+                self._folders, self._maximum_files, lambda: self.is_stopped, self._is_known_as_private
+            ):
                 count += 1
                 visited.add(path)
                 known = self._seen.get(path)
@@ -183,8 +187,13 @@ class Recorder:
                 found[path] = status
         return found
 
+    def _is_known_as_private(self, path: str) -> bool | None:
+        known = self._seen.get(path)
+        return None if known is None else known[0].is_private
+
     def _record(self, found: "dict[str, FileStatus | None]", agents: Sequence[str] | None) -> bool:
         at = self._clock()
+        self._changed_characters = sum(woven.size() for woven in self.ledger.files.values())
         changed: list[str] = []
         replaced: set[str] = set()
         with self._store.transaction():
@@ -211,6 +220,7 @@ class Recorder:
                     self.ledger.written_by_agents(path, tokens_of(before), self._tokens(path, file), at, agents)
                 changed.append(path)
             if changed:
+                self.ledger.prune(at)
                 self._save(changed)
             self._store.forget_unless_needed(replaced, self.ledger.opaque_digests())
         return bool(changed)
@@ -236,8 +246,9 @@ class Recorder:
         tokens = tokens_of(file)
         if file is None or path in self.ledger.files or opaque_digest(tokens) is not None:
             return tokens
-        if sum(woven.size() for woven in self.ledger.files.values()) > MAXIMUM_CHANGED_CHARACTERS:
+        if self._changed_characters > MAXIMUM_CHANGED_CHARACTERS:
             return tokens_of(DiskFile(None, file.digest, file.mode))
+        self._changed_characters += len(file.data or b"")
         return tokens
 
     def _read(self, path: str, status: FileStatus) -> DiskFile | None:

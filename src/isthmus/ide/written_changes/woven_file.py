@@ -108,6 +108,9 @@ class WovenFile:
 
     def __init__(self, tokens: Iterable[str] = ()) -> None:
         self._entries = [_Entry(token) for token in tokens]
+        self._found: dict[int | None, tuple[WovenHunk, ...]] = {}
+        """Hunks that were asked for since the last change, by turn."""
+        self._turns: tuple[int, ...] | None = None
 
     # What is there.
 
@@ -123,8 +126,10 @@ class WovenFile:
     @property
     def turns(self) -> tuple[int, ...]:
         """Turns with changes, in order."""
-        found = {entry.by for entry in self._entries} | {entry.gone for entry in self._entries if entry.gone}
-        return tuple(sorted(found - {BY_USER}))
+        if self._turns is None:
+            found = {entry.by for entry in self._entries} | {entry.gone for entry in self._entries if entry.gone}
+            self._turns = tuple(sorted(found - {BY_USER}))
+        return self._turns
 
     @property
     def undos(self) -> frozenset[int]:
@@ -153,6 +158,11 @@ class WovenFile:
 
     def hunks(self, turn: int | None = None) -> tuple[WovenHunk, ...]:
         """Return the hunks of a turn, or those between the text that the user saw last and the present one."""
+        if turn not in self._found:
+            self._found[turn] = self._find_hunks(turn)
+        return self._found[turn]
+
+    def _find_hunks(self, turn: int | None) -> tuple[WovenHunk, ...]:
         turns = self.turns if turn is None else (turn,)
         if not turns:
             return ()
@@ -276,6 +286,10 @@ class WovenFile:
                         waiting.append(candidate)
         return list(found.values())
 
+    def _forget_found(self) -> None:
+        self._found.clear()
+        self._turns = None
+
     # Decisions.
 
     def keep(self, hunks: Iterable[WovenHunk]) -> None:
@@ -289,6 +303,7 @@ class WovenFile:
                 if entry.gone in hunk.turns:
                     removed.add(index)
         self._remove(removed)
+        self._forget_found()
 
     def undo(self, hunks: Iterable[WovenHunk], operation: int) -> None:
         """Take hunks of single turns back; ``operation`` is the number by which they can be brought back."""
@@ -299,6 +314,7 @@ class WovenFile:
                     entry.undone = operation
                 if entry.gone in hunk.turns:
                     entry.back = operation
+        self._forget_found()
 
     def take_back(self, operation: int) -> None:
         """Bring back what an operation took back."""
@@ -307,6 +323,7 @@ class WovenFile:
                 entry.undone = None
             if entry.back == operation:
                 entry.back = None
+        self._forget_found()
 
     def settle_undone(self, hunks: Iterable[WovenHunk] | None = None) -> None:
         """Forget undone hunks, or all that was undone: it cannot be taken back any longer."""
@@ -320,6 +337,7 @@ class WovenFile:
             elif entry.back is not None:
                 entry.gone = entry.back = None
         self._remove(removed)
+        self._forget_found()
 
     # Writes.
 
@@ -330,6 +348,7 @@ class WovenFile:
         for entry in self._entries:
             if entry.gone == turn and entry.back is None:
                 entry.gone = None
+        self._forget_found()
         self._settle_touched(tokens)
         self._apply(tokens, turn)
 
@@ -396,6 +415,7 @@ class WovenFile:
         if by == BY_USER:
             places = [place for place, new in inserted for _ in new]
             self._remove({index + bisect_left(places, index + 1) for index in deleted})
+        self._forget_found()
 
     def _remove(self, indexes: set[int]) -> None:
         if indexes:

@@ -70,6 +70,7 @@ class WrittenChanges:
         folder: Path,
         *,
         seconds: float = 1.0,
+        is_wanted: bool = True,
         changed: Callable[[], None] = lambda: None,
         reload: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -82,7 +83,8 @@ class WrittenChanges:
         self._reload = reload
         self.counter = ChangeCounter()
         """Count of the changes, for those that wait for the next one."""
-        self.problem = ""
+        self._is_wanted = is_wanted
+        self.problem = "" if is_wanted else "the companion was started with --no-record"
         """Reason why nothing is followed; empty if all is well."""
         self._recorder: Recorder | None = None
         self._in_use: Recorder | None = None
@@ -108,7 +110,9 @@ class WrittenChanges:
         try:
             with suppress(EditorError):
                 folders = await self._workspace_folders()
-                if await asyncio.to_thread(has_store, self._folder, self._editor.identity.name, folders):
+                if self._is_wanted and await asyncio.to_thread(
+                    has_store, self._folder, self._editor.identity.name, folders
+                ):
                     async with self._turn:
                         await self._open()
             while True:
@@ -177,6 +181,8 @@ class WrittenChanges:
 
     async def _open(self, *, must_follow: bool = False) -> None:
         """Open the store of the present workspace folders, unless it is open."""
+        if not self._is_wanted:
+            return
         try:
             shown = tuple(await self._workspace_folders())
         except EditorError:
