@@ -1,6 +1,6 @@
 """Commands of the control channel for the review after the fact: what agents wrote, to keep, undo or take back.
 
-One vocabulary for ``isthmus ide``, for editors (:class:`isthmus.ide.written_changes.written_changes.ChangesFront`) and
+One vocabulary for ``isthmus ide``, for editors (:class:`isthmus.ide.written_changes.front.ChangesFront`) and
 for pages. The shapes are described in docs/reference/written-changes.md.
 """
 
@@ -10,8 +10,8 @@ from typing import Final, cast
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
+from isthmus.ide.written_changes.front import ChangesFront
 from isthmus.ide.written_changes.ledger import ChangeSelection
-from isthmus.ide.written_changes.written_changes import ChangesFront
 
 MAXIMUM_WAIT_SECONDS: Final = 600.0
 """Maximum time in seconds for which a command waits for a change."""

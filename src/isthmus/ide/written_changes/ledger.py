@@ -13,7 +13,8 @@ from typing import Any, Final
 from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.errors import IsthmusError
 from isthmus.ide.written_changes.file_content import MODE, Tokens
-from isthmus.ide.written_changes.woven_file import HunkState, WovenFile, WovenHunk
+from isthmus.ide.written_changes.woven_file import WovenFile
+from isthmus.ide.written_changes.woven_hunks import HunkState, WovenHunk
 from isthmus.record import record
 from isthmus.text.visible import printable
 

@@ -1,6 +1,6 @@
 """Compares a workspace with how it was seen last, records who changed it, and carries out the user's decisions.
 
-The ledger decides; the store keeps. Blocks: :mod:`isthmus.ide.written_changes.written_changes` calls it in one thread.
+The ledger decides, the store keeps. Blocks: :mod:`isthmus.ide.written_changes.workspace_follower` has a thread for it.
 """
 
 import logging
@@ -23,22 +23,17 @@ from isthmus.ide.written_changes.file_content import (
     tokens_of,
 )
 from isthmus.ide.written_changes.ledger import ChangeError, ChangeSelection, Ledger, PlannedUndo
+from isthmus.ide.written_changes.seen_files import MAXIMUM_FILES, SeenFiles
 from isthmus.ide.written_changes.store import MAXIMUM_TOTAL_BYTES, Store
 from isthmus.ide.written_changes.woven_file import WovenFile
 from isthmus.record import record
 from isthmus.text.text_file import UnencodableTextError
 from isthmus.text.visible import printable
 
-MAXIMUM_FILES: Final = 20_000
-"""Maximum number of files that are followed; further ones are not."""
-BATCH_FILES: Final = 500
-"""Number of files that are stored in one transaction when the workspace is seen for the first time."""
 MAXIMUM_CHANGED_CHARACTERS: Final = 64 * 1024 * 1024
 """Maximum length of all changed texts together; further files are kept or undone as a whole."""
 _OLDER_NANOSECONDS: Final = 2_000_000_000
 """A file that is new to us, but was made this long before the last look, was there already, and not followed."""
-_UNSETTLED_NANOSECONDS: Final = 50_000_000
-"""A file written so shortly before it was read may be written again without a difference in its status."""
 
 ACCEPTED_SECONDS: Final = 60.0
 """Time in seconds for which an accepted text is expected on disk."""
@@ -67,21 +62,15 @@ class Recorder:
         maximum_bytes: int = MAXIMUM_TOTAL_BYTES,
     ) -> None:
         self._store = store
-        self._folders = tuple(folders)
         self._clock = clock
-        self._maximum_files = maximum_files
-        self._maximum_bytes = maximum_bytes
-        self.is_stopped = False
-        """Whether a walk under way ends early; set from another thread."""
-        self._unsettled: set[str] = set()
         self._changed_characters = 0
         self._accepted: dict[str, tuple[float, str]] = {}
         self._looked_at_ns = 0
         self.revision = 0
         """Number of the newest change of the ledger."""
-        self.is_partial = False
-        """Whether there are more files than are followed."""
-        self._seen = store.seen()
+        self.counts = (0, 0)
+        """Numbers of files and turns that wait for the user."""
+        self._files = SeenFiles(store, folders, maximum_files, maximum_bytes)
         state = store.state()
         self.has_baseline: bool = bool(state.get("complete"))
         """Whether every file has been seen once."""
@@ -89,8 +78,18 @@ class Recorder:
         """Titles of the agents that were attached when the last companion ended without a word."""
         self.ledger = self._load(state)
         self._finish_intended()
+        self._count()
 
     # Looking.
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there are more files than are followed."""
+        return self._files.is_partial
+
+    def stop(self) -> None:
+        """End a walk under way early; called from another thread."""
+        self._files.is_stopped = True
 
     def look(self, agents: Sequence[str] | None, paths: Collection[str] | None = None) -> bool:
         """Compare the workspace, or some of its files, and record what changed; return whether something did.
@@ -98,7 +97,7 @@ class Recorder:
         ``agents`` are the titles of the attached ones; None: what changed is the user's.
 
         Raises:
-            StoppedError: ``is_stopped`` was set.
+            StoppedError: it was told to stop.
             sqlite3.Error: the store cannot be written.
         """
         if not self.has_baseline:
@@ -107,7 +106,7 @@ class Recorder:
             return False
         began = time.time_ns()
         self._store.touch()
-        found = self._differences(paths)
+        found = self._files.differences(paths)
         changed = self._record(found, agents) if found else False
         if paths is None:
             self._looked_at_ns = began
@@ -115,14 +114,14 @@ class Recorder:
 
     def saved(self, path: str) -> bool:
         """Record that the user has just saved a file; return whether something changed."""
-        known = self._seen.get(path)
+        known = self._files.known(path)
         status = disk_files.status_of(path, is_secret=known is not None and known[0].is_private)
         if not self.has_baseline or status is None:
             return False
         is_same_write = known is not None and known[0].is_same(status)
         if not is_same_write:
             return self.look(None, (path,))
-        file = self._read(path, status)
+        file = self._files.read(path, status)
         if file is None or path not in self.ledger.files:
             return False
         with self._store.transaction():
@@ -139,57 +138,13 @@ class Recorder:
 
     def _see_all(self) -> None:
         """Record every file for the first time."""
-        batch: list[tuple[str, FileStatus]] = []
-        count = 0
-        for entry in disk_files.walk(self._folders, self._maximum_files, lambda: self.is_stopped):
-            count += 1
-            known = self._seen.get(entry[0])
-            if known is None or not known[0].is_same(entry[1]):
-                batch.append(entry)
-            if len(batch) >= BATCH_FILES:
-                self._see(batch)
-                batch = []
-        self._see(batch)
-        self.is_partial = count >= self._maximum_files
+        self._files.see_all()
         self.has_baseline = True
         self.ledger.looked_at = self._clock()
         with self._store.transaction():
             self._store.save_state({"complete": True})
             self._save(())
         self._looked_at_ns = time.time_ns()
-
-    def _see(self, batch: Iterable[tuple[str, FileStatus]]) -> None:
-        with self._store.transaction():
-            for path, status in batch:
-                self._read(path, status)
-
-    def _differences(self, paths: Collection[str] | None) -> "dict[str, FileStatus | None]":
-        """Return the files whose status differs from how they were seen, with the present one."""
-        found: dict[str, FileStatus | None] = {}
-        visited: set[str] = set()
-        if paths is None:
-            count = 0
-            for path, status in disk_files.walk(
-                self._folders, self._maximum_files, lambda: self.is_stopped, self._is_known_as_private
-            ):
-                count += 1
-                visited.add(path)
-                known = self._seen.get(path)
-                if known is None or not known[0].is_same(status) or path in self._unsettled:
-                    found[path] = status
-            self.is_partial = count >= self._maximum_files
-        for path in (self._seen.keys() - visited) if paths is None else paths:
-            known = self._seen.get(path)
-            if known is None:
-                continue  # a new file is found by the next walk, which knows what is ignored
-            status = disk_files.status_of(path, is_secret=known[0].is_private)
-            if status is None or not known[0].is_same(status) or path in self._unsettled:
-                found[path] = status
-        return found
-
-    def _is_known_as_private(self, path: str) -> bool | None:
-        known = self._seen.get(path)
-        return None if known is None else known[0].is_private
 
     def _record(self, found: "dict[str, FileStatus | None]", agents: Sequence[str] | None) -> bool:
         at = self._clock()
@@ -198,14 +153,13 @@ class Recorder:
         replaced: set[str] = set()
         with self._store.transaction():
             for path, status in found.items():
-                known = self._seen.get(path)
-                before = self._last(path)
-                file = self._read(path, status) if status is not None else None
+                known = self._files.known(path)
+                before = self._files.last(path)
+                file = self._files.read(path, status) if status is not None else None
                 if status is None or file is None:
                     if known is None:
                         continue
-                    self._seen.pop(path, None)
-                    self._store.unsee(path)
+                    self._files.forget(path)
                 elif known is None and status.changed_ns < self._looked_at_ns - _OLDER_NANOSECONDS:
                     continue  # it was there, and has just ceased to be ignored
                 if known is not None:
@@ -250,29 +204,6 @@ class Recorder:
             return tokens_of(DiskFile(None, file.digest, file.mode))
         self._changed_characters += len(file.data or b"")
         return tokens
-
-    def _read(self, path: str, status: FileStatus) -> DiskFile | None:
-        """Read a file, and store how it is now."""
-        may_store = self._store.stored_bytes + status.size <= self._maximum_bytes
-        file = disk_files.read(path, status, may_store=may_store)
-        if file is None:
-            return None
-        if time.time_ns() - max(status.modified_ns, status.changed_ns) < _UNSETTLED_NANOSECONDS:
-            self._unsettled.add(path)
-        else:
-            self._unsettled.discard(path)
-        if file.data is not None:
-            self._store.add(file.digest, file.data)
-        self._store.see(path, status, file.digest)
-        self._seen[path] = (status, file.digest)
-        return file
-
-    def _last(self, path: str) -> DiskFile | None:
-        """Return a file as it was seen last."""
-        known = self._seen.get(path)
-        if known is None:
-            return None
-        return DiskFile(self._store.content(known[1]), known[1], known[0].mode & 0o7777, why_unknown(known[1]))
 
     # Decisions.
 
@@ -346,7 +277,7 @@ class Recorder:
             try:
                 if plan.path in refused:
                     raise UnwritableError(refused[plan.path])
-                ready.append((plan, self._last(plan.path), self._content(plan)))
+                ready.append((plan, self._files.last(plan.path), self._content(plan)))
             except UnwritableError as error:
                 problems.append(str(error))
         with self._store.transaction():
@@ -367,7 +298,7 @@ class Recorder:
             if done:
                 number = self.ledger.carried_out(done, self._clock(), taken_back=taken_back)
             for plan in done:
-                self._see_now(plan.path)
+                self._files.see_now(plan.path)
             self._store.forget_intended()
             self._save([plan.path for plan in done])
             self._store.forget_unless_needed(before, self.ledger.opaque_digests())
@@ -393,13 +324,6 @@ class Recorder:
             raise UnwritableError(f"{name} cannot be undone: {why}")
         return content
 
-    def _see_now(self, path: str) -> None:
-        known = self._seen.get(path)
-        status = disk_files.status_of(path, is_secret=known is not None and known[0].is_private)
-        if status is None or self._read(path, status) is None:
-            self._seen.pop(path, None)
-            self._store.unsee(path)
-
     # Storing.
 
     def close(self, *, is_attached: bool) -> None:
@@ -413,6 +337,11 @@ class Recorder:
             woven = self.ledger.files.get(path)
             self._store.save_changed(path, None if woven is None else woven.to_json())
         self._store.save_state({"ledger": self.ledger.to_json()})
+        self._count()
+
+    def _count(self) -> None:
+        written = [woven for woven in self.ledger.files.values() if woven.is_written]
+        self.counts = len(written), len({turn for woven in written for turn in woven.turns})
 
     def _load(self, state: "dict[str, object]") -> Ledger:
         try:
@@ -440,7 +369,7 @@ class Recorder:
                 is_new = any(self.ledger.last_undo + 1 in plan.woven.undos for plan in done)
                 self.ledger.carried_out(done, self._clock(), taken_back=None if is_new else 0)
             for plan in done:
-                self._see_now(plan.path)
+                self._files.see_now(plan.path)
             self._store.forget_intended()
             self._save([plan.path for plan in done])
 

@@ -19,7 +19,7 @@ from isthmus.ide.written_changes.file_content import (
     text_of,
 )
 from isthmus.ide.written_changes.ledger import Ledger, WrittenTurn
-from isthmus.ide.written_changes.woven_file import BY_USER, HunkState, WovenHunk
+from isthmus.ide.written_changes.woven_hunks import BY_USER, HunkState, WovenHunk
 
 _ABOUT: Final = {LINE: "text", OPAQUE: "content", MODE: "mode", ENCODING: "encoding", MARK: "mark"}
 Shown = Callable[[str], str]

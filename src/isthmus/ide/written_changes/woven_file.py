@@ -4,113 +4,24 @@ So the text after each turn can be told, and the change of a turn kept or undone
 user belongs to no turn: it counts as having been there all the time. No I/O.
 """
 
-import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from isthmus.ide.written_changes.file_content import ENCODING, LINE, MARK, MODE, OPAQUE
-from isthmus.record import record
+from isthmus.ide.written_changes.file_content import ENCODING, MODE, OPAQUE
+from isthmus.ide.written_changes.woven_hunks import BY_USER, Entry, HunkState, WovenHunk, find_hunks
 from isthmus.text.diff import line_opcodes
-
-BY_USER: Final = 0
-"""Number in place of a turn for what was there before, or was written by the user."""
-_BODY: Final = (LINE, OPAQUE)
-
-
-class HunkState(StrEnum):
-    """State of a hunk that is still listed."""
-
-    WRITTEN = "written"
-    UNDONE = "undone"
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A token, the turn that wrote it, and the turn that removed it (None: it is there).
-
-    ``undone`` is the operation that took it away, ``back`` the one that brought it back after its removal.
-    """
-
-    token: str
-    by: int = BY_USER
-    gone: int | None = None
-    undone: int | None = None
-    back: int | None = None
-
-    @property
-    def is_present(self) -> bool:
-        return self.undone is None and (self.gone is None or self.back is not None)
-
-    def is_in(self, turn: int) -> bool:
-        """Return whether it was there after a turn."""
-        if self.by > turn or self.undone is not None:
-            return False
-        return self.gone is None or self.gone > turn or self.back is not None
-
-    def state(self, turns: "Collection[int]") -> HunkState | None:
-        """Return the state of the change that one of the turns made to it; None if they made none."""
-        if self.by in turns:
-            # What a turn wrote and another one of them removed is not a change of both together.
-            if self.gone in turns and self.back is None and self.undone is None:
-                return None
-            return HunkState.WRITTEN if self.undone is None else HunkState.UNDONE
-        if self.gone in turns:
-            return HunkState.WRITTEN if self.back is None else HunkState.UNDONE
-        return None
-
-    @property
-    def is_changed(self) -> bool:
-        return self.by != BY_USER or self.gone is not None
-
-
-@record
-class WovenHunk:
-    """A run of changed tokens. ``turns`` made the change; ``undo`` is the operation that took it back, if any.
-
-    ``old`` and ``new`` are its lines before and after, with their starts in both texts, from 0. ``line`` is its place
-    in the file as it is now, from 0. ``about`` are the kinds of its tokens. ``is_whole``: the file is created, deleted
-    or in another encoding. ``entries`` are positions in the weave, ``span`` the first and the last one.
-    """
-
-    id: str
-    turns: tuple[int, ...]
-    state: HunkState
-    old_start: int
-    old: tuple[str, ...]
-    new_start: int
-    new: tuple[str, ...]
-    line: int
-    about: frozenset[str]
-    is_whole: bool
-    entries: tuple[int, ...]
-    span: tuple[int, int]
-    undo: int | None = None
-
-    def overlaps(self, other: "WovenHunk") -> bool:
-        """Return whether one was built upon the other."""
-        return max(self.span[0], other.span[0]) <= min(self.span[1], other.span[1])
-
-
-@dataclass(slots=True)
-class _Group:
-    """A hunk that is being collected. The three places count lines: before, after, and now."""
-
-    state: HunkState
-    places: tuple[int, int, int]
-    entries: list[int] = field(default_factory=list[int])
 
 
 class WovenFile:
     """One file, from its content as the user saw it last."""
 
     def __init__(self, tokens: Iterable[str] = ()) -> None:
-        self._entries = [_Entry(token) for token in tokens]
+        self._entries = [Entry(token) for token in tokens]
         self._found: dict[int | None, tuple[WovenHunk, ...]] = {}
         """Hunks that were asked for since the last change, by turn."""
         self._turns: tuple[int, ...] | None = None
+        self._is_written: bool | None = None
 
     # What is there.
 
@@ -145,8 +56,11 @@ class WovenFile:
     @property
     def is_written(self) -> bool:
         """Whether there is anything to keep or to undo."""
-        every = self.turns
-        return any(entry.state((turn,)) is HunkState.WRITTEN for entry in self._entries for turn in every)
+        if self._is_written is None:
+            every = self.turns
+            states = (entry.state((turn,)) for entry in self._entries if entry.is_changed for turn in every)
+            self._is_written = any(state is HunkState.WRITTEN for state in states)
+        return self._is_written
 
     def opaque_digests(self) -> set[str]:
         """Return the digests of contents that are not text, of now and before."""
@@ -159,94 +73,8 @@ class WovenFile:
     def hunks(self, turn: int | None = None) -> tuple[WovenHunk, ...]:
         """Return the hunks of a turn, or those between the text that the user saw last and the present one."""
         if turn not in self._found:
-            self._found[turn] = self._find_hunks(turn)
+            self._found[turn] = find_hunks(self._entries, self.turns, turn)
         return self._found[turn]
-
-    def _find_hunks(self, turn: int | None) -> tuple[WovenHunk, ...]:
-        turns = self.turns if turn is None else (turn,)
-        if not turns:
-            return ()
-        before, after = (BY_USER, turns[-1]) if turn is None else (turn - 1, turn)
-        groups = list(self._groups(frozenset(turns), before, after))
-        if any(self._entries[index].token[0] == ENCODING for group in groups for index in group.entries):
-            groups = self._joined(groups)
-        found: list[WovenHunk] = []
-        seen: dict[str, int] = {}
-        for group in groups:
-            for part, is_whole in self._parts(group):
-                hunk = self._hunk(group, part, frozenset(turns), turn, is_whole=is_whole)
-                ordinal = seen[hunk.id] = seen.get(hunk.id, 0) + 1
-                identity = hashlib.sha256(f"{hunk.id} {ordinal}".encode()).hexdigest()[:16]
-                found.append(replace(hunk, id=identity))
-        return tuple(found)
-
-    def _groups(self, turns: frozenset[int], before: int, after: int) -> Iterator[_Group]:
-        open_group: _Group | None = None
-        old = new = now = 0
-        for index, entry in enumerate(self._entries):
-            was, is_then = entry.is_in(before), entry.is_in(after)
-            state = entry.state(turns)
-            if open_group is not None and (open_group.state is not state if state else was or is_then):
-                yield open_group
-                open_group = None
-            if state is not None:
-                if open_group is None:
-                    open_group = _Group(state, (old, new, now))
-                open_group.entries.append(index)
-            if entry.token[0] == LINE:
-                old, new, now = old + was, new + is_then, now + entry.is_present
-        if open_group is not None:
-            yield open_group
-
-    def _joined(self, groups: list[_Group]) -> list[_Group]:
-        """Return one group for each state: lines in another encoding are not taken apart."""
-        joined: dict[HunkState, _Group] = {}
-        for group in groups:
-            first = joined.setdefault(group.state, _Group(group.state, group.places))
-            first.entries.extend(group.entries)
-        return list(joined.values())
-
-    def _parts(self, group: _Group) -> Iterator[tuple[list[int], bool]]:
-        """Yield the entries of each hunk in a group: the mode and the mark change apart from the lines."""
-        kinds = {self._entries[index].token[0] for index in group.entries}
-        modes = [self._entries[index] for index in group.entries if self._entries[index].token[0] == MODE]
-        if len(modes) == 1 or ENCODING in kinds or len(kinds) == 1:
-            yield group.entries, len(modes) == 1 or ENCODING in kinds
-            return
-        for wanted in ((MODE,), (MARK,), _BODY):
-            part = [index for index in group.entries if self._entries[index].token[0] in wanted]
-            if part:
-                yield part, False
-
-    def _hunk(
-        self, group: _Group, part: list[int], turns: frozenset[int], turn: int | None, *, is_whole: bool
-    ) -> WovenHunk:
-        entries = [self._entries[index] for index in part]
-        old = [entry.token for entry in entries if entry.gone in turns and entry.by not in turns]
-        new = [entry.token for entry in entries if entry.by in turns]
-        makers = {entry.by for entry in entries} | {entry.gone for entry in entries if entry.gone is not None}
-        if turn is None:  # also of what one turn wrote and another one removed
-            first, last = part[0], part[-1]
-            makers |= {entry.by for entry in self._entries[first : last + 1]}
-            makers |= {entry.gone for entry in self._entries[first : last + 1] if entry.gone is not None}
-        content = "\0".join([str(turn), group.state, *("-" + each for each in old), *("+" + each for each in new)])
-        undos = [number for entry in entries for number in (entry.undone, entry.back) if number is not None]
-        old_start, new_start, line = group.places
-        return WovenHunk(
-            id=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
-            turns=tuple(sorted((makers & turns) - {BY_USER})),
-            state=group.state,
-            old_start=old_start,
-            old=tuple(token[1:] for token in old if token[0] == LINE),
-            new_start=new_start,
-            new=tuple(token[1:] for token in new if token[0] == LINE),
-            line=line,
-            about=frozenset(entry.token[0] for entry in entries),
-            is_whole=is_whole,
-            entries=tuple(part),
-            span=(0, len(self._entries)) if is_whole else (part[0], part[-1]),
-            undo=undos[0] if undos and group.state is HunkState.UNDONE else None,
-        )
 
     # What is built upon what.
 
@@ -288,7 +116,7 @@ class WovenFile:
 
     def _forget_found(self) -> None:
         self._found.clear()
-        self._turns = None
+        self._turns = self._is_written = None
 
     # Decisions.
 
@@ -411,7 +239,7 @@ class WovenFile:
                 entry = self._entries[index]
                 entry.gone, entry.back = by, None
         for place, new in reversed(inserted):
-            self._entries[place:place] = [_Entry(token, by) for token in new]
+            self._entries[place:place] = [Entry(token, by) for token in new]
         if by == BY_USER:
             places = [place for place, new in inserted for _ in new]
             self._remove({index + bisect_left(places, index + 1) for index in deleted})
@@ -438,7 +266,7 @@ class WovenFile:
             TypeError: it is not one.
         """
         made = cls()
-        made._entries = [_Entry(*fields) for fields in value]
+        made._entries = [Entry(*fields) for fields in value]
         return made
 
     def copy(self) -> "WovenFile":

@@ -1,257 +1,25 @@
-"""Follows what agents write into the workspace, and lets the user keep or undo it afterwards.
+"""Changes that agents wrote without a review, for the user to keep, undo or bring back."""
 
-While agents are attached, the workspace is compared with how it was seen last, in a thread of its own and for at most a
-twentieth of the time. Comparing, storing and the decisions are in :mod:`isthmus.ide.written_changes.recorder`.
-"""
-
-import asyncio
-import logging
-import os
-import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final
 
-from isthmus.encoding.codec import JsonObject
-from isthmus.ide.change_counter import ChangeCounter
-from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
+from isthmus.ide.editor import Capability, EditorError, EditorGoneError
 from isthmus.ide.written_changes import views
-from isthmus.ide.written_changes.disk_files import StoppedError
 from isthmus.ide.written_changes.ledger import ChangeError, ChangeSelection
 from isthmus.ide.written_changes.recorder import Recorder, UndoOutcome
-from isthmus.ide.written_changes.store import has_store, open_store
+from isthmus.ide.written_changes.workspace_follower import WorkspaceFollower, real_path
 from isthmus.text.visible import printable
 
 STORE_FOLDER: Final = "written"
 """Name of the folder of the stores, in the companion's folder."""
-SHARE: Final = 20
-"""A comparison is followed by a pause of at least this many times its duration."""
-RECOVER_SECONDS: Final = 300.0
-"""Time in seconds after the end of a companion within which changes are those of the agents that were attached."""
-RETURN_SECONDS: Final = 60.0
-"""Time in seconds after such a start in which these agents may attach again, and count as attached until then."""
-TOUCH_SECONDS: Final = 0.5
-"""Maximum time in seconds for which the editor waits until what it is about to show is recorded."""
 MAXIMUM_LISTED: Final = 1000
 """Maximum number of files whose listed hunks are remembered for their numbers."""
 
-T = TypeVar("T")
-_log = logging.getLogger(__name__)
 
-
-@runtime_checkable
-class ChangesFront(Protocol):
-    """An editor that shows what agents wrote, and asks for more by the commands of the control channel."""
-
-    def serve_changes(self, ask: Callable[[str, JsonObject], Awaitable[JsonObject]]) -> None:
-        """Take the function that runs a command ``written``, ``written_file`` and so on, for the life of the editor."""
-        ...
-
-    def changes_written(self, files: int, turns: int) -> None:
-        """Take the number of files and turns that wait for the user after any change of them, and return at once."""
-        ...
-
-
-class WrittenChanges:
-    """Changes that agents wrote in the workspace of one companion, which wait for the user.
-
-    ``agents`` returns the titles of the attached agents, ``folders`` the workspace folders. ``changed`` is called after
-    each change, ``reload`` after a decision has written files.
-    """
-
-    def __init__(
-        self,
-        editor: Editor,
-        agents: Callable[[], Sequence[str]],
-        folders: Callable[[], Awaitable[Sequence[str]]],
-        folder: Path,
-        *,
-        seconds: float = 1.0,
-        is_wanted: bool = True,
-        changed: Callable[[], None] = lambda: None,
-        reload: Callable[[], Awaitable[None]] | None = None,
-    ) -> None:
-        self._editor = editor
-        self._agents = agents
-        self._workspace_folders = folders
-        self._folder = folder
-        self._seconds = seconds
-        self._changed = changed
-        self._reload = reload
-        self.counter = ChangeCounter()
-        """Count of the changes, for those that wait for the next one."""
-        self._is_wanted = is_wanted
-        self.problem = "" if is_wanted else "the companion was started with --no-record"
-        """Reason why nothing is followed; empty if all is well."""
-        self._recorder: Recorder | None = None
-        self._in_use: Recorder | None = None
-        """Recorder whose store is open, also while nobody waits for it any longer; set in the thread."""
-        self._folders: tuple[str, ...] = ()
-        self._shown_folders: tuple[tuple[str, str], ...] = ()
-        self._attached: tuple[str, ...] = ()
-        self._returning_until = 0.0
-        self._needed = asyncio.Event()
-        self._turn = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
-        self._listed: dict[tuple[str, int | None], list[str]] = {}
-        self._tasks: set[asyncio.Future[None]] = set()
-
-    # Following.
-
-    def wake(self) -> None:
-        """Begin to follow, as an agent has attached or left."""
-        self._needed.set()
-
-    async def run(self) -> None:
-        """Follow the workspace while agents are attached, until cancelled."""
-        try:
-            with suppress(EditorError):
-                folders = await self._workspace_folders()
-                if self._is_wanted and await asyncio.to_thread(
-                    has_store, self._folder, self._editor.identity.name, folders
-                ):
-                    async with self._turn:
-                        await self._open()
-            while True:
-                await self._needed.wait()
-                self._needed.clear()
-                while self._agents() or self._attached:
-                    began = time.monotonic()
-                    async with self._turn:
-                        await self._look()
-                    pause = max(self._seconds, SHARE * (time.monotonic() - began))
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(pause):
-                            await self._needed.wait()
-                    self._needed.clear()
-        finally:
-            await self._close()
-
-    async def touched(self, paths: Iterable[str]) -> None:
-        """Compare some files now, before the editor shows what was written and the user can save over it.
-
-        Return after at most :data:`TOUCH_SECONDS`; the comparison goes on.
-        """
-        if self._recorder is not None and self._agents():
-            task = self._in_background(self._look_at([_real(path) for path in paths]))
-            await asyncio.wait({task}, timeout=TOUCH_SECONDS)
-
-    def saved(self, path: str) -> None:
-        """Record that the user saved a file in the editor."""
-        if self._recorder is not None:
-            self._in_background(self.record_save(path))
-
-    async def record_save(self, path: str) -> None:
-        """Record that the user saved a file; return when it is recorded."""
-        async with self._turn:
-            recorder = self._recorder
-            if recorder is not None and await self._guarded(lambda: recorder.saved(_real(path))):
-                self._note()
-
-    def accepted(self, path: str, text: str) -> None:
-        """Expect that an agent writes a text that the user accepted in a review of the file with this real path."""
-        if (recorder := self._recorder) is not None:
-            self._thread.submit(recorder.accepted, path, text)
-
-    async def _look_at(self, paths: Collection[str]) -> None:
-        async with self._turn:
-            recorder = self._recorder
-            if recorder is not None and await self._guarded(lambda: recorder.look(self._attached or None, paths)):
-                self._note()
-
-    async def _look(self) -> None:
-        """Compare the whole workspace once; what changed is the agents' if any are attached, or were until now."""
-        agents = tuple(self._agents())
-        await self._open(must_follow=bool(agents))
-        if not agents and time.monotonic() < self._returning_until:
-            agents = self._attached
-        if (recorder := self._recorder) is None:
-            self._attached = agents
-            return
-        by = self._attached or None
-        found = await self._guarded(lambda: recorder.look(by))
-        if agents != recorder.were_attached:
-            await self._guarded(lambda: recorder.attached(agents))
-        self._attached = agents
-        if found:
-            self._note()
-
-    async def _open(self, *, must_follow: bool = False) -> None:
-        """Open the store of the present workspace folders, unless it is open."""
-        if not self._is_wanted:
-            return
-        try:
-            shown = tuple(await self._workspace_folders())
-        except EditorError:
-            return
-        real = tuple(dict.fromkeys(_real(folder) for folder in shown))
-        if self._recorder is not None and real == self._folders:
-            return
-        if self._recorder is not None:
-            await self._in_thread(self._closing())
-            self._recorder = None
-        home = _real(str(Path.home()))
-        narrow = tuple(folder for folder in real if not (home + "/").startswith(folder.rstrip("/") + "/"))
-        self._folders = real
-        self._shown_folders = tuple((_real(folder), folder.rstrip("/") or "/") for folder in shown)
-        if not narrow:
-            self.problem = "the workspace is your home folder, or one above it, and is not followed"
-            return
-        if (recorder := await self._guarded(lambda: self._opened(shown, narrow))) is None:
-            return
-        self.problem = ""
-        self._recorder = recorder
-        if recorder.were_attached and not self._agents():
-            self._attached = recorder.were_attached
-            self._returning_until = time.monotonic() + RETURN_SECONDS
-            self._needed.set()
-        if not must_follow:
-            self._note()
-
-    def _opened(self, shown: Sequence[str], folders: Sequence[str]) -> Recorder:
-        """Open the store, and record what changed while it was closed. Blocks."""
-        store = open_store(self._folder, self._editor.identity.name, shown)
-        self._in_use = recorder = Recorder(store, folders)
-        if recorder.has_baseline:
-            if time.time() - store.closed_at > RECOVER_SECONDS:
-                recorder.attached(())
-            recorder.look(recorder.were_attached or None)
-        return recorder
-
-    def _closing(self) -> Callable[[], None]:
-        """Return the work that closes the store, if it is open."""
-        is_attached = bool(self._agents())
-
-        def close() -> None:
-            if self._in_use is not None:
-                self._in_use.close(is_attached=is_attached)
-            self._in_use = None
-
-        return close
-
-    async def _close(self) -> None:
-        if self._in_use is not None:
-            self._in_use.is_stopped = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._recorder = None
-        with suppress(sqlite3.Error, OSError):
-            await self._in_thread(self._closing())
-        self._thread.shutdown(wait=False)
-
-    # For the user.
-
-    def waiting(self) -> tuple[int, int]:
-        """Return the number of files and of turns that wait for the user."""
-        if self._recorder is None:
-            return 0, 0
-        ledger = self._recorder.ledger
-        written = [woven for woven in tuple(ledger.files.values()) if woven.is_written]
-        return len(written), len({turn for woven in written for turn in woven.turns})
+class WrittenChanges(WorkspaceFollower):
+    """Changes that agents wrote in the workspace of one companion, which wait for the user."""
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of :meth:`waiting` as a JSON object."""
@@ -275,7 +43,7 @@ class WrittenChanges:
         """
         async with self._turn:
             recorder = await self._fresh()
-            real = _real(path)
+            real = real_path(path)
             if recorder is None or real not in recorder.ledger.files:
                 raise ChangeError(f"nothing in {printable(path)} waits for you; see `isthmus ide changes`")
             if turn is not None and turn not in recorder.ledger.files[real].turns:
@@ -294,7 +62,7 @@ class WrittenChanges:
         """
         async with self._turn:
             recorder = await self._required()
-            chosen = self._numbered(recorder, _resolved(selection), numbers)
+            chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
             kept = await self._in_thread(lambda: recorder.keep(chosen))
             self._note()
             return {"kept": [self._shown(path) for path in kept], **self._facts()}
@@ -307,7 +75,7 @@ class WrittenChanges:
         """
         async with self._turn:
             recorder = await self._required()
-            chosen = self._numbered(recorder, _resolved(selection), numbers)
+            chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
             paths = await self._in_thread(lambda: recorder.affected(chosen))
             refused = await self._unsaved(paths)
             done = await self._in_thread(lambda: recorder.undo(chosen, refused))
@@ -415,7 +183,7 @@ class WrittenChanges:
         """Return the files with unsaved text in the editor, and why they cannot be written."""
         name = self._editor.identity.display_name
         try:
-            files = {_real(file.path): file for file in await self._editor.open_files()}
+            files = {real_path(file.path): file for file in await self._editor.open_files()}
             refused: dict[str, str] = {}
             for path in paths:
                 file = files.get(path)
@@ -430,45 +198,7 @@ class WrittenChanges:
         except EditorError as error:
             raise ChangeError(f"{name} does not say whether it has unsaved text ({error}); try again") from error
 
-    def _shown(self, path: str) -> str:
-        for real, shown in self._shown_folders:
-            if path.startswith(real.rstrip("/") + "/"):
-                return shown.rstrip("/") + "/" + path[len(real.rstrip("/")) + 1 :]
-        return path
-
-    def _note(self) -> None:
-        self.counter.add()
-        self._changed()
-        if isinstance(self._editor, ChangesFront):
-            self._editor.changes_written(*self.waiting())
-
-    async def _guarded(self, work: Callable[[], T]) -> T | None:
-        """Run work in the thread; a failure of the store is logged once, and nothing else fails because of it."""
-        try:
-            return await self._in_thread(work)
-        except StoppedError:
-            return None
-        except (OSError, sqlite3.Error) as error:
-            problem = f"what agents write cannot be followed: {error}"
-            if problem != self.problem:
-                _log.warning("%s", problem)
-            self.problem = problem
-            return None
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
 
 def _resolved(selection: ChangeSelection) -> ChangeSelection:
-    path = None if selection.path is None else _real(selection.path)
+    path = None if selection.path is None else real_path(selection.path)
     return ChangeSelection(path, selection.turn, selection.hunks)
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(path)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide.written_changes.file_content import DiskFile, digest_of, text_of, tokens_of
-from isthmus.ide.written_changes.woven_file import BY_USER, HunkState, WovenFile, WovenHunk
+from isthmus.ide.written_changes.woven_file import WovenFile
+from isthmus.ide.written_changes.woven_hunks import BY_USER, HunkState, WovenHunk
 
 Edit = Callable[[list[str], str], list[str]]
 
