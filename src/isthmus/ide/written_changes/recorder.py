@@ -22,8 +22,8 @@ from isthmus.ide.written_changes.file_content import (
     text_of,
     tokens_of,
 )
+from isthmus.ide.written_changes.followed_files import MAXIMUM_FILES, FollowedFiles
 from isthmus.ide.written_changes.ledger import ChangeError, ChangeSelection, Ledger, PlannedUndo
-from isthmus.ide.written_changes.seen_files import MAXIMUM_FILES, SeenFiles
 from isthmus.ide.written_changes.store import MAXIMUM_TOTAL_BYTES, Store
 from isthmus.ide.written_changes.woven_file import WovenFile
 from isthmus.record import record
@@ -70,7 +70,7 @@ class Recorder:
         """Number of the newest change of the ledger."""
         self.counts = (0, 0)
         """Numbers of files and turns that wait for the user."""
-        self._files = SeenFiles(store, folders, maximum_files, maximum_bytes)
+        self._files = FollowedFiles(store, folders, maximum_files, maximum_bytes)
         state = store.state()
         self.has_baseline: bool = bool(state.get("complete"))
         """Whether every file has been seen once."""

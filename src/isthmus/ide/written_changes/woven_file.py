@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from isthmus.ide.written_changes.file_content import ENCODING, MODE, OPAQUE
-from isthmus.ide.written_changes.woven_hunks import BY_USER, Entry, HunkState, WovenHunk, find_hunks
+from isthmus.ide.written_changes.woven_hunks import BY_USER, HunkState, WovenEntry, WovenHunk, find_hunks
 from isthmus.text.diff import line_opcodes
 
 
@@ -17,7 +17,7 @@ class WovenFile:
     """One file, from its content as the user saw it last."""
 
     def __init__(self, tokens: Iterable[str] = ()) -> None:
-        self._entries = [Entry(token) for token in tokens]
+        self._entries = [WovenEntry(token) for token in tokens]
         self._found: dict[int | None, tuple[WovenHunk, ...]] = {}
         """Hunks that were asked for since the last change, by turn."""
         self._turns: tuple[int, ...] | None = None
@@ -239,7 +239,7 @@ class WovenFile:
                 entry = self._entries[index]
                 entry.gone, entry.back = by, None
         for place, new in reversed(inserted):
-            self._entries[place:place] = [Entry(token, by) for token in new]
+            self._entries[place:place] = [WovenEntry(token, by) for token in new]
         if by == BY_USER:
             places = [place for place, new in inserted for _ in new]
             self._remove({index + bisect_left(places, index + 1) for index in deleted})
@@ -266,7 +266,7 @@ class WovenFile:
             TypeError: it is not one.
         """
         made = cls()
-        made._entries = [Entry(*fields) for fields in value]
+        made._entries = [WovenEntry(*fields) for fields in value]
         return made
 
     def copy(self) -> "WovenFile":

@@ -22,7 +22,7 @@ class HunkState(StrEnum):
 
 
 @dataclass(slots=True)
-class Entry:
+class WovenEntry:
     """A token, the turn that wrote it, and the turn that removed it (None: it is there).
 
     ``undone`` is the operation that took it away, ``back`` the one that brought it back after its removal.
@@ -99,7 +99,7 @@ class _Group:
     entries: list[int] = field(default_factory=list[int])
 
 
-def find_hunks(entries: Sequence[Entry], all_turns: tuple[int, ...], turn: int | None) -> tuple[WovenHunk, ...]:
+def find_hunks(entries: Sequence[WovenEntry], all_turns: tuple[int, ...], turn: int | None) -> tuple[WovenHunk, ...]:
     """Return the hunks of a turn, or those between the text that the user saw last and the present one."""
     turns = all_turns if turn is None else (turn,)
     if not turns:
@@ -119,7 +119,7 @@ def find_hunks(entries: Sequence[Entry], all_turns: tuple[int, ...], turn: int |
     return tuple(found)
 
 
-def _groups(entries: Sequence[Entry], turns: frozenset[int], before: int, after: int) -> Iterator[_Group]:
+def _groups(entries: Sequence[WovenEntry], turns: frozenset[int], before: int, after: int) -> Iterator[_Group]:
     open_group: _Group | None = None
     old = new = now = 0
     for index, entry in enumerate(entries):
@@ -147,7 +147,7 @@ def _joined(groups: list[_Group]) -> list[_Group]:
     return list(joined.values())
 
 
-def _parts(entries: Sequence[Entry], group: _Group) -> Iterator[tuple[list[int], bool]]:
+def _parts(entries: Sequence[WovenEntry], group: _Group) -> Iterator[tuple[list[int], bool]]:
     """Yield the entries of each hunk in a group: the mode and the mark change apart from the lines."""
     kinds = {entries[index].token[0] for index in group.entries}
     modes = [entries[index] for index in group.entries if entries[index].token[0] == MODE]
@@ -161,7 +161,13 @@ def _parts(entries: Sequence[Entry], group: _Group) -> Iterator[tuple[list[int],
 
 
 def _hunk(
-    entries: Sequence[Entry], group: _Group, part: list[int], turns: frozenset[int], turn: int | None, *, is_whole: bool
+    entries: Sequence[WovenEntry],
+    group: _Group,
+    part: list[int],
+    turns: frozenset[int],
+    turn: int | None,
+    *,
+    is_whole: bool,
 ) -> WovenHunk:
     own = [entries[index] for index in part]
     old = [entry.token for entry in own if entry.gone in turns and entry.by not in turns]
@@ -192,6 +198,6 @@ def _hunk(
     )
 
 
-def _unchanged(entries: Sequence[Entry], indexes: range) -> str:
+def _unchanged(entries: Sequence[WovenEntry], indexes: range) -> str:
     """Return the first line among these that no turn has changed; empty without one."""
     return next((entries[index].token for index in indexes if not entries[index].is_changed), "")

@@ -17,7 +17,7 @@ _UNSETTLED_NANOSECONDS: Final = 50_000_000
 """A file written so shortly before it was read may be written again without a difference in its status."""
 
 
-class SeenFiles:
+class FollowedFiles:
     """Files of some folders (real paths). Within a transaction of the store unless stated otherwise."""
 
     def __init__(self, store: Store, folders: Sequence[str], maximum_files: int, maximum_bytes: int) -> None:
