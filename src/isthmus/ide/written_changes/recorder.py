@@ -326,9 +326,9 @@ class Recorder:
 
     # Storing.
 
-    def close(self, *, is_attached: bool) -> None:
-        """Close the store; it is removed if nothing waits for the user and no agent is attached."""
-        self._store.close(remove=self.ledger.is_empty and not is_attached)
+    def close(self, *, is_needed: bool) -> None:
+        """Close the store; it is removed if it is not needed any longer and nothing waits for the user."""
+        self._store.close(remove=self.ledger.is_empty and not is_needed)
 
     def _save(self, paths: Iterable[str]) -> None:
         """Store the ledger and some of its files."""

@@ -20,6 +20,7 @@ from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.written_changes.disk_files import StoppedError
 from isthmus.ide.written_changes.followed_folders import FollowedFolders
 from isthmus.ide.written_changes.front import ChangesFront
+from isthmus.ide.written_changes.ledger import ChangeError
 from isthmus.ide.written_changes.recorder import Recorder
 from isthmus.ide.written_changes.store import has_store, open_store
 
@@ -106,6 +107,9 @@ class WorkspaceFollower:
                         async with asyncio.timeout(pause):
                             await self._needed.wait()
                     self._needed.clear()
+        except Exception:
+            _log.exception("what agents write is not followed any longer")
+            raise
         finally:
             await self._close()
 
@@ -196,13 +200,13 @@ class WorkspaceFollower:
             recorder.look(recorder.were_attached or None)
         return recorder
 
-    def _closing(self) -> Callable[[], None]:
+    def _closing(self, *, may_remove: bool = True) -> Callable[[], None]:
         """Return the work that closes the store, if it is open."""
-        is_attached = bool(self._agents())
+        is_needed = not may_remove or bool(self._agents())
 
         def close() -> None:
             if self._in_use is not None:
-                self._in_use.close(is_attached=is_attached)
+                self._in_use.close(is_needed=is_needed)
             self._in_use = None
 
         return close
@@ -238,11 +242,30 @@ class WorkspaceFollower:
         except StoppedError:
             return None
         except (OSError, sqlite3.Error) as error:
-            problem = f"what agents write cannot be followed: {error}"
-            if problem != self.problem:
-                _log.warning("%s", problem)
-            self.problem = problem
+            await self._give_up(error)
             return None
+
+    async def _decide(self, work: Callable[[], T]) -> T:
+        """Run a decision of the user in the thread.
+
+        Raises:
+            ChangeError: it cannot be carried out, or not be stored.
+        """
+        try:
+            return await self._in_thread(work)
+        except (OSError, sqlite3.Error) as error:
+            await self._give_up(error)
+            raise ChangeError(f"it cannot be stored: {error}; see `isthmus ide changes` for how it is now") from error
+
+    async def _give_up(self, error: Exception) -> None:
+        """Close the store after a failure, such as a full disk: the next comparison opens it as it was before."""
+        problem = f"what agents write cannot be followed: {error}"
+        if problem != self.problem:
+            _log.warning("%s", problem)
+        self.problem = problem
+        self._recorder = None
+        with suppress(sqlite3.Error, OSError):
+            await self._in_thread(self._closing(may_remove=False))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -63,7 +63,7 @@ class WrittenChanges(WorkspaceFollower):
         async with self._turn:
             recorder = await self._required()
             chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
-            kept = await self._in_thread(lambda: recorder.keep(chosen))
+            kept = await self._decide(lambda: recorder.keep(chosen))
             self._note()
             return {"kept": [self._shown(path) for path in kept], **self._facts()}
 
@@ -78,7 +78,7 @@ class WrittenChanges(WorkspaceFollower):
             chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
             paths = await self._in_thread(lambda: recorder.affected(chosen))
             refused = await self._unsaved(paths)
-            done = await self._in_thread(lambda: recorder.undo(chosen, refused))
+            done = await self._decide(lambda: recorder.undo(chosen, refused))
         return await self._written("undone", done)
 
     async def take_back(self, number: int | None = None) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class WrittenChanges(WorkspaceFollower):
             recorder = await self._required()
             paths = await self._in_thread(lambda: recorder.affected_by_taking_back(number))
             refused = await self._unsaved(paths)
-            done = await self._in_thread(lambda: recorder.take_back(number, refused))
+            done = await self._decide(lambda: recorder.take_back(number, refused))
         return await self._written("restored", done)
 
     async def begin_turn(self, agent: str, title: str) -> int:
@@ -103,7 +103,7 @@ class WrittenChanges(WorkspaceFollower):
         async with self._turn:
             recorder = await self._required()
             agents = (agent,) if agent else tuple(self._agents())
-            return await self._in_thread(lambda: recorder.begin_turn(agents, title))
+            return await self._decide(lambda: recorder.begin_turn(agents, title))
 
     async def end_turn(self) -> None:
         """End the turn, as an agent has finished.
@@ -113,7 +113,7 @@ class WrittenChanges(WorkspaceFollower):
         """
         async with self._turn:
             recorder = await self._required()
-            await self._in_thread(recorder.end_turn)
+            await self._decide(recorder.end_turn)
 
     def is_current(self, state: str) -> bool:
         """Return whether nothing has changed since a state that was returned."""

@@ -199,6 +199,38 @@ def test_files_over_the_limits_are_named_and_not_stored(place: _Place) -> None:
     assert place.stores[0].stored_bytes <= 100
 
 
+def test_private_files_are_named_and_never_read(place: _Place) -> None:
+    (place.workspace / "keys").mkdir()
+    place.file(".aiexclude", "/keys/\n")
+    names = (".env", "id_rsa", "keys/a.txt", ".env.d")
+    for name in names:
+        place.file(name, "secret before\n")
+    made = place.follow()
+    for name in names:
+        place.file(name, "secret afterwards\n")
+    made.look(AGENT)
+    assert [Path(path).name for path in sorted(made.ledger.files)] == [".env", ".env.d", "id_rsa", "a.txt"]
+    assert place.stores[0].stored_bytes == len("/keys/\n")
+    with pytest.raises(ChangeError, match="never stored"):
+        made.undo(ChangeSelection(), {})
+    assert place.text(".env") == "secret afterwards\n"
+
+
+def test_a_save_is_the_users_and_one_of_an_agents_text_is_not(place: _Place) -> None:
+    path = place.file("a.txt", OLD)
+    made = place.follow()
+    place.file("a.txt", NEW)
+    made.look(AGENT)
+    os.utime(path)  # saved without a change: a comparison sees it before it is reported
+    made.look(AGENT)
+    made.saved(path)
+    assert len(made.ledger.hunks(path)) == 2
+    place.file("a.txt", NEW + "mine\n")
+    made.look(AGENT)
+    made.saved(path)
+    assert [hunk.new for hunk in made.ledger.hunks(path)] == [("ONE\n",), ("FIVE\n",)]
+
+
 def test_no_more_files_are_followed_than_the_limit(place: _Place) -> None:
     for number in range(30):
         place.file(f"{number:02}.txt", OLD)
