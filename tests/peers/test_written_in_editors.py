@@ -1,8 +1,10 @@
 """What agents wrote, beside a user who saves in Neovim or Emacs, and text there that is not saved yet."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from support.editing import make_file
 from support.editor_deadlines import PATIENT_NEOVIM
 from support.emacs import emacs_driver, lisp_string
 from support.neovim import running_neovim
+from support.stdio_editor import stdio_driver
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -93,3 +96,36 @@ async def test_what_the_user_saves_in_emacs_is_theirs(workspace: Path) -> None:
             assert await _lines(written, path) == [("one\n", "ONE\n")]
             await written.undo(ChangeSelection(path))
             assert Path(path).read_text() == OLD + "mine\n"
+
+
+async def test_a_plugin_asks_and_is_told(workspace: Path) -> None:
+    path = make_file(workspace, "a.txt", OLD)
+    async with stdio_driver(workspace) as driver, _written(driver.editor, workspace):
+        plugin = driver.plugin
+        make_file(workspace, "a.txt", OLD.replace("one", "ONE"))
+
+        async def ask(name: str, command: object, **params: object) -> dict[str, Any]:
+            await plugin.do("ask", method="companion/written", id=name, params={"command": command, "params": params})
+
+            async def answered() -> list[dict[str, Any]]:
+                return [message for message in await plugin.do("heard") if message.get("id") == name]
+
+            answers: list[dict[str, Any]] = await eventually_async(answered, what="an answer")
+            return answers[0]
+
+        assert not await plugin.heard("companion/changesWritten")
+        found = (await ask("first", "written_file", path=path))["result"]
+        assert [hunk["new_lines"] for hunk in found["hunks"]] == [["ONE\n"]]
+        await ask("second", "written_undo", hunks=[found["hunks"][0]["id"]])
+        assert Path(path).read_text() == OLD
+        assert (await plugin.hears("companion/changesWritten"))[-1]["params"] == {"files": 0, "turns": 0}
+        again = (await ask("third", "written_undo", hunks=[found["hunks"][0]["id"]]))["error"]
+        assert (again["code"], "has changed since it was listed" in again["message"]) == (-32803, True)
+        assert (await ask("fourth", 5))["error"]["code"] == -32602
+        make_file(workspace, "a.txt", OLD + "mine\n")
+        await plugin.do("tell", method="editor/didSave", params={"uri": Path(path).as_uri()})
+
+        async def is_theirs() -> bool:
+            return (await ask(f"last {time.monotonic()}", "written"))["result"]["files"][0]["written"] == 0
+
+        await eventually_async(is_theirs, what="the save is the user's")

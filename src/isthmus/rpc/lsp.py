@@ -13,6 +13,7 @@ from isthmus.encoding.json_text import encode
 from isthmus.rpc import messages as rpc
 
 SERVER_NOT_INITIALIZED: Final = -32002
+REQUEST_FAILED: Final = -32803
 
 MAXIMUM_HEADER_BYTES: Final = 4096
 MAXIMUM_BODY_BYTES: Final = 64 * 1024 * 1024

@@ -8,16 +8,17 @@ import asyncio
 import contextlib
 import os
 import stat
-from collections.abc import Callable
-from typing import Any, Final, assert_never
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, assert_never, cast
 
 from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.errors import IsthmusError
 from isthmus.ide.editor import EditorError
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
-from isthmus.rpc.lsp import LspFraming, frame
+from isthmus.rpc.lsp import REQUEST_FAILED, LspFraming, frame
 from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
 from isthmus.runtime.standard_streams import take_standard_streams
@@ -44,8 +45,8 @@ class JsonRpcConnection:
     """A connection, made by :func:`open_connection`.
 
     The callbacks run on the event loop, in the order of the messages, and return at once. ``on_request`` returns the
-    result, or raises :class:`RpcError`. ``on_close`` is called once, with the error of the peer, or None if it just
-    ended.
+    result or a coroutine for it, which may raise :class:`IsthmusError`; or it raises :class:`RpcError`. ``on_close`` is
+    called once, with the error of the peer, or None if it just ended.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class JsonRpcConnection:
         self._peer = JsonRpcPeer(LspFraming())
         self._pending = PendingRequests()
         self._closed = False
+        self._answering: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._read(), name="json-rpc reader")
 
     @property
@@ -99,8 +101,9 @@ class JsonRpcConnection:
 
     async def aclose(self, *, timeout: float = 1.0) -> None:
         """Close the connection; the peer has ``timeout`` seconds to read what was written before."""
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        for task in (self._task, *self._answering):
+            task.cancel()
+        await asyncio.wait([self._task, *self._answering])
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self._writer.get_write_buffer_size() and not self._writer.is_closing():
@@ -138,6 +141,13 @@ class JsonRpcConnection:
             self._pending.fail_all(lambda: RpcClosedError("the connection was lost"))
             self._on_close(problem)
 
+    async def _answer(self, number: rpc.RequestId, work: Coroutine[None, None, object]) -> None:
+        """Answer a request once its result is there."""
+        try:
+            self._write(rpc.response(number, await work))
+        except IsthmusError as error:
+            self._write(rpc.error_response(number, REQUEST_FAILED, str(error)))
+
     def _dispatch(self, message: rpc.Message) -> None:
         match message:
             case rpc.Response(number, result):
@@ -148,9 +158,16 @@ class JsonRpcConnection:
                 self._on_notification(method, params)
             case rpc.Request(number, method, params):
                 try:
-                    self._write(rpc.response(number, self._on_request(method, params)))
+                    result = self._on_request(method, params)
                 except rpc.RpcError as error:
                     self._write(rpc.error_response(number, error.code, str(error)))
+                    return
+                if isinstance(result, Coroutine):
+                    task = asyncio.create_task(self._answer(number, cast("Coroutine[None, None, object]", result)))
+                    self._answering.add(task)
+                    task.add_done_callback(self._answering.discard)
+                else:
+                    self._write(rpc.response(number, result))
             case rpc.ParseError(number, code, text):
                 self._write(rpc.error_response(number, code, text))
             case _:

@@ -38,6 +38,7 @@ from isthmus.ide.editor import (
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.written_changes.front import ChangesQuestion
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 from isthmus.text.offsets import OffsetEncoding
@@ -120,6 +121,15 @@ class StdioEditor(EditorBase):
         """Tell the plugin which agents are attached."""
         if self._connection is not None:
             self._connection.notify("companion/agentsChanged", wire.encode_agents(titles))
+
+    def serve_changes(self, ask: ChangesQuestion) -> None:
+        """Let the plugin ask for what agents wrote, by ``companion/written``."""
+        self._session.ask = ask
+
+    def changes_written(self, files: int, turns: int) -> None:
+        """Tell the plugin how much waits for the user, once it has asked for that."""
+        if self._connection is not None and self._session.shows_changes:
+            self._connection.notify("companion/changesWritten", {"files": files, "turns": turns})
 
     @override
     async def workspace_folders(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ It turns the plugin's requests and notifications into answers and events of the 
 """
 
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from isthmus import __version__
 from isthmus.editors.plugin import wire
@@ -26,6 +26,9 @@ from isthmus.ide.editor import (
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.rpc.lsp import SERVER_NOT_INITIALIZED
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+
+if TYPE_CHECKING:
+    from isthmus.ide.written_changes.front import ChangesQuestion
 
 MAXIMUM_LOGGED: Final = 100
 """Maximum number of warnings about one plugin's mistakes, so that they do not flood the log."""
@@ -50,6 +53,10 @@ class PluginSession:
         self.is_trusted: bool | None = None
         self.reviews: dict[str, DiffReview] = {}
         self.pushed: dict[str, tuple[Diagnostic, ...]] = {}
+        self.ask: ChangesQuestion | None = None
+        """Function that answers ``companion/written``."""
+        self.shows_changes = False
+        """Whether the plugin has sent that request, and is told of changes from then on."""
         self._logged = 0
 
     @property
@@ -74,10 +81,23 @@ class PluginSession:
             return self._initialize(params)
         if self.attached is None:
             raise RpcError(SERVER_NOT_INITIALIZED, f"{method[:200]}: send initialize first")
+        if method == "companion/written":
+            return self._written(params)
         if method == "shutdown":
             self.has_left = True
             return None
         raise RpcError(METHOD_NOT_FOUND, f"{method[:200]}: there is no such request; see docs/reference/editor-port.md")
+
+    def _written(self, params: JsonObject) -> object:
+        """Return the work of a request about what agents wrote."""
+        if self.ask is None:
+            raise RpcError(INVALID_REQUEST, "companion/written: the companion is not ready yet")
+        try:
+            asked = wire.decode_written(params)
+        except DecodeError as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from error
+        self.shows_changes = True
+        return self.ask(asked.command, asked.params)
 
     def notified(self, method: str, params: JsonObject) -> EditorEvent | None:
         """Take a notification of the plugin, and return the event that it means, if any."""

@@ -8,8 +8,8 @@ import binascii
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Final, cast
+from dataclasses import field, replace
+from typing import Any, Final, cast
 
 from isthmus.editors.plugin.lsp_diagnostics import MAXIMUM_FILES
 from isthmus.editors.plugin.lsp_shapes import (
@@ -321,6 +321,19 @@ def decode_saved(params: JsonObject) -> str:
     """Return the path in the params of ``editor/didSave``."""
     method = "editor/didSave"
     return decode_path(decoded(_Document, params, method).uri, method)
+
+
+@record
+class WrittenRequest:
+    """Params of ``companion/written``: a command of the review after the fact, and its arguments."""
+
+    command: str
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def decode_written(params: JsonObject) -> WrittenRequest:
+    """Return the params of ``companion/written``."""
+    return decoded(WrittenRequest, params, "companion/written")
 
 
 def encode_document(path: str) -> JsonObject:

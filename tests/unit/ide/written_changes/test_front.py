@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -24,9 +24,9 @@ class _Front(HeadlessEditor):
     def __init__(self, folder: Path) -> None:
         super().__init__((str(folder),))
         self.told: list[tuple[int, int]] = []
-        self.ask: Callable[[str, JsonObject], Awaitable[JsonObject]] | None = None
+        self.ask: Callable[[str, JsonObject], Coroutine[None, None, JsonObject]] | None = None
 
-    def serve_changes(self, ask: Callable[[str, JsonObject], Awaitable[JsonObject]]) -> None:
+    def serve_changes(self, ask: Callable[[str, JsonObject], Coroutine[None, None, JsonObject]]) -> None:
         self.ask = ask
 
     def changes_written(self, files: int, turns: int) -> None:
