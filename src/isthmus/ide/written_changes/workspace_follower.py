@@ -6,6 +6,7 @@ twentieth of the time. Comparing and storing are in :mod:`isthmus.ide.written_ch
 
 import asyncio
 import logging
+import math
 import os
 import sqlite3
 import time
@@ -73,7 +74,7 @@ class WorkspaceFollower:
         """Recorder whose store is open, also while nobody waits for it any longer; set in the thread."""
         self._folders = FollowedFolders()
         self._attached: tuple[str, ...] = ()
-        self._returning_until = 0.0
+        self._returning_until = -math.inf
         self._needed = asyncio.Event()
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
