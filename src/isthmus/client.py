@@ -317,11 +317,20 @@ class LineCompleter(Protocol):
 
 
 @record
+class Cost:
+    """An amount in a currency of ISO 4217, such as USD, or in another unit, such as credits."""
+
+    amount: float
+    currency: str
+
+
+@record
 class SessionStatus:
     """State of a session that no event tells; None: not known.
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
     for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model``, if it thinks at all.
+    ``cost`` is that of the whole session, as a hosted agent states it.
     """
 
     approval_mode: str | None = None
@@ -329,6 +338,7 @@ class SessionStatus:
     context_window: int | None = None
     model: str | None = None
     effort: str | None = None
+    cost: Cost | None = None
 
 
 @runtime_checkable

@@ -48,6 +48,7 @@ class AgentSettings:
     question, in the form of ``tools.allowed`` in the settings files. ``model``: as in the option ``--model``.
     ``approval_mode``: default, auto_edit, plan or yolo. ``context_files``: names of the files that instruct the agent,
     instead of GEMINI.md, AGENTS.md and CLAUDE.md. ``effort``: how much the model thinks: low, medium, high or default.
+    ``additional_directories``: absolute paths of further folders in which the agent works.
     """
 
     workspace_path: Annotated[str, 1]
@@ -57,6 +58,11 @@ class AgentSettings:
     approval_mode: Annotated[str | None, 104] = None
     context_files: Annotated[tuple[str, ...], 105] = ()
     effort: Annotated[str | None, 106] = None
+    additional_directories: Annotated[tuple[str, ...], 107] = ()
+
+
+ADDITIONAL_DIRECTORIES = "additional_directories"
+"""Key of the further folders in AgentSettings."""
 
 
 def decode_agent_settings(value: JsonObject, path: str = "AgentSettings") -> AgentSettings:

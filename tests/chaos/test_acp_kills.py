@@ -78,7 +78,7 @@ async def test_the_same_client_goes_on_with_a_server_that_was_killed(tmp_path: P
         await server.process.wait()
         await programs.server()
         client.choose(client.questions[0], "proceed_once")
-        assert (await response)["result"] == {"stopReason": "end_turn"}
+        assert (await response)["result"]["stopReason"] == "end_turn"
         assert client.text() == "I wrote the greeting."
         assert (workspace / "greeting.txt").read_text() == "hello\n"
 
@@ -91,7 +91,7 @@ async def test_two_clients_are_asked_once_each_and_the_first_answer_counts(tmp_p
         session_id, response = await programs.asked(first)
         await programs.load(second, session_id)
         second.choose(await second.question(), "proceed_once")
-        assert (await response)["result"] == {"stopReason": "end_turn"}
+        assert (await response)["result"]["stopReason"] == "end_turn"
         await eventually_async(lambda: second.text() == "I wrote the greeting.")
         assert first.withdrawn == [first.questions[0]["id"]]
         assert (len(first.questions), len(second.questions)) == (1, 1)

@@ -50,7 +50,7 @@ async def answered(program: AcpProgram, workspace: Path, text: str, editor: dict
         await eventually_async(lambda: response.done() or len(program.questions) > 1)
         if len(program.questions) > 1:
             program.choose(program.questions[1], "proceed_once")
-    assert (await asyncio.wait_for(response, 60))["result"] == {"stopReason": "end_turn"}
+    assert (await asyncio.wait_for(response, 60))["result"]["stopReason"] == "end_turn"
     updates = [message["params"]["update"] for message in program.updates]
     return [update for update in updates if update["sessionUpdate"] == "tool_call_update"]
 

@@ -44,7 +44,7 @@ async def test_a_session_of_the_agent_is_kept_and_loaded_by_another_process(work
         session_id = await opened(program, workspace)
         prompt = [{"type": "text", "text": "hello"}]
         response = await program.request("session/prompt", sessionId=session_id, prompt=prompt)
-        assert response["result"] == {"stopReason": "end_turn"}
+        assert response["result"]["stopReason"] == "end_turn"
         assert program.text() == "You said: hello"
         await program.kill()
     async with agent(workspace) as other:
@@ -64,7 +64,7 @@ async def test_a_question_of_the_agent_is_asked_in_the_client(workspace: Path) -
         assert kinds == {"always": "allow_always", "once": "allow_once", "no": "reject_once"}
         program.choose(question, "once")
         await eventually_async(response.done)
-        assert response.result()["result"] == {"stopReason": "end_turn"}
+        assert response.result()["result"]["stopReason"] == "end_turn"
 
 
 async def test_the_clients_mcp_servers_are_passed_on_to_the_agent(workspace: Path) -> None:
@@ -105,7 +105,7 @@ async def test_the_users_editor_shows_the_agents_edit_and_is_seen_by_it(workspac
             question = await program.question()
             await user("accept", "a.txt", "--content", "-", folder=workspace, text="one\nreviewed\n")
             await eventually_async(response.done)
-            assert response.result()["result"] == {"stopReason": "end_turn"}
+            assert response.result()["result"]["stopReason"] == "end_turn"
             assert program.withdrawn == [question["id"]]
             assert (workspace / "a.txt").read_text() == "one\nreviewed\n"
     (sent,) = prompts()

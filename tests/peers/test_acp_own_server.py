@@ -33,7 +33,7 @@ async def answer_of(workspace: Path, *arguments: str) -> str:
         opened = await program.request("session/new", cwd=str(workspace), mcpServers=[])
         prompt = [{"type": "text", "text": "hi"}]
         response = await program.request("session/prompt", sessionId=opened["result"]["sessionId"], prompt=prompt)
-        assert response["result"] == {"stopReason": "end_turn"}
+        assert response["result"]["stopReason"] == "end_turn"
         return program.text()
 
 
@@ -81,7 +81,7 @@ async def test_a_client_shows_the_mode_that_is_in_force_on_the_server(
             assert opened["result"]["modes"]["currentModeId"] == mode
             session, prompt = opened["result"]["sessionId"], [{"type": "text", "text": "greet"}]
             response = await program.request("session/prompt", sessionId=session, prompt=prompt)
-            assert response["result"] == {"stopReason": "end_turn"}
+            assert response["result"]["stopReason"] == "end_turn"
             assert (workspace / "greeting.txt").exists() == (mode != "plan")
             usage = program.of_kind("usage_update")[-1]
             assert usage == {"sessionUpdate": "usage_update", "used": usage["used"], "size": 128_000}
@@ -108,7 +108,7 @@ async def test_the_mode_that_a_client_chose_holds_on_a_server_that_asks_nothing(
         question = await program.question()
         assert not (workspace / "greeting.txt").exists()
         program.choose(question, "cancel")
-        assert (await response)["result"] == {"stopReason": "end_turn"}
+        assert (await response)["result"]["stopReason"] == "end_turn"
 
 
 async def test_sessions_are_deleted_in_the_process_and_not_through_a_server(
@@ -172,7 +172,7 @@ async def test_the_users_own_server_runs_the_commands_that_the_editor_passes(
         response = program.begin("session/prompt", sessionId=session, prompt=prompt)
         question = await program.question()
         program.choose(question, "proceed_once")
-        assert (await response)["result"] == {"stopReason": "end_turn"}
+        assert (await response)["result"]["stopReason"] == "end_turn"
         assert "kept hello" in str(program.of_kind("tool_call_update"))
         async with server.client() as client:
             assert [task.title for task in await client.tasks()] == ["keep it"]

@@ -87,7 +87,7 @@ async def test_two_processes_ask_about_one_edit_and_the_first_answer_writes_the_
         question = await one.client.question()
         await two.client.load(session, workspace)
         await two.client.respond(await two.client.question(), ALLOW)
-        assert await asyncio.wait_for(turn, 30) == {"stopReason": "end_turn"}
+        assert (await asyncio.wait_for(turn, 30))["stopReason"] == "end_turn"
         assert one.client.withdrawn == [question["id"]]
         assert (workspace / "new.txt").read_text(encoding="utf-8") == "one\n"
         for client in (one.client, two.client):

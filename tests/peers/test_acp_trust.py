@@ -35,7 +35,7 @@ async def prompted(program: AcpProgram, workspace: Path, choice: str | None) -> 
     response = program.begin("session/prompt", sessionId=opened["result"]["sessionId"], prompt=prompt)
     if choice is not None:
         program.choose(await program.question(), choice)
-    assert (await response)["result"] == {"stopReason": "end_turn"}
+    assert (await response)["result"]["stopReason"] == "end_turn"
     return program.questions
 
 

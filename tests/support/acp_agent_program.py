@@ -1,9 +1,9 @@
 """A scripted ACP agent: a plain program over standard streams, with the wire as literals.
 
 The first argument names how it starts (``usual``, ``silent``, ``asks-login``, ``asks-own-login``, ``forgets``,
-``junk``, ``replays-late``); the words of a prompt name what it does in the turn. It appends what it received to
-``acp-received.jsonl`` in its HOME, and keeps the ids of its sessions there, so that they can be loaded by another
-process.
+``junk``, ``replays-late``, ``many-folders``); the words of a prompt name what it does in the turn. It appends what it
+received to ``acp-received.jsonl`` in its HOME, and keeps the ids of its sessions there, so that they can be loaded by
+another process.
 """
 
 import json
@@ -37,6 +37,8 @@ class ScriptedAgent:
         self.number = 0
         self.session = ""
         self.cwd = Path()
+        self.folders: list[Path] = []
+        self.about_turn: dict[str, Any] = {}
         self.loses_errors = False
 
     # --- the wire ---
@@ -103,7 +105,10 @@ class ScriptedAgent:
         if self.start == "junk":
             sys.stdout.write("Welcome!\n{not json\n[]\n" + '{"jsonrpc": "2.0", "method": 7}\n')
         result: dict[str, Any] = {"protocolVersion": 1, "agentInfo": {"name": "scripted", "version": "1"}}
-        result["agentCapabilities"] = {"loadSession": True, "promptCapabilities": {"image": True}}
+        able: dict[str, Any] = {"loadSession": True, "promptCapabilities": {"image": True}}
+        if self.start == "many-folders":
+            able["sessionCapabilities"] = {"additionalDirectories": {}}
+        result["agentCapabilities"] = able
         if self.start == "asks-login":
             methods = [{"id": "site", "name": "Log in to the site"}, {"id": "key", "name": "Use a key"}]
             result["authMethods"] = methods
@@ -114,6 +119,7 @@ class ScriptedAgent:
             self.send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
             return
         SESSIONS.mkdir(exist_ok=True)
+        self.folders = [Path(folder) for folder in params.get("additionalDirectories", ())]
         self.session, self.cwd = f"s{len(list(SESSIONS.iterdir())) + 1}", Path(params["cwd"])
         (SESSIONS / self.session).touch()
         self.send({"id": number, "result": {"sessionId": self.session}})
@@ -129,6 +135,7 @@ class ScriptedAgent:
             self.send({"id": number, "error": {"code": -32603, "message": "No previous sessions"}})
             return
         self.session, self.cwd = params["sessionId"], Path(params["cwd"])
+        self.folders = [Path(folder) for folder in params.get("additionalDirectories", ())]
         self.update("user_message_chunk", content={"type": "text", "text": "an old prompt"})
         if self.start != "replays-late":
             self.say("an old answer")
@@ -144,7 +151,8 @@ class ScriptedAgent:
         except Cancelled:
             reason = "cancelled"
         if isinstance(reason, str):
-            self.send({"id": number, "result": {"stopReason": reason}})
+            self.send({"id": number, "result": {"stopReason": reason, **self.about_turn}})
+            self.about_turn = {}
         else:
             self.send({"id": number, "error": reason})
 
@@ -174,6 +182,38 @@ class ScriptedAgent:
             return
         self.update("tool_call_update", toolCallId="edit-1", status="completed", content=[diff])
         self.say("Written.")
+
+    def usage(self, text: str) -> None:
+        """State the tokens of the turn as most agents do, the context and the cost."""
+        self.update("usage_update", used=53_000, size=200_000, cost={"amount": 0.045, "currency": "USD"})
+        counts = {"inputTokens": 35, "outputTokens": 12, "thoughtTokens": 5, "cachedReadTokens": 100}
+        self.about_turn = {"usage": {"totalTokens": 152, **counts}}
+
+    def usage_within(self, text: str) -> None:
+        """State cached and thought tokens as parts of the others, and no cost."""
+        self.update("usage_update", used=1000, size=200_000)
+        counts = {"inputTokens": 135, "outputTokens": 17, "thoughtTokens": 5, "cachedReadTokens": 100}
+        self.about_turn = {"usage": {"totalTokens": 152, **counts}}
+
+    def quota(self, text: str) -> None:
+        """State the tokens as Gemini CLI does."""
+        count = {"input_tokens": 30, "output_tokens": 4}
+        models: list[dict[str, Any]] = [
+            {"model": "gemini-x", "token_count": count},
+            {"model": "idle", "token_count": {}},
+        ]
+        self.about_turn = {"_meta": {"quota": {"token_count": count, "model_usage": models}}}
+
+    def usage_wrong(self, text: str) -> None:
+        """State what is no usage."""
+        self.update("usage_update", used=7, size=100, cost={"amount": "much", "currency": 5})
+        self.about_turn = {"usage": {"totalTokens": "many", "inputTokens": -1, "outputTokens": 1.5}}
+
+    def beside(self, text: str) -> None:
+        """Write a file in the first further folder, through the client."""
+        path = str(self.folders[0] / "beside.txt")
+        written = self.ask("fs/write_text_file", {"path": path, "content": "here\n"})
+        self.say(written["error"]["message"] if "error" in written else "Written.")
 
     def edit_and_lose_errors(self, text: str) -> None:
         """Do the same, and take an error of the client for a text, as Gemini CLI does."""

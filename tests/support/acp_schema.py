@@ -11,17 +11,23 @@ from typing import Any, cast
 
 from isthmus.encoding.json_schema import draft_2020_12
 
+UNSTABLE = "1.unstable"
+"""Name of the schema of version 1 with what may still change in it, for the few messages that use that."""
+_UNSTABLE_RESULTS = frozenset({"initialize", "session/prompt", "session/fork"})
+"""Methods with results that have members which may still change: ``fork`` and ``usage``."""
 _FREE = frozenset({"_meta", "rawInput", "rawOutput", "requestedSchema", "data"})
 """Members whose values have any names inside."""
 
 
 @cache
-def _definitions(version: int) -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / f"acp_v{version}" / "schema.json").read_text(encoding="utf-8"))["$defs"]
+def _definitions(version: int | str) -> dict[str, Any]:
+    number, _, kind = str(version).partition(".")
+    name = f"schema.{kind}.json" if kind else "schema.json"
+    return json.loads((Path(__file__).parent / f"acp_v{number}" / name).read_text(encoding="utf-8"))["$defs"]
 
 
 @cache
-def definition_of(method: str, kind: str, version: int = 1) -> str:
+def definition_of(method: str, kind: str, version: int | str = 1) -> str:
     """Return the name of the definition of a method's ``Request``, ``Response`` or ``Notification``."""
     found = _definitions(version).items()
     names = [name for name, body in found if body.get("x-method") == method and name.endswith(kind)]
@@ -30,11 +36,11 @@ def definition_of(method: str, kind: str, version: int = 1) -> str:
 
 
 @cache
-def _validator(name: str, version: int) -> Any:
+def _validator(name: str, version: int | str) -> Any:
     return draft_2020_12()({"$ref": f"#/$defs/{name}", "$defs": _definitions(version)})
 
 
-def check(name: str, value: object, version: int = 1) -> None:
+def check(name: str, value: object, version: int | str = 1) -> None:
     """Fail unless a value fits a definition of the schema, and has only members that the schema knows."""
     validator = _validator(name, version)
     problems = [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
@@ -43,13 +49,13 @@ def check(name: str, value: object, version: int = 1) -> None:
     assert unknown == [], f"{name}: members that the schema does not have: {unknown}"
 
 
-def check_update(update: Mapping[str, Any], version: int = 1) -> None:
+def check_update(update: Mapping[str, Any], version: int | str = 1) -> None:
     """Fail unless a value is an update of a session."""
     name = definition_of("session/update", "Notification", version)
     check(name, {"sessionId": "s", "update": update}, version)
 
 
-def check_message(message: Mapping[str, Any], answers: str = "", version: int = 1) -> None:
+def check_message(message: Mapping[str, Any], answers: str = "", version: int | str = 1) -> None:
     """Fail unless a message of an agent fits the schema; a result is that of the method ``answers``."""
     assert message["jsonrpc"] == "2.0"
     match message:
@@ -61,6 +67,7 @@ def check_message(message: Mapping[str, Any], answers: str = "", version: int = 
             check(definition_of(method, "Request" if "id" in message else "Notification", version), params, version)
         case {"id": _, "result": result, **rest}:
             assert rest.keys() == {"jsonrpc"}
+            version = UNSTABLE if version == 1 and answers in _UNSTABLE_RESULTS else version
             check(definition_of(answers, "Response", version), result, version)
         case {"id": _, "error": error, **rest}:
             assert rest.keys() == {"jsonrpc"}
@@ -81,7 +88,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 @cache
-def _known_names(version: int) -> frozenset[str]:
+def _known_names(version: int | str) -> frozenset[str]:
     return frozenset(_properties(_definitions(version)))
 
 

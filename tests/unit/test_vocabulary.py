@@ -245,6 +245,7 @@ FIELDS = [
     pytest.param(development_tool.AgentSettings, "approval_mode", "optional", "string", 104),
     pytest.param(development_tool.AgentSettings, "context_files", "repeated", "string", 105),
     pytest.param(development_tool.AgentSettings, "effort", "optional", "string", 106),
+    pytest.param(development_tool.AgentSettings, "additional_directories", "repeated", "string", 107),
     pytest.param(development_tool.McpServerSettings, "name", "", "string", 1),
     pytest.param(development_tool.McpServerSettings, "url", "optional", "string", 2),
     pytest.param(development_tool.McpServerSettings, "headers", "optional", "Struct", 3),

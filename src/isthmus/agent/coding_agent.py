@@ -355,7 +355,7 @@ class CodingAgent:
                 is_trusted=is_trusted,
                 servers=server_instructions(from_servers),
                 subagent=subagent.instructions if subagent is not None else None,
-                folders=self._options.workspace_of(workspace, session.user, session.folders).others,
+                folders=self._options.workspace_of(workspace, session.user, session.added_folders).others,
             )
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),

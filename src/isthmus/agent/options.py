@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import field
 from pathlib import Path
 
+from isthmus.agent.added_folders import NO_FOLDERS, AddedFolders
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.tool_search.loading import SearchOptions
@@ -56,14 +57,22 @@ class AgentOptions:
     may_include_folders: bool = False
 
     def workspace_of(
-        self, folder: Path, user: str, added: Iterable[str] = (), access: PathAccess | None = None
+        self, folder: Path, user: str, added: AddedFolders = NO_FOLDERS, access: PathAccess | None = None
     ) -> Workspace:
         """Return the workspace of a session in ``folder``, with the folders that were ``added`` to the session.
 
         ``access`` has the rules on its paths.
         """
-        others = () if user else (*self.included_folders, *map(Path, added))
-        return Workspace(folder, others, access or PathAccess())
+        by_user = () if user else (*self.included_folders, *map(Path, added.by_user))
+        return Workspace(folder, (*by_user, *self._allowed(added.by_client)), access or PathAccess())
+
+    def _allowed(self, folders: Iterable[str]) -> Iterable[Path]:
+        """Yield the folders that are still in the roots: a link may lead elsewhere since they were checked."""
+        roots = [root.resolve() for root in self.roots]
+        for folder in folders:
+            place = Path(folder).resolve()
+            if not roots or any(place.is_relative_to(root) for root in roots):
+                yield place
 
     def environment_of(self, user: str) -> Mapping[str, str]:
         """Return the environment of a user's commands; only the local user's contains secrets."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
+from isthmus.agent.added_folders import AddedFolders
 from isthmus.agent.context.pruning import pruned
 from isthmus.agent.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
@@ -289,6 +290,11 @@ class Session:
             case _:
                 assert_never(event)
         return event
+
+    @property
+    def added_folders(self) -> AddedFolders:
+        """The further folders of the session."""
+        return AddedFolders(self.folders, self.settings.additional_directories if self.settings is not None else ())
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
-from isthmus.acp.host.agent_session import TurnRunningError
+from isthmus.acp.host.agent_session import NO_EXTRAS, SessionExtras, TurnRunningError
 from isthmus.acp.host.commands import command_tree, prompt_text
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_blocks import context_block, prompt_blocks
 from isthmus.acp.host.prompt_turn import PromptTurn
+from isthmus.acp.host.usage import StatedUsage
 from isthmus.acp.v1.content import ContentBlock, TextBlock
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.interruption import begins_sentence
@@ -32,7 +33,8 @@ from isthmus.app.acp_segment import (
     open_calls,
 )
 from isthmus.app.acp_sessions import AcpSessions, OpenedSession, SessionKey
-from isthmus.development_tool import AgentSettings, ErrorDetails, McpServerSettings, SlashCommand, ToolCallStatus
+from isthmus.client import SessionStatus
+from isthmus.development_tool import AgentSettings, ErrorDetails, SlashCommand, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, AgentMessage, Prompt, StateChange, TaskState, ToolCallUpdate
@@ -56,12 +58,14 @@ class Kept:
     """The agent's session of a conversation, as it is kept in an AgentRecord.
 
     ``sent`` is the id of the last message that the agent received; ``notes`` are what it must be told with the next.
+    ``usage`` is what it has stated last about the session's context and cost.
     """
 
     agent: str
     session: str = ""
     sent: str = ""
     notes: tuple[str, ...] = ()
+    usage: StatedUsage | None = None
 
     @classmethod
     def of(cls, record: JsonObject | None, agent: str) -> "Kept":
@@ -69,12 +73,15 @@ class Kept:
         value: dict[str, Any] = dict(record or {})
         if value.get("acp") != agent:
             return cls(agent)
-        return cls(agent, value["session"], value["sent"], tuple(value["notes"]))
+        usage = StatedUsage.of_kept(value.get("usage"))
+        return cls(agent, value["session"], value["sent"], tuple(value["notes"]), usage)
 
     @property
     def record(self) -> AgentRecord:
         """The event that keeps it."""
-        return AgentRecord({"acp": self.agent, "session": self.session, "sent": self.sent, "notes": list(self.notes)})
+        usage = {} if self.usage is None else {"usage": self.usage.kept}
+        about = {"acp": self.agent, "session": self.session, "sent": self.sent, "notes": list(self.notes)}
+        return AgentRecord({**about, **usage})
 
 
 class AcpAgent:
@@ -109,8 +116,17 @@ class AcpAgent:
         """Return the agent's slash commands, as far as it has named them; it is started if it has not run yet."""
         if not workspace.is_absolute():
             return ()  # the session's folder is not known yet
-        servers = _servers_in(settings) if self._passes_servers else ()
-        return command_tree(await self._sessions.ask_for_commands(user, workspace, servers))
+        return command_tree(await self._sessions.ask_for_commands(user, workspace, self._extras(settings)))
+
+    async def status(self, session: Session) -> SessionStatus:
+        """Return how full the context of a session is and what it has cost, as far as the agent states it."""
+        usage = Kept.of(session.record, self._name).usage
+        live = self._sessions.find((session.user, session.context_id))
+        usage = (live.usage if live is not None else None) or usage
+        if usage is None:
+            return SessionStatus()
+        window = usage.size or None
+        return SessionStatus(None, usage.used if window is not None else None, window, cost=usage.cost)
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
@@ -126,7 +142,8 @@ class AcpAgent:
             work = found
         else:
             return await self._lost(turn)
-        segment = AcpSegment(turn, work, self.suspended, partial(self._keep_notes, turn))
+        keep = partial(self._keep_notes, turn), partial(self._keep_usage, turn)
+        segment = AcpSegment(turn, work, self.suspended, *keep)
         try:
             await turn.emit(*news)
             await segment.pass_on_answers()
@@ -146,8 +163,16 @@ class AcpAgent:
         kept = Kept.of(turn.session.record, self._name)
         await turn.emit(replace(kept, notes=(*kept.notes, *notes)).record)
 
-    def _servers_of(self, session: Session) -> tuple[McpServerSettings, ...]:
-        return _servers_in(session.settings) if self._passes_servers else ()
+    async def _keep_usage(self, turn: AgentTurn, usage: StatedUsage) -> None:
+        kept = Kept.of(turn.session.record, self._name)
+        if usage != kept.usage:
+            await turn.emit(replace(kept, usage=usage).record)
+
+    def _extras(self, settings: AgentSettings | None) -> SessionExtras:
+        if settings is None:
+            return NO_EXTRAS
+        servers = (server for server in settings.mcp_servers if server.is_own) if self._passes_servers else ()
+        return SessionExtras(tuple(servers), tuple(map(Path, settings.additional_directories)))
 
     def _let_go(self, turn: PromptTurn, key: SessionKey) -> None:
         self._work.pop(turn.task_id, None)
@@ -169,7 +194,8 @@ class AcpAgent:
         try:
             if live is not None:
                 live.require_free()
-            opened = await self._sessions.open(key, folder, kept.session or None, self._servers_of(session))
+            more = self._extras(session.settings)
+            opened = await self._sessions.open(key, folder, kept.session or None, more)
             blocks, sent = self._message(session, opened, kept)
             blocks = (*await self._context_of_editor(session, opened), *blocks)
             await turn.emit(sent.record)
@@ -183,7 +209,8 @@ class AcpAgent:
             reason = "agent_busy" if isinstance(error, TurnRunningError) else "agent_error"
             return StateChange(TaskState.FAILED, str(error), reason)
         on_end = partial(self._let_go, prompted, key)
-        work = self._work[session.task_id] = Work(opened.session, prompted, WorkspaceFiles(folder), on_end)
+        files = WorkspaceFiles(folder, more.folders)
+        work = self._work[session.task_id] = Work(opened.session, prompted, files, on_end)
         if not opened.loss:
             return work, ()
         text = (
@@ -224,7 +251,3 @@ class AcpAgent:
 def _unsent(prompts: Sequence[Prompt], sent: str) -> Sequence[Prompt]:
     ids = [prompt.message_id for prompt in prompts]
     return prompts[ids.index(sent) + 1 :] if sent in ids else prompts
-
-
-def _servers_in(settings: AgentSettings | None) -> tuple[McpServerSettings, ...]:
-    return () if settings is None else tuple(server for server in settings.mcp_servers if server.is_own)

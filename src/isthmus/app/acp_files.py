@@ -5,6 +5,7 @@ written, and nothing of git is written.
 """
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 from isthmus.acp.host.files import AskedRead, Expected, FileRefusedError
@@ -21,10 +22,10 @@ from isthmus.tools.workspace import OUTSIDE_WORKSPACE, Workspace
 
 
 class WorkspaceFiles:
-    """The text files of one workspace."""
+    """The text files of one workspace, and of ``others``, further folders of its session."""
 
-    def __init__(self, folder: Path) -> None:
-        self._workspace = Workspace(folder)
+    def __init__(self, folder: Path, others: Iterable[Path] = ()) -> None:
+        self._workspace = Workspace(folder, others)
 
     async def read(self, path: str) -> str:
         """Return the text of a file."""

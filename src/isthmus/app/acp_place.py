@@ -23,9 +23,14 @@ from isthmus.acp.v1.content import TextBlock
 from isthmus.acp.v1.sessions import CommandServer, McpServer, NamedValue
 from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, ToolCallState
 from isthmus.app.trust_question import TrustQuestion, open_question
+from isthmus.development_tool import ADDITIONAL_DIRECTORIES
 from isthmus.encoding.codec import JsonObject, from_json
-from isthmus.mcp_host.config.folder_trust import TrustRule
+from isthmus.mcp_host.config.folder_trust import TrustRule, stated_trust
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from isthmus.text.visible import visible_line
+
+FURTHER_NAME = "additionalDirectories"
+"""Parameter of requests with the further folders of a session."""
 
 _TRUST = {
     "trust-folder": (TrustRule.FOLDER, PermissionKind.ALLOW_ALWAYS, "Trust this folder"),
@@ -40,6 +45,12 @@ _UPDATE = {
 }
 
 
+_ALLOW = "allow"
+_FOLDERS = (
+    PermissionOption(_ALLOW, "Yes, as long as this agent runs", PermissionKind.ALLOW_ONCE),
+    PermissionOption("refuse", "No: continue without them", PermissionKind.REJECT_ONCE),
+)
+
 DeleteSession: TypeAlias = Callable[[str], Awaitable[None]]
 """Function that deletes the session with an id."""
 
@@ -51,6 +62,8 @@ class LocalPlace:
         self._environment = environment
         self._delete = delete
         self._asked: set[tuple[Path, frozenset[str]]] = set()
+        self._allowed: set[str] = set()
+        """Further folders in which the user lets agents work."""
 
     def settings(self, cwd: str, servers: Sequence[McpServer], extra: Sequence[str]) -> JsonObject:
         """Return the AgentSettings of a session.
@@ -61,8 +74,8 @@ class LocalPlace:
         folder = absolute_folder(cwd)
         if not Path(folder).is_dir():
             raise RpcError(INVALID_PARAMS, f"cwd: {cwd} is not a folder on this machine; name one that exists")
-        refuse_further_folders(extra)
-        return {"workspace_path": os.path.realpath(folder), **server_settings(servers)}
+        workspace = os.path.realpath(folder)
+        return {"workspace_path": workspace, **_further(workspace, extra), **server_settings(servers)}
 
     async def check(self, settings: JsonObject) -> None:
         """Check nothing more."""
@@ -81,6 +94,29 @@ class LocalPlace:
         except asyncio.CancelledError:
             self._asked.discard(asked)
             raise
+
+    async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
+        """Return the further folders that the user refuses; those that they trust are not asked about."""
+        asked = await asyncio.to_thread(self._undecided, folders)
+        if not asked:
+            return ()
+        lines = [f"Besides {visible_line(cwd)}, it could read and change files in:"]
+        lines += [f"  - {visible_line(folder)}" for folder in asked]
+        call = ToolCallState(
+            f"folders-{session_id}",
+            title="Let the agent work in further folders, which your editor names?",
+            kind=CallKind.OTHER.value,
+            status=AcpCallStatus.PENDING.value,
+            content=(BlockContent(TextBlock("\n".join(lines))),),
+        )
+        answer = from_json(PermissionResponse, await ask(PermissionRequest(session_id, call, _FOLDERS)))
+        if not isinstance(answer.outcome, Selected) or answer.outcome.option_id != _ALLOW:
+            return asked
+        self._allowed.update(asked)
+        return ()
+
+    def _undecided(self, folders: Sequence[str]) -> Sequence[str]:
+        return [one for one in folders if one not in self._allowed and not stated_trust(Path.home(), Path(one))]
 
     async def _ask_about(self, question: TrustQuestion, session_id: str, ask: AskClient) -> None:
         call = ToolCallState(
@@ -110,6 +146,11 @@ class HostedPlace(LocalPlace):
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask nothing."""
 
+    @override
+    async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
+        """Return none."""
+        return ()
+
 
 def _store(question: TrustQuestion, option: str) -> None:
     """Store the user's answer; another option than those that were offered changes nothing."""
@@ -123,21 +164,41 @@ def _store(question: TrustQuestion, option: str) -> None:
         question.state(rule)
 
 
-def absolute_folder(cwd: str) -> str:
-    """Return ``cwd`` if it is an absolute path.
+def absolute_folder(path: str, name: str = "cwd") -> str:
+    """Return a path if it is absolute; ``name`` is that of its parameter.
 
     Raises:
         RpcError: it is not.
     """
-    if not Path(cwd).is_absolute() or "\0" in cwd:
-        raise RpcError(INVALID_PARAMS, f"cwd: expected an absolute path, received {cwd[:200]!r}")
-    return cwd
+    if not Path(path).is_absolute() or "\0" in path:
+        raise RpcError(INVALID_PARAMS, f"{name}: expected an absolute path, received {path[:200]!r}")
+    return path
 
 
-def refuse_further_folders(extra: Sequence[str]) -> None:
-    """Raise RpcError if there are further folders, which are not supported."""
-    if extra:
-        raise RpcError(INVALID_PARAMS, "additionalDirectories: not supported; expected none, as initialize says")
+def further_settings(extra: Sequence[str]) -> JsonObject:
+    """Return the AgentSettings for a session's further folders, each once.
+
+    Raises:
+        RpcError: a path is not absolute.
+    """
+    folders = dict.fromkeys(absolute_folder(folder, FURTHER_NAME) for folder in extra)
+    return {ADDITIONAL_DIRECTORIES: list(folders)} if folders else {}
+
+
+def _further(workspace: str, extra: Sequence[str]) -> JsonObject:
+    """Return the same for folders of this machine, without links and those that are in the workspace anyway."""
+    places: list[str] = []
+    for folder in extra:
+        place = os.path.realpath(absolute_folder(folder, FURTHER_NAME))
+        if not Path(place).is_dir():
+            problem = f"{FURTHER_NAME}: {folder} is not a folder on this machine; name one that exists"
+            raise RpcError(INVALID_PARAMS, problem)
+        if stated_trust(Path.home(), Path(place)) is False:
+            problem = f"{FURTHER_NAME}: you do not trust {place}; `isthmus trust {place}` changes that"
+            raise RpcError(INVALID_PARAMS, problem)
+        if not Path(place).is_relative_to(workspace):
+            places.append(place)
+    return further_settings(places)
 
 
 def server_settings(servers: Sequence[McpServer], refused: str = "") -> JsonObject:

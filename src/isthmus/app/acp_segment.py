@@ -15,6 +15,7 @@ from isthmus.acp.host.edits import UserEdit
 from isthmus.acp.host.files import Expected, FileRefusedError, SessionFiles
 from isthmus.acp.host.form_question import FormQuestion
 from isthmus.acp.host.prompt_turn import Permission, PromptEnd, PromptTurn
+from isthmus.acp.host.usage import StatedUsage
 from isthmus.acp.v1.client_requests import ElicitationResponse, Selected
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.calls.running_call import OpenQuestion, RunningCall
@@ -65,7 +66,10 @@ class Work:
 
 
 class AcpSegment:
-    """A run of a task on a turn; ``keep_notes`` stores what the agent must be told with its next prompt."""
+    """A run of a task on a turn; ``keep_notes`` stores what the agent must be told with its next prompt.
+
+    ``keep_usage`` stores what it stated about the context and the cost of its session.
+    """
 
     def __init__(
         self,
@@ -73,8 +77,10 @@ class AcpSegment:
         work: Work,
         suspended: SuspendedCalls,
         keep_notes: Callable[[Sequence[str]], Awaitable[None]],
+        keep_usage: Callable[[StatedUsage], Awaitable[None]],
     ) -> None:
         self._keep_notes = keep_notes
+        self._keep_usage = keep_usage
         self._task = task
         self._work = work
         self._turn = work.turn
@@ -248,7 +254,9 @@ class AcpSegment:
         self._suspended.take(self._task.session.task_id, permission.call_id)
 
     async def _end(self, end: PromptEnd) -> StateChange:
-        await self._task.emit(*self._turn.reader.flush())
+        await self._task.emit(*self._turn.reader.flush(), *end.used)
+        if (usage := self._work.session.usage) is not None:
+            await self._keep_usage(usage)
         state = state_of(end, self._work.session.launch.agent.login)
         for permission in list(self._turn.open.values()):
             await self._forget_question(permission)

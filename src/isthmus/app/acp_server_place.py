@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 
 from isthmus.acp.front.place import AskClient
 from isthmus.acp.v1.sessions import McpServer
-from isthmus.app.acp_place import absolute_folder, refuse_further_folders, server_settings
+from isthmus.app.acp_place import FURTHER_NAME, absolute_folder, further_settings, server_settings
 from isthmus.client import AgentClient, CommandScope, TaskError
+from isthmus.development_tool import ADDITIONAL_DIRECTORIES
 from isthmus.encoding.codec import JsonObject
 from isthmus.network.loopback import another_user_at, is_loopback
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
@@ -34,17 +35,20 @@ class ServerPlace:
         Raises:
             RpcError: ``cwd`` is not an absolute path, or something is not supported.
         """
-        refuse_further_folders(extra)
+        if extra and not self._takes_servers:
+            raise RpcError(INVALID_PARAMS, f"{FURTHER_NAME}: this server takes none of its clients; expected none")
         refused = "" if is_loopback(self._url.hostname or "") else f"and {_NOT_THERE}: {_INSTEAD}"
-        return {"workspace_path": absolute_folder(cwd), **server_settings(servers, refused)}
+        return {"workspace_path": absolute_folder(cwd), **further_settings(extra), **server_settings(servers, refused)}
 
     async def check(self, settings: JsonObject) -> None:
-        """Have the server say whether it runs the commands of a session.
+        """Have the server say whether it takes the further folders of a session, and runs its commands.
 
         Raises:
             RpcError: it does not, or is not known to be this user's.
         """
         if not any("command" in server for server in settings.get("mcp_servers", ())):
+            if settings.get(ADDITIONAL_DIRECTORIES):
+                await self._check_folders(settings)
             return
         port = self._url.port
         reason = await asyncio.to_thread(another_user_at, port) if port is not None else None
@@ -58,8 +62,18 @@ class ServerPlace:
         if reason is not None:
             raise RpcError(INVALID_PARAMS, f"mcpServers: {reason}. To use commands, {_INSTEAD}")
 
+    async def _check_folders(self, settings: JsonObject) -> None:
+        try:
+            await self._agent.commands(CommandScope(settings=settings))
+        except (TaskError, RpcError) as error:
+            raise RpcError(INVALID_PARAMS, str(error)) from error
+
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask nothing: the server's owner has decided about its folders."""
+
+    async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
+        """Return none: the same."""
+        return ()
 
     async def delete(self, session_id: str) -> None:
         """Delete nothing: A2A has no method for it."""

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from isthmus.acp.host.agent_link import AgentLaunch, LoginRequiredError
-from isthmus.acp.host.agent_session import AgentSession
+from isthmus.acp.host.agent_session import NO_EXTRAS, AgentSession, FoldersRefusedError, SessionExtras
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.updates import AvailableCommand
 from isthmus.app.acp_files import WorkspaceFiles
-from isthmus.development_tool import McpServerSettings
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 
@@ -70,11 +69,11 @@ class AcpSessions:
         return place.session if place is not None and place.session is not None and place.session.is_alive else None
 
     async def open(
-        self, key: SessionKey, folder: Path, former: str | None, servers: tuple[McpServerSettings, ...] = ()
+        self, key: SessionKey, folder: Path, former: str | None, more: SessionExtras = NO_EXTRAS
     ) -> OpenedSession:
         """Return the session of a conversation, started if necessary; ``former`` is the id that it had.
 
-        Its agent connects to the MCP servers ``servers``; it is started anew when they change.
+        Its agent is started anew when its MCP servers or further folders change.
 
         Raises:
             LoginRequiredError: a user must log in first.
@@ -88,11 +87,12 @@ class AcpSessions:
             session = place.session
             if session is not None:
                 await session.settled()
-                if session.is_alive and session.folder == folder and session.servers == servers:
+                if session.is_alive and session.folder == folder and session.more == more:
                     return OpenedSession(session)
                 await self._end(place)
             await self._make_room()
-            session = place.session = AgentSession(self.launch, folder, WorkspaceFiles(folder), self.limits, servers)
+            files = WorkspaceFiles(folder, more.folders)
+            session = place.session = AgentSession(self.launch, folder, files, self.limits, more)
             try:
                 return OpenedSession(session, await self._begin(session, former))
             except BaseException:
@@ -119,7 +119,7 @@ class AcpSessions:
         return found
 
     async def ask_for_commands(
-        self, user: str, folder: Path, servers: tuple[McpServerSettings, ...] = ()
+        self, user: str, folder: Path, more: SessionExtras = NO_EXTRAS
     ) -> tuple[AvailableCommand, ...]:
         """Return the agent's slash commands in a folder; it is started once if it has not named them yet.
 
@@ -129,9 +129,7 @@ class AcpSessions:
         if not self.commands(user, folder) and key not in self._asking:
             if len(self._asking) >= MAXIMUM_ASKED:
                 self._asking = {key: task for key, task in self._asking.items() if not task.done()}
-            self._asking[key] = asyncio.create_task(
-                self._begin_spare(key, folder, servers), name="isthmus-acp-commands"
-            )
+            self._asking[key] = asyncio.create_task(self._begin_spare(key, folder, more), name="isthmus-acp-commands")
         if not self.commands(user, folder) and not self._asking[key].done():
             await asyncio.wait((self._asking[key],), timeout=self.limits.commands_seconds)
         return self.commands(user, folder)
@@ -156,7 +154,7 @@ class AcpSessions:
             try:
                 await session.continue_session(former)
                 return ""
-            except LoginRequiredError:
+            except (LoginRequiredError, FoldersRefusedError):
                 raise
             except IsthmusError as error:
                 if not session.is_alive:
@@ -166,10 +164,10 @@ class AcpSessions:
         await session.begin()
         return loss
 
-    async def _begin_spare(self, key: SessionKey, folder: Path, servers: tuple[McpServerSettings, ...]) -> None:
+    async def _begin_spare(self, key: SessionKey, folder: Path, more: SessionExtras) -> None:
         """Begin a session before it has a conversation, and wait until the agent has named its commands."""
         try:
-            opened = await self.open(key, folder, None, servers)
+            opened = await self.open(key, folder, None, more)
         except IsthmusError as error:
             log.warning("the slash commands of %s are not known yet: %s", self.launch.command[0], error)
             return

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.client import InvalidRequest, TaskNotFound
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine.options import CheckSettings
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.workspaces import NO_FOLDER, WorkspaceRule
 from isthmus.journal.base import Journal
 from isthmus.journal.task_rows import TaskRow
 
@@ -43,3 +44,5 @@ class TaskAccess:
         """Check settings that a client sends, if it does. Raises InvalidRequest."""
         if settings is not None:
             await self._check(settings, Path(workspace), self._brings_programs)
+            if (folders := check_agent_settings(settings).additional_directories) and workspace != NO_FOLDER:
+                self.workspaces.check_further(folders, workspace)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.client import InvalidRequest
+from isthmus.development_tool import ADDITIONAL_DIRECTORIES
 from isthmus.encoding.codec import JsonObject
 from isthmus.record import record
 
@@ -58,6 +59,19 @@ class WorkspaceRule:
     def _known_repositories(self) -> str:
         return f"it has {', '.join(self.repositories)}" if self.repositories else "it has none (serve --repository)"
 
+    def check_further(self, folders: Sequence[str], workspace: str) -> None:
+        """Check the further folders of a session in ``workspace``: the same holds for them as for a workspace.
+
+        Raises:
+            InvalidRequest: one is relative, not a folder, or not allowed.
+        """
+        if folders and workspace in self.repositories:
+            raise InvalidRequest(
+                f"{ADDITIONAL_DIRECTORIES}: a session in a repository works in its own folder alone; leave it out"
+            )
+        for folder in folders:
+            self._place_of(ADDITIONAL_DIRECTORIES, folder)
+
     def choose(self, settings: JsonObject | None, known: str | None, *, required: bool) -> str:
         """Return the absolute workspace path of a session; ``known`` is the path that the session already has.
 
@@ -81,26 +95,31 @@ class WorkspaceRule:
                     f"{KEY} {named} differs from this session's workspace {known}; start a new session"
                 )
             return named
+        path = self._place_of(KEY, named)
+        if known is not None and path != known:
+            raise InvalidRequest(f"{KEY} {named} differs from this session's workspace {known}; start a new session")
+        return path
+
+    def _place_of(self, key: str, named: object) -> str:
+        """Return a folder that AgentSettings name under ``key``, without links."""
         if not isinstance(named, str) or not os.path.isabs(named):  # noqa: PTH117 - each task comes here; pathlib is slow
-            raise InvalidRequest(f"{KEY} is {named!r}; expected an absolute path")
+            raise InvalidRequest(f"{key} is {named!r}; expected an absolute path")
         if named.startswith(REPOSITORY):
             raise InvalidRequest(
-                f"{KEY} {named[:100]} does not name a repository of this server; {self._known_repositories}"
+                f"{key} {named[:100]} does not name a repository of this server; {self._known_repositories}"
             )
         try:
             path = os.path.realpath(named)
         except (OSError, ValueError) as error:
-            raise InvalidRequest(f"{KEY} {named!r} cannot be a folder ({error}); name one that exists") from error
+            raise InvalidRequest(f"{key} {named!r} cannot be a folder ({error}); name one that exists") from error
         # Checked first, so as not to reveal which folders exist outside.
         if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
             allowed = ", ".join(str(root) for root in self.roots)
             besides = f", and the repositories {', '.join(self.repositories)}" if self.repositories else ""
             raise InvalidRequest(
-                f"{KEY} {named} is not allowed on this server; allowed are {allowed} and below{besides}"
+                f"{key} {named} is not allowed on this server; allowed are {allowed} and below{besides}"
             )
         is_elsewhere = any(Path(path).is_relative_to(folder) for folder in self.elsewhere)
         if not is_elsewhere and not os.path.isdir(path):  # noqa: PTH112 - as above
-            raise InvalidRequest(f"{KEY} {named} is not a folder on this machine; name one that exists")
-        if known is not None and path != known:
-            raise InvalidRequest(f"{KEY} {named} differs from this session's workspace {known}; start a new session")
+            raise InvalidRequest(f"{key} {named} is not a folder on this machine; name one that exists")
         return path

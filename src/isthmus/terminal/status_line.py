@@ -69,6 +69,7 @@ class StatusLine:
             waiting,
             _short(self.model),
             context,
+            f"{cost.amount:.2f} {_short(cost.currency)}" if (cost := self.status.cost) is not None else "",
             _short(self.branch),
             _short(self.editor),
             f"{_count(self.tokens)} tokens" if self.tokens else "",

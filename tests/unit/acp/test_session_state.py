@@ -76,6 +76,18 @@ async def test_the_client_is_told_after_each_reply_how_full_the_context_is(versi
         ]
 
 
+async def test_the_answer_to_a_prompt_has_the_tokens_of_its_turn_and_no_cost_is_made_up(workspace: Path) -> None:
+    async with engine_on(workspace, CountingAgent()) as engine, front(engine) as client:
+        session = await client.new(workspace)
+        for words, given in (("1000 1500", 2500), ("7", 7)):
+            prompt = [{"type": "text", "text": words}]
+            answer = await client.call("session/prompt", sessionId=session, prompt=prompt)
+            said = 5 * len(words.split())
+            counts = {"totalTokens": given + said, "inputTokens": given, "outputTokens": said}
+            assert answer == {"stopReason": "end_turn", "usage": counts}
+        assert all("cost" not in usage for usage in usages(client))
+
+
 class CompactingAgent:
     """An agent that replaces the conversation by a summary in each turn."""
 

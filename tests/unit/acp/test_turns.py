@@ -68,7 +68,7 @@ async def test_a_turn_at_work_is_cancelled(workspace: Path) -> None:
         turn = await client.begin_prompt(session, "work")
         await agent.started.wait()
         await client.notify("session/cancel", sessionId=session)
-        assert await asyncio.wait_for(turn, 10) == {"stopReason": "cancelled"}
+        assert (await asyncio.wait_for(turn, 10))["stopReason"] == "cancelled"
         assert agent.stopped.is_set()
         assert texts(client) == []
 
@@ -87,7 +87,7 @@ async def test_a_prompt_that_is_cancelled_at_once_does_not_run(method: str, work
             {"method": method, "params": cancel},
         )
         await client.write(b"".join(json.dumps({"jsonrpc": "2.0", **m}).encode() + b"\n" for m in messages))
-        assert await asyncio.wait_for(turn, 10) == {"stopReason": "cancelled"}
+        assert (await asyncio.wait_for(turn, 10))["stopReason"] == "cancelled"
         assert all(task.state.is_terminal for task in await engine.tasks())
 
 
@@ -161,7 +161,7 @@ async def test_a_load_at_any_moment_of_a_turn_loses_nothing_and_repeats_nothing(
         await eventually_async(engine.tasks)
         await eventually_async(lambda: agent.said >= after)
         await second.load(session, workspace)
-        assert await asyncio.wait_for(turn, 20) == {"stopReason": "end_turn"}
+        assert (await asyncio.wait_for(turn, 20))["stopReason"] == "end_turn"
         for client in (first, second):
             await eventually_async(lambda c=client: "".join(texts(c)) == agent.text)
         await second.call("session/list")
@@ -181,7 +181,7 @@ async def test_a_prompt_waits_for_the_turn_that_was_found_at_work(workspace: Pat
             await client.call("session/list")
             assert not turn.done()
             agent.release.set()
-            assert await asyncio.wait_for(turn, 10) == {"stopReason": "end_turn"}
+            assert (await asyncio.wait_for(turn, 10))["stopReason"] == "end_turn"
             assert client.text() == agent.text * 2
 
 
@@ -196,7 +196,7 @@ async def test_a_prompt_that_waits_is_cancelled_with_the_turn_that_it_waits_for(
             await client.load(session, workspace)
             turn = await client.begin_prompt(session, "again")
             await client.notify("session/cancel", sessionId=session)
-            assert await asyncio.wait_for(turn, 10) == {"stopReason": "cancelled"}
+            assert (await asyncio.wait_for(turn, 10))["stopReason"] == "cancelled"
             assert [task.state for task in await engine.tasks()] == [TaskState.CANCELED]
 
 
@@ -231,7 +231,7 @@ async def test_a_load_that_is_cancelled_shows_nothing_more(workspace: Path) -> N
             assert error.code == -32800  # noqa: PT017 - it may have been answered before
             await eventually_async(lambda: "ACP events of a turn" not in running_tasks(), 5)
             agent.release.set()
-            assert await asyncio.wait_for(turn, 10) == {"stopReason": "end_turn"}
+            assert (await asyncio.wait_for(turn, 10))["stopReason"] == "end_turn"
             await second.call("session/list")
             assert second.text() in ("", "0 ")
         else:

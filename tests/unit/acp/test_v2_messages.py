@@ -117,6 +117,7 @@ def test_the_greeting_nests_capabilities_and_names_logins() -> None:
                 "prompt": {"image": {}, "embeddedContext": {}},
                 "mcp": {"stdio": {}, "http": {}},
                 "delete": {},
+                "additionalDirectories": {},
             },
             "_meta": {"isthmus": {"editedAnswers": True}},
         },

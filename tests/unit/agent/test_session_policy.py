@@ -22,6 +22,8 @@ DEFAULT, YOLO = ApprovalMode.DEFAULT, ApprovalMode.YOLO
         ({"context_files": ["a/b"]}, "^context_files"),
         ({"context_files": [".."]}, "^context_files"),
         ({"model": "x" * 1001}, "^model"),
+        ({"additional_directories": "/a"}, "additional_directories"),
+        ({"additional_directories": ["/a"] * 201}, "^additional_directories: expected at most 200"),
         ({"mcp_servers": ["a", "a"]}, "^mcp_servers: expected each name once"),
         ({"mcp_servers": [{"name": " "}]}, "^mcp_servers: expected a name"),
         ({"mcp_servers": [{"name": "a", "headers": {"x": "y"}}]}, "^mcp_servers: a has headers without a url"),
@@ -127,3 +129,9 @@ def test_an_effort_is_one_of_four_and_the_servers_own_where_nothing_may_be_widen
         check_settings({"effort": "most"}, SettingsRule())
     with pytest.raises(InvalidRequest, match="effort is not accepted on this server"):
         check_settings({"effort": "low"}, SettingsRule(may_widen=False))
+
+
+def test_further_folders_are_refused_where_nothing_may_be_widened() -> None:
+    check_settings({"additional_directories": ["/a"]}, SettingsRule())
+    with pytest.raises(InvalidRequest, match="additional_directories is not accepted on this server"):
+        check_settings({"additional_directories": ["/a"]}, SettingsRule(may_widen=False))

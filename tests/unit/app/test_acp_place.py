@@ -71,3 +71,13 @@ def test_a_folder_of_a_server_need_not_be_one_of_this_machine(tmp_path: Path) ->
     assert place_at("https://agent.example.org/").settings(missing, [], []) == {"workspace_path": missing}
     with pytest.raises(RpcError, match="is not a folder on this machine"):
         LocalPlace({}).settings(missing, [], [])
+
+
+def test_further_folders_of_a_server_are_those_of_its_machine(tmp_path: Path) -> None:
+    place = place_at("https://agent.example.org/")
+    settings = place.settings("/srv/project", [], ["/srv/shared", "/srv/shared", "/srv/docs"])
+    assert settings == {"workspace_path": "/srv/project", "additional_directories": ["/srv/shared", "/srv/docs"]}
+    with pytest.raises(RpcError, match="additionalDirectories: expected an absolute path, received 'shared'"):
+        place.settings("/srv/project", [], ["shared"])
+    with pytest.raises(RpcError, match="additionalDirectories: this server takes none of its clients"):
+        place_at("https://agent.example.org/", takes_servers=False).settings("/srv/project", [], ["/srv/shared"])

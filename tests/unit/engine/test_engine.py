@@ -361,6 +361,36 @@ async def test_a_workspace_outside_the_allowed_roots_is_refused_also_through_a_l
             rule.choose({"workspace_path": str(path)}, None, required=True)
 
 
+async def test_further_folders_are_refused_as_a_workspace_is_and_make_no_task(tmp_path: Path) -> None:
+    allowed, other = tmp_path / "allowed", tmp_path / "other"
+    allowed.mkdir()
+    other.mkdir()
+    (allowed / "link").symlink_to(other)
+    (allowed / "beside").mkdir()
+    rule = WorkspaceRule(default=allowed, roots=(allowed,))
+    async with engine_on(tmp_path, EchoAgent()) as engine:
+        client = engine.for_user("", workspaces=rule)
+
+        def message(folder: object) -> PromptMessage:
+            settings: dict[str, object] = {"workspace_path": str(allowed), "additional_directories": [folder]}
+            return PromptMessage("hi", settings=settings)
+
+        for folder, why in (
+            (other, "not allowed"),
+            (allowed / "link", "not allowed"),
+            (allowed / "no", "not a folder"),
+        ):
+            with pytest.raises(InvalidRequest, match=f"^additional_directories {folder} is {why}"):
+                await client.prompt(message(str(folder)))
+        with pytest.raises(InvalidRequest, match=r"^additional_directories is 'x'; expected an absolute path"):
+            await client.prompt(message("x"))
+        with pytest.raises(InvalidRequest, match="additional_directories"):
+            await client.prompt(message(7))
+        assert await client.tasks() == []
+        (*_, last) = await all_of(await client.prompt(message(str(allowed / "beside"))))
+        assert last.event == StateChange(TaskState.COMPLETED)
+
+
 async def test_progress_is_shown_to_followers_without_a_number_and_not_kept(tmp_path: Path) -> None:
     def progress() -> AgentEvent:
         return ToolCallUpdate(ToolCall("c", ToolCallStatus.EXECUTING, "shell", {}, live_content="line 1\n"))

@@ -12,6 +12,9 @@ TEXT = {"type": "text", "text": "x"}
 def test_messages_that_fit_pass() -> None:
     acp_schema.check_update({"sessionUpdate": "agent_message_chunk", "content": TEXT, "messageId": "m"})
     acp_schema.check_message({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}}, "session/prompt")
+    usage = {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}
+    with_usage = {"stopReason": "end_turn", "usage": usage}
+    acp_schema.check_message({"jsonrpc": "2.0", "id": 1, "result": with_usage}, "session/prompt")
     acp_schema.check_message({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "not JSON"}})
     acp_schema.check_message({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 1}})
 

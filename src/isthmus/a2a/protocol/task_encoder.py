@@ -41,7 +41,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import Checkpoint, InternalEvent, ModelReply
+from isthmus.internal_events import Checkpoint, InternalEvent, ModelReply, ModelUsed
 from isthmus.text.visible import without_control_characters
 
 USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
@@ -219,10 +219,11 @@ class StatusEncoder(StreamEncoder):
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
             case ArtifactUpdate() as update:
                 return self._artifact(update)
-            case ModelReply(model=model) as reply:
-                self._model = model or self._model
+            case ModelReply(model=model) | ModelUsed(model=model) as used:
+                if isinstance(used, ModelReply) or not self._model:
+                    self._model = model or self._model
                 for name in USAGE:
-                    self._usage[name] = self._usage.get(name, 0) + getattr(reply, name)
+                    self._usage[name] = self._usage.get(name, 0) + getattr(used, name)
                 return None
             case Checkpoint(checkpoint_id, call_id):
                 self._checkpoints.append({"checkpoint_id": checkpoint_id, "tool_call_id": call_id})

@@ -18,7 +18,7 @@ class FrontPlace(Protocol):
         """Return the AgentSettings of a session in an absolute folder, with a client's MCP servers and further folders.
 
         Raises:
-            RpcError: the folder or a server is refused.
+            RpcError: a folder or a server is refused.
         """
         ...
 
@@ -32,6 +32,14 @@ class FrontPlace(Protocol):
 
     async def before_prompt(self, cwd: str, session_id: str, ask: AskClient) -> None:
         """Ask the user what must be decided before a prompt in a folder, such as its trust; the same once at most."""
+        ...
+
+    async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
+        """Return those of a session's further folders in which the user does not let the agent work; ask if need be.
+
+        Raises:
+            IsthmusError: the user could not be asked.
+        """
         ...
 
     async def delete(self, session_id: str) -> None:

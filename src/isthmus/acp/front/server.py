@@ -9,18 +9,20 @@ import logging
 import re
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from isthmus.acp.connection import CANCELLED
+from isthmus.acp.front.further_folders import of_this_request
+from isthmus.acp.front.login import FrontLogin
 from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
 from isthmus.acp.front.session_options import SessionOptions
-from isthmus.acp.front.turn import AUTH_REQUIRED, ClientPort
+from isthmus.acp.front.turn import ClientPort
 from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, FrontWire, read_params
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1 import connection, sessions
@@ -31,7 +33,7 @@ from isthmus.conversations import Conversation, list_sessions
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.record import record
-from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from isthmus.task_stream import FrontTimeouts
 
 log = logging.getLogger(__name__)
@@ -85,7 +87,7 @@ class FrontServer:
         self._client: ClientRequests | None = None
         self._wire = options.wires[0]
         self._is_initialized = False
-        self._is_logged_out = False
+        self._login = FrontLogin(options.auth_methods)
         self._capabilities = connection.ClientCapabilities()
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
@@ -105,7 +107,8 @@ class FrontServer:
             return self._initialize(params)
         match self._wire.read(method, params):
             case connection.AuthenticateRequest() as request:
-                return self._authenticate(request)
+                self._login.authenticate(request)
+                return {}
             case sessions.NewSessionRequest() as request:
                 return await self._new(request)
             case sessions.LoadSessionRequest() as request:
@@ -125,7 +128,8 @@ class FrontServer:
             case sessions.DeleteSessionRequest() as request if self._options.can_delete:
                 return await self._delete(request)
             case connection.LogoutRequest():
-                return self._log_out()
+                self._login.log_out()
+                return {}
             case sessions.DeleteSessionRequest() | None:
                 raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} here")
 
@@ -184,34 +188,11 @@ class FrontServer:
         self._capabilities = request.client_capabilities or self._capabilities
         if request.client_info is not None:
             self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
-        can_login = self._capabilities.auth is not None and self._capabilities.auth.terminal
-        methods = (item for item in self._options.auth_methods if can_login or isinstance(item, connection.AgentAuth))
-        return wire.greeting(
-            FrontAbilities(self._options.version, self._options.can_delete, self._options.takes_images, tuple(methods))
-        )
-
-    def _log_out(self) -> JsonObject:
-        """Begin and continue no more sessions on this connection until the client has authenticated again."""
-        if not self._login_methods:
-            raise RpcError(INVALID_REQUEST, "this agent has no login to forget: expected no logout, as initialize says")
-        self._is_logged_out = True
-        return {}
-
-    @property
-    def _login_methods(self) -> list[str]:
-        """Ids of the methods by which the agent logs in itself."""
-        return [method.id for method in self._options.auth_methods if isinstance(method, connection.AgentAuth)]
-
-    def _authenticate(self, request: connection.AuthenticateRequest) -> JsonObject:
-        known = self._login_methods
-        if request.method_id not in known:
-            expected = f"one of {', '.join(known)}" if known else "none: there is nothing to log in to"
-            raise RpcError(INVALID_PARAMS, f"methodId: expected {expected}, received {request.method_id[:100]!r}")
-        self._is_logged_out = False
-        return {}
+        options, methods = self._options, self._login.methods_for(self._capabilities)
+        return wire.greeting(FrontAbilities(options.version, options.can_delete, options.takes_images, methods))
 
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
-        settings = await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
+        settings = await self._settings(request)
         session = self._open(f"session-{uuid.uuid4().hex}", settings)
         if session.options.is_elsewhere:  # here it is known, apart from what the folder forbids: see the first prompt
             await session.find_mode(is_new=True)
@@ -219,16 +200,12 @@ class FrontServer:
         return self._wire.session(session.session_id, session.options)
 
     async def _load(self, request: sessions.LoadSessionRequest) -> JsonObject:
-        session = await self._reopen(
-            request.session_id, await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
-        )
+        session = await self._reopen(request.session_id, await self._settings(request))
         await session.replay()
         return self._opened(session)
 
     async def _resume(self, request: sessions.ResumeSessionRequest) -> JsonObject:
-        session = await self._reopen(
-            request.session_id, await self._settings(request.cwd, request.mcp_servers, request.additional_directories)
-        )
+        session = await self._reopen(request.session_id, await self._settings(request))
         await session.resume()
         return self._opened(session)
 
@@ -260,10 +237,10 @@ class FrontServer:
         if early is not None and begun.message_id is not None:
             self._do_later(session.finish_prompt(begun))  # after the response
             return early
-        reason = await session.finish_prompt(begun)
+        response = await session.finish_prompt(begun)
         if early is not None:
             raise RpcError(CANCELLED, "session/prompt was cancelled before it began")
-        return to_camel_json(sessions.PromptResponse(reason.value))
+        return to_camel_json(response)
 
     async def _set_mode(self, request: sessions.SetModeRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -301,13 +278,22 @@ class FrontServer:
             await self._place.before_prompt(session.workspace, session.session_id, self._ask)
         except (RpcError, DecodeError) as error:
             log.warning("The client did not ask the user about %s: %s", session.workspace, error)
+        if folders := session.further_folders:
+            try:
+                refused = await self._place.refused_folders(session.workspace, folders, session.session_id, self._ask)
+            except (RpcError, DecodeError) as error:
+                log.warning("The client did not ask the user about further folders: %s", error)
+                refused = folders
+            if refused:
+                await session.leave_out(refused)
 
     async def _settings(
-        self, cwd: str, servers: Sequence[sessions.McpServer] | None, extra: Sequence[str] | None
+        self, request: sessions.NewSessionRequest | sessions.LoadSessionRequest | sessions.ResumeSessionRequest
     ) -> JsonObject:
-        if self._is_logged_out:
-            raise RpcError(AUTH_REQUIRED, f"logged out: authenticate first, by {', '.join(self._login_methods)}")
-        settings = self._place.settings(cwd, servers or (), extra or ())
+        self._login.require()
+        settings = self._place.settings(request.cwd, request.mcp_servers or (), request.additional_directories or ())
+        if not isinstance(request, sessions.NewSessionRequest):
+            settings = of_this_request(settings)
         await self._place.check(settings)
         return settings
 

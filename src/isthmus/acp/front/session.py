@@ -12,15 +12,27 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isthmus.acp.front.further_folders import further_folders, without_folders
+from isthmus.acp.front.left_open import LeftOpen
 from isthmus.acp.front.prompts import ReadPrompt, available_commands, command_of, read_prompt
 from isthmus.acp.front.replayed_updates import ReplayedUpdates
 from isthmus.acp.front.session_options import SETTING, SessionOptions
 from isthmus.acp.front.session_state import SessionState
-from isthmus.acp.front.turn import BegunPrompt, ClientPort, SessionTurn, ended_by, failed, show_past, stop_reason
+from isthmus.acp.front.turn import (
+    BegunPrompt,
+    ClientPort,
+    SessionTurn,
+    ended_by,
+    failed,
+    show_past,
+    state_of,
+    stop_reason,
+)
+from isthmus.acp.front.turn_usage import usage_of
 from isthmus.acp.front.updates import UpdateEncoder
 from isthmus.acp.front.wire import PromptAccepted, StateReport, TurnState
 from isthmus.acp.v1.content import ContentBlock, TextBlock
-from isthmus.acp.v1.sessions import StopReason
+from isthmus.acp.v1.sessions import PromptResponse, StopReason
 from isthmus.acp.v1.updates import (
     AgentMessageChunk,
     CommandsUpdate,
@@ -82,7 +94,7 @@ class FrontSession:
         self._without_prompt.set()
         self._is_cancelled = False
         self._preparing: asyncio.Future[None] | None = None
-        self._unasked: str | None = None
+        self._left_open = LeftOpen(agent)
         self._has_title = False
         self._state = SessionState(agent, self._scope, client.update)
         self._knows_mode = False
@@ -92,6 +104,16 @@ class FrontSession:
     def workspace(self) -> str:
         """Folder of the session."""
         return self._encoder.workspace
+
+    @property
+    def further_folders(self) -> tuple[str, ...]:
+        """Further folders in which the agent works, as absolute paths."""
+        return further_folders(self._settings)
+
+    async def leave_out(self, folders: Sequence[str]) -> None:
+        """Have the agent not work in some of the further folders, and tell the user."""
+        self._settings, told = without_folders(self._settings, folders)
+        await self._client.update(AgentMessageChunk(TextBlock(told), str(uuid.uuid4())))
 
     def change_settings(self, settings: JsonObject) -> None:
         """Replace the AgentSettings, for the next prompt."""
@@ -122,7 +144,7 @@ class FrontSession:
             self._without_prompt.set()
             raise
 
-    async def finish_prompt(self, begun: BegunPrompt) -> StopReason:
+    async def finish_prompt(self, begun: BegunPrompt) -> PromptResponse:
         """Show the turn of a prompt until it ends, and return how.
 
         Raises:
@@ -139,7 +161,7 @@ class FrontSession:
         if isinstance(ended, IsthmusError):
             await self._client.report(failed(ended))
             raise ended
-        await self._client.report(StateReport(TurnState.IDLE, ended.value))
+        await self._client.report(StateReport(TurnState.IDLE, ended.stop_reason))
         return ended
 
     async def cancel(self) -> None:
@@ -259,7 +281,7 @@ class FrontSession:
     async def _begin(self, prompt: ReadPrompt, content: tuple[ContentBlock, ...]) -> BegunPrompt:
         async with self._opening:
             await self.go_on()  # with what a load has found whose response is being sent
-        waiting = await self._leave_background() or await self._left_open()
+        waiting = await self._leave_background() or await self._left_open.take()
         if self._is_cancelled:
             return BegunPrompt(content, None, reason=StopReason.CANCELLED)
         if not self._knows_mode:
@@ -290,16 +312,16 @@ class FrontSession:
             await self._client.update(ModeUpdate(self.options.mode))
             await self._client.update(ConfigOptionsUpdate(self.options.config_options))
 
-    async def _show_begun(self, begun: BegunPrompt) -> StopReason:
+    async def _show_begun(self, begun: BegunPrompt) -> PromptResponse:
         if begun.message_id is not None:
             await self._client.report(PromptAccepted(begun.message_id, begun.content))
         if begun.turn is not None:
             return await self._show(begun.turn)
         if begun.notice:
             await self._client.update(AgentMessageChunk(TextBlock(begun.notice)))
-        return begun.reason
+        return PromptResponse(begun.reason.value)
 
-    async def _show(self, begun: Turn) -> StopReason:
+    async def _show(self, begun: Turn) -> PromptResponse:
         stream = TaskStream(self._agent, begun.snapshot, begun, self._timeouts)
         self._turn = self._turn_of(stream, self._client, has_response=True)
         if self._is_cancelled:
@@ -310,11 +332,11 @@ class FrontSession:
         try:
             await self._turn.run()
         except TaskNotFound:  # its session was deleted elsewhere, which cancels it
-            return StopReason.CANCELLED
+            return PromptResponse(StopReason.CANCELLED.value)
         finally:
-            self._note_open(self._turn)
+            self._left_open.note(self._turn)
         await self.tell_usage()
-        return stop_reason(stream.view)
+        return PromptResponse(stop_reason(stream.view).value, usage_of(stream.view.models.values()))
 
     async def _replay_task(self, task: TaskSnapshot) -> None:
         unseen = replace(task, seq=0, state=TaskState.SUBMITTED, pending=())
@@ -333,7 +355,7 @@ class FrontSession:
             await turn.run()
         except IsthmusError as error:
             log.warning("Session %s: %s", self.session_id, error)
-            self._note_open(turn)
+            self._left_open.note(turn)
         if updates is not None:
             await updates.finish()
         if not self._is_prompting and len(self._background) == 1:  # this one
@@ -361,28 +383,9 @@ class FrontSession:
         finally:
             self._preparing = None
 
-    def _note_open(self, turn: SessionTurn) -> None:
-        """Note a turn that ended here although its question is open: the next message answers it."""
-        if turn.stream.is_asking:
-            self._unasked = turn.stream.task_id
-
-    async def _left_open(self) -> str | None:
-        """Return the task of a question that could not be put to the user, if it still waits."""
-        task_id, self._unasked = self._unasked, None
-        if task_id is None:
-            return None
-        try:
-            snapshot = await self._agent.get(task_id, 0)
-        except TaskNotFound:  # deleted meanwhile
-            return None
-        return task_id if snapshot.state is TaskState.INPUT_REQUIRED else None
-
     async def _report_found(self) -> None:
         """Report the state of the session that a client comes back to."""
-        turns = [turn for turn, _ in self._found if not turn.is_over]
-        asks = any(turn.stream.is_asking for turn in turns)
-        state = TurnState.REQUIRES_ACTION if asks else TurnState.RUNNING if turns else TurnState.IDLE
-        await self._client.report(StateReport(state))
+        await self._client.report(state_of([turn for turn, _ in self._found]))
 
     def _leave_found(self) -> None:
         for turn, _ in self._found:
@@ -392,6 +395,6 @@ class FrontSession:
     async def _begin_anew(self) -> None:
         if self._is_prompting:
             raise RpcError(INVALID_REQUEST, "a prompt is running in this session: wait for its response")
-        self._unasked = None
+        self._left_open.forget()
         self._state.begin_anew()
         await self.aclose()

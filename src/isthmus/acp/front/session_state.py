@@ -43,10 +43,10 @@ class SessionState:
             return None
 
     async def tell(self) -> None:
-        """Tell the client how full the context is, if the agent knows."""
+        """Tell the client how full the context is and what the session has cost, if the agent knows."""
         status = await self.read() or SessionStatus()
         if status.context_tokens is not None and status.context_window:
-            await self._tell(status.context_tokens, status.context_window)
+            await self._tell(UsageUpdate(status.context_tokens, status.context_window, status.cost))
 
     async def after_reply(self, reply: ModelReply) -> None:
         """Tell the client how full the context is after a reply of the model whose tokens were counted."""
@@ -56,14 +56,13 @@ class SessionState:
         if window is None and (status := await self.read()) is not None and status.context_window:
             window = self._windows[reply.model] = status.context_window
         if window is not None:
-            await self._tell(reply.input_tokens + reply.output_tokens, window)
+            await self._tell(UsageUpdate(reply.input_tokens + reply.output_tokens, window))
 
     def begin_anew(self) -> None:
         """Forget what the client was told."""
         self._told = None
 
-    async def _tell(self, used: int, size: int) -> None:
-        update = UsageUpdate(used, size)
+    async def _tell(self, update: UsageUpdate) -> None:
         if update != self._told:
             self._told = update
             await self._update(update)

@@ -4,7 +4,7 @@ A question is asked once in each client. Whoever answers first decides; the othe
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from isthmus.acp.front.questions import ClientQuestion, answer_of, question_of
@@ -238,6 +238,14 @@ def ended_by(view: TaskView) -> StateReport:
         return StateReport(TurnState.IDLE, stop_reason(view).value)
     except RpcError as error:
         return failed(error)
+
+
+def state_of(turns: Sequence[SessionTurn]) -> StateReport:
+    """Return the report of the state of a session with these turns."""
+    open_turns = [turn for turn in turns if not turn.is_over]
+    if any(turn.stream.is_asking for turn in open_turns):
+        return StateReport(TurnState.REQUIRES_ACTION)
+    return StateReport(TurnState.RUNNING if open_turns else TurnState.IDLE)
 
 
 def failed(error: IsthmusError) -> StateReport:

@@ -61,7 +61,7 @@ class FrontWireV1:
                     ),
                     mcp_capabilities=connection.McpCapabilities(http=True, sse=True),
                     session_capabilities=connection.SessionCapabilities(
-                        list=present, resume=present, close=present, delete=delete
+                        list=present, resume=present, close=present, delete=delete, additional_directories=present
                     ),
                     auth=connection.AgentAuthCapabilities(logout=present) if can_log_out else None,
                     meta={"isthmus": {"editedAnswers": True}},

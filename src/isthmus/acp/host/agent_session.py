@@ -26,6 +26,7 @@ from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.mcp_servers import servers_for
 from isthmus.acp.host.prompt_turn import PromptEnd, PromptTurn
 from isthmus.acp.host.update_reader import UpdateReader
+from isthmus.acp.host.usage import StatedUsage, model_in, models_used
 from isthmus.acp.v1.connection import (
     PROTOCOL_VERSION,
     AgentCapabilities,
@@ -42,14 +43,19 @@ from isthmus.acp.v1.sessions import (
     CancelNotification,
     LoadSessionRequest,
     NewSessionRequest,
-    NewSessionResponse,
     PromptRequest,
     PromptResponse,
     ResumeSessionRequest,
 )
-from isthmus.acp.v1.updates import AvailableCommand, CommandsUpdate, SessionNotification
+from isthmus.acp.v1.updates import (
+    AvailableCommand,
+    CommandsUpdate,
+    ConfigOptionsUpdate,
+    SessionNotification,
+    UsageUpdate,
+)
 from isthmus.development_tool import McpServerSettings
-from isthmus.encoding.codec import JsonObject, from_json
+from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.record import record
 from isthmus.rpc.messages import RpcError
@@ -63,9 +69,36 @@ class TurnRunningError(IsthmusError):
     """The session has a turn that has not ended."""
 
 
+class FoldersRefusedError(IsthmusError):
+    """The agent does not work in further folders."""
+
+
 @record
-class JustAnswered:
-    """An answer whose members are not used."""
+class SessionExtras:
+    """Members of a session beside its folder: MCP servers to which the agent connects, and further folders."""
+
+    servers: tuple[McpServerSettings, ...] = ()
+    folders: tuple[Path, ...] = ()
+
+
+NO_EXTRAS = SessionExtras()
+
+
+@record
+class BegunAnswer:
+    """An answer to ``session/new``, as far as it is used; ``models`` is of earlier drafts."""
+
+    session_id: str
+    config_options: Any = None
+    models: Any = None
+
+
+@record
+class ContinuedAnswer:
+    """An answer to ``session/load`` or ``session/resume``, as far as it is used."""
+
+    config_options: Any = None
+    models: Any = None
 
 
 class AgentSession:
@@ -77,22 +110,25 @@ class AgentSession:
         folder: Path,
         files: SessionFiles,
         limits: HostLimits,
-        servers: tuple[McpServerSettings, ...] = (),
+        more: SessionExtras = NO_EXTRAS,
     ) -> None:
         self.launch = launch
         self.folder = folder
-        self.servers = servers
-        """MCP servers that the agent is told to connect to."""
+        self.more = more
         self.session_id = ""
         self.commands: tuple[AvailableCommand, ...] = ()
         self.has_commands = asyncio.Event()
         """Event that is set when the agent has named its commands."""
+        self.usage: StatedUsage | None = None
+        """Last statement of the agent about the session's context and cost."""
         self.capabilities = AgentCapabilities()
         self.auth_methods: tuple[str, ...] = ()
         """Names of the agent's ways to log in."""
         self.turn: PromptTurn | None = None
         """The turn that works, or that waits for an answer."""
         self.limits = limits
+        self._model = launch.agent.title
+        """Name under which the tokens of turns are counted: that of the model, as far as the agent states it."""
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
         title = launch.agent.title
         self._requests = AgentRequests(
@@ -141,13 +177,15 @@ class AgentSession:
             LoginRequiredError: a user must log in first.
             IsthmusError: the agent refused, ended, or did not answer in time.
         """
-        request = NewSessionRequest(str(self.folder), servers_for(self.servers, self.capabilities))
-        answer = await self._ask(request, NewSessionResponse, self.limits.session_seconds)
+        servers = servers_for(self.more.servers, self.capabilities)
+        request = NewSessionRequest(str(self.folder), servers, self._further_folders())
+        answer = await self._ask(request, BegunAnswer, self.limits.session_seconds)
         if not 1 <= (length := len(answer.session_id)) <= self.limits.title:
             raise IsthmusError(
                 f"the agent's sessionId has {length} characters; expected 1 to {self.limits.title} of them"
             )
         self.session_id, self._is_muted = answer.session_id, False
+        self._model = model_in(answer.config_options, answer.models) or self._model
 
     async def continue_session(self, session_id: str) -> None:
         """Resume or load a former session; what it sends of its past is left out.
@@ -157,19 +195,37 @@ class AgentSession:
             IsthmusError: the agent cannot, refused, ended, or did not answer in time.
         """
         sessions, folder = self.capabilities.session_capabilities, str(self.folder)
-        servers = servers_for(self.servers, self.capabilities)
+        servers, further = servers_for(self.more.servers, self.capabilities), self._further_folders()
         request: ResumeSessionRequest | LoadSessionRequest
         if sessions is not None and sessions.resume is not None:
-            request = ResumeSessionRequest(session_id, folder, servers)
+            request = ResumeSessionRequest(session_id, folder, servers, further)
         elif self.capabilities.load_session:
-            request = LoadSessionRequest(session_id, folder, servers)
+            request = LoadSessionRequest(session_id, folder, servers, further)
         else:
             raise IsthmusError("the agent cannot load sessions")
         self.session_id = session_id
-        await self._ask(request, JustAnswered, self.limits.load_seconds)
+        answer = await self._ask(request, ContinuedAnswer, self.limits.load_seconds)
+        self._model = model_in(answer.config_options, answer.models) or self._model
         if isinstance(request, LoadSessionRequest):
             await self._past_has_come()
         self._is_muted = False
+
+    def _further_folders(self) -> tuple[str, ...] | None:
+        """Return the further folders of the session, None without any.
+
+        Raises:
+            IsthmusError: there are some, and the agent takes none.
+        """
+        if not (folders := self.more.folders):
+            return None
+        sessions = self.capabilities.session_capabilities
+        if sessions is None or sessions.additional_directories is None:
+            names = ", ".join(map(str, folders))
+            raise FoldersRefusedError(
+                f"{self.launch.agent.title} works in one folder, and takes no further ones. Leave out {names}"
+                " (additional_directories), or begin a session there"
+            )
+        return tuple(map(str, folders))
 
     async def _past_has_come(self) -> None:
         """Wait until a loaded session sends nothing more: some agents answer before they have sent its past."""
@@ -240,7 +296,11 @@ class AgentSession:
             return
         if self._is_muted:
             self._past.set()
-        if isinstance(received.update, CommandsUpdate):
+        if isinstance(received.update, UsageUpdate):
+            self.usage = StatedUsage.of(received.update) or self.usage
+        elif isinstance(received.update, ConfigOptionsUpdate):
+            self._model = model_in(to_camel_json(received.update)["configOptions"]) or self._model
+        elif isinstance(received.update, CommandsUpdate):
             self.commands = received.update.available_commands[: self.limits.commands]
             self.has_commands.set()
         elif not self._is_muted and (turn := self._turn_of(received.session_id)) is not None:
@@ -276,7 +336,7 @@ class AgentSession:
         end = PromptEnd(error=AgentLostError("the agent's process was ended"))
         try:
             answer = await self._ask(request, PromptResponse, None)
-            end = PromptEnd(answer.stop_reason)
+            end = PromptEnd(answer.stop_reason, used=models_used(answer, self._model))
         except IsthmusError as error:
             end = PromptEnd(error=error)
         finally:

@@ -17,6 +17,7 @@ from isthmus.acp.v1.client_requests import CancelledOutcome, PermissionKind, Per
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
 from isthmus.errors import IsthmusError
+from isthmus.internal_events import ModelUsed
 from isthmus.record import record
 
 REFUSING = (PermissionKind.REJECT_ONCE, PermissionKind.REJECT_ALWAYS)
@@ -54,6 +55,8 @@ class PromptEnd:
 
     reason: StopReason | str = ""
     error: IsthmusError | None = None
+    used: tuple[ModelUsed, ...] = ()
+    """Tokens of the turn, if the agent states them."""
 
 
 TurnItem: TypeAlias = SessionUpdate | AgentQuestion[Any] | PromptEnd

@@ -251,8 +251,21 @@ class StopReason(StrEnum):
 
 
 @record
+class TurnTokens:
+    """Tokens of a turn, each in one kind alone; the total is their sum. It is not part of the stable protocol yet."""
+
+    total_tokens: int
+    input_tokens: int
+    output_tokens: int
+    thought_tokens: int | None = None
+    cached_read_tokens: int | None = None
+    cached_write_tokens: int | None = None
+
+
+@record
 class PromptResponse:
-    """The answer to ``session/prompt``."""
+    """The answer to ``session/prompt``; ``usage`` is a :class:`TurnTokens`, as JSON where it comes from an agent."""
 
     stop_reason: str
+    usage: Any = None
     meta: Meta = None

@@ -207,11 +207,15 @@ class SessionInfoUpdate:
 
 @record
 class UsageUpdate:
-    """Tokens of the conversation, and of the model's window."""
+    """Tokens of the conversation, and of the model's window; ``cost`` is a :class:`~isthmus.client.Cost` as JSON.
+
+    It is that of the whole session; None: not known.
+    """
 
     TAG: ClassVar = ("sessionUpdate", "usage_update")
     used: int
     size: int
+    cost: Any = None
 
 
 @record

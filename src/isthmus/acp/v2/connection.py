@@ -56,6 +56,7 @@ class SessionCapabilitiesV2:
     prompt: PromptCapabilitiesV2 | None = None
     mcp: McpCapabilitiesV2 | None = None
     delete: Present | None = None
+    additional_directories: Present | None = None
     meta: Meta = None
 
 

@@ -114,6 +114,7 @@ class FrontWireV2:
             connection.PromptCapabilitiesV2(present if abilities.takes_images else None, embedded_context=present),
             connection.McpCapabilitiesV2(stdio=present, http=present),
             present if abilities.can_delete else None,
+            present,
         )
         return to_camel_json(
             connection.InitializeResponseV2(

@@ -35,7 +35,8 @@ class SettingsRule:
     """Limits of AgentSettings. ``max_approval_mode`` is the most permissive mode that they may name.
 
     With a maximum below ``yolo`` they may not allow tools either. Without ``may_widen`` they may only make the agent's
-    own policy stricter: they may name no allowed tools, no model, no effort, and no more permissive mode.
+    own policy stricter: they may name no allowed tools, no model, no effort, no further folders, and no more permissive
+    mode.
     """
 
     max_approval_mode: ApprovalMode = ApprovalMode.YOLO
@@ -133,6 +134,9 @@ def _problems(settings: AgentSettings, rule: SettingsRule, own: ApprovalMode) ->
         problems.append("effort is not accepted on this server, which sets its own; leave it out")
     elif settings.effort and settings.effort not in EFFORTS:
         problems.append(f"effort is {settings.effort[:100]!r}; expected one of {', '.join(EFFORTS)}")
+    if settings.additional_directories and not rule.may_widen:
+        problems.append("additional_directories is not accepted on this server; leave it out")
+    problems += _list_problems("additional_directories", settings.additional_directories)
     problems += _list_problems("context_files", settings.context_files)
     problems += [
         f"context_files: expected the name of a file without its folder, received {name[:200]!r}"

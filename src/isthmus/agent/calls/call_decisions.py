@@ -170,7 +170,7 @@ class CallDecisions:
     def _workspace(self) -> Workspace:
         """The workspace of the session, without rules on its paths."""
         session = self._session
-        return self._options.workspace_of(Path(session.workspace), session.user, session.folders)
+        return self._options.workspace_of(Path(session.workspace), session.user, session.added_folders)
 
     def _changes_guarded(self, proposal: ExecuteDetails, context_files: tuple[str, ...]) -> bool:
         folder = Path(self._session.workspace) / (proposal.working_directory or "")

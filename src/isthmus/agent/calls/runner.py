@@ -401,7 +401,7 @@ class CallRunner:
         session = self._session
         return ToolContext(
             self._options.workspace_of(
-                Path(session.workspace), session.user, session.folders, self._decisions.access(item)
+                Path(session.workspace), session.user, session.added_folders, self._decisions.access(item)
             ),
             item.request.id,
             self._options.output_folder / self._session.task_id,

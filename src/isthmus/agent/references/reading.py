@@ -82,7 +82,7 @@ async def read_references(
             resources[f"reference-{stem}-{number}"] = reference
         starts = {reference.start for reference in found if reference.is_known}
         access = access_of(tools.permissions)
-        workspace = options.workspace_of(scope.workspace, session.user, session.folders, access)
+        workspace = options.workspace_of(scope.workspace, session.user, session.added_folders, access)
         in_workspace = await asyncio.to_thread(find_file_references, prompt.text, workspace, starts)
         for file in in_workspace:
             # By its text: after a crash fewer files may be there.
