@@ -47,6 +47,32 @@ async def test_the_client_reads_how_full_the_context_of_the_model_is(tmp_path: P
     assert usage["used"] > 100
 
 
+async def test_the_client_reads_the_tokens_of_a_turn_and_no_cost(tmp_path: Path, workspace: Path) -> None:
+    async with acp_user(tmp_path, workspace) as user:
+        session = await user.new()
+        answer = await user.agent.prompt(session_id=session, prompt=[acp.text_block("say hello")])
+
+    usage = answer.usage
+    kinds = (usage.input_tokens, usage.output_tokens, usage.cached_read_tokens or 0, usage.thought_tokens or 0)
+    assert usage.total_tokens == sum(kinds) > 100
+    (update,) = user.client.of_kind("usage_update")
+    assert "cost" not in update
+
+
+async def test_a_fork_of_a_session_goes_on_by_itself(tmp_path: Path, workspace: Path) -> None:
+    async with acp_user(tmp_path, workspace) as user:
+        session = await user.new()
+        await user.prompt(session, "say hello")
+        fork = (await user.agent.fork_session(session_id=session, cwd=str(workspace))).session_id
+        await user.prompt(fork, "write new.txt")
+        user.client.updates.clear()
+        await user.load(fork)
+        assert user.client.text("user_message_chunk") == "say hellowrite new.txt"
+        user.client.updates.clear()
+        await user.load(session)
+        assert user.client.text("user_message_chunk") == "say hello"
+
+
 async def test_the_client_is_told_the_slash_commands_of_a_session(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         session = await user.new()

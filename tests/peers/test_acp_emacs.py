@@ -25,7 +25,9 @@ def text(updates: Sequence[dict[str, Any]], kind: str) -> str:
 
 
 @pytest.mark.skipif(not FOLDER, reason="ISTHMUS_ACP_EL names no folder of acp.el")
-def test_a_client_in_emacs_prompts_allows_an_edit_and_loads_the_session(tmp_path: Path, workspace: Path) -> None:
+def test_a_client_in_emacs_prompts_allows_an_edit_loads_the_session_and_forks_it(
+    tmp_path: Path, workspace: Path
+) -> None:
     ended = subprocess.run(
         [emacs(), "--batch", "-L", FOLDER, "-l", DRIVER, workspace, *acp_command(tmp_path)],
         capture_output=True, encoding="utf-8", timeout=60, check=False,
@@ -40,3 +42,4 @@ def test_a_client_in_emacs_prompts_allows_an_edit_and_loads_the_session(tmp_path
     assert (workspace / "new.txt").read_text(encoding="utf-8") == "one\ntwo\n"
     assert text(seen["replayed"], "user_message_chunk") == "say hello|write new.txt"
     assert len(seen["questions"]) == 1
+    assert (seen["fork"] != seen["session"], seen["forked"]) == (True, "end_turn")

@@ -52,10 +52,12 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
                 setup.policy.mode, setup.model.name, effort=setup.settings.thinking_effort or DEFAULT_EFFORT
             ),
             can_delete=True,
+            can_fork=True,
             auth_methods=AUTH_METHODS,
             wires=_wires(has_draft=has_draft),
         )
-        servers.append(FrontServer(engine, LocalPlace(setup.environment, engine.delete_session), options))
+        place = LocalPlace(setup.environment, engine.delete_session, engine.fork_session)
+        servers.append(FrontServer(engine, place, options))
         await serve_front(servers[0], incoming, outgoing)
 
 

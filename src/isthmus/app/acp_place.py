@@ -53,14 +53,19 @@ _FOLDERS = (
 
 DeleteSession: TypeAlias = Callable[[str], Awaitable[None]]
 """Function that deletes the session with an id."""
+ForkSession: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""Function that copies the session with an id under another one."""
 
 
 class LocalPlace:
-    """Sessions of an agent in this process. Without ``delete`` they cannot be deleted here."""
+    """Sessions of an agent in this process. Without ``delete`` and ``fork`` they cannot be deleted and copied here."""
 
-    def __init__(self, environment: Mapping[str, str], delete: DeleteSession | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], delete: DeleteSession | None = None, fork: ForkSession | None = None
+    ) -> None:
         self._environment = environment
         self._delete = delete
+        self._fork = fork
         self._asked: set[tuple[Path, frozenset[str]]] = set()
         self._allowed: set[str] = set()
         """Further folders in which the user lets agents work."""
@@ -131,6 +136,12 @@ class LocalPlace:
         answer = from_json(PermissionResponse, await ask(PermissionRequest(session_id, call, options)))
         if isinstance(answer.outcome, Selected):
             await asyncio.to_thread(_store, question, answer.outcome.option_id)
+
+    async def fork(self, session_id: str, new_session_id: str) -> None:
+        """Copy a session with all its tasks."""
+        if self._fork is None:
+            raise RpcError(METHOD_NOT_FOUND, "sessions of this agent cannot be forked")
+        await self._fork(session_id, new_session_id)
 
     async def delete(self, session_id: str) -> None:
         """Delete a session with all its tasks."""

@@ -75,6 +75,10 @@ class ServerPlace:
         """Return none: the same."""
         return ()
 
+    async def fork(self, session_id: str, new_session_id: str) -> None:
+        """Copy nothing: A2A has no method for it."""
+        raise RpcError(METHOD_NOT_FOUND, "sessions of a server cannot be forked")
+
     async def delete(self, session_id: str) -> None:
         """Delete nothing: A2A has no method for it."""
         raise RpcError(METHOD_NOT_FOUND, "the server's tasks are deleted on its machine, by `isthmus tasks delete`")

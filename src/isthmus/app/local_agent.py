@@ -182,6 +182,7 @@ class _Building:
                 takes_over=options.takes_over,
                 maximum_size=setup.journal_maximum_size,
                 delete_files=files.delete if repositories is None else repositories.deleting(files.delete),
+                copy_files=files.copy,
                 on_task_end=parts.task_ended,
                 keep_files=AttachedFiles(files.outputs, self._model.media_rules, carried and carried.keep).keep,
                 check_settings=settings_check(setup, self._agent.settings_rule, self._rules, mcp, self._model),

@@ -59,6 +59,23 @@ class TaskFiles:
             finally:
                 await store.aclose()
 
+    async def copy(self, task_id: str, new_task_id: str) -> None:
+        """Copy the outputs and attachments of a task for another one, which has none yet.
+
+        Raises:
+            TaskFilesError: they could not be copied.
+        """
+        await asyncio.to_thread(self._copy_outputs, task_id, new_task_id)
+
+    def _copy_outputs(self, task_id: str, new_task_id: str) -> None:
+        source = self.outputs / task_id
+        if not source.is_dir():
+            return
+        try:
+            shutil.copytree(source, self.outputs / new_task_id, symlinks=True)
+        except OSError as error:
+            raise TaskFilesError(f"the files of task {task_id} could not be copied: {error}") from error
+
     def _delete_outputs(self, task_ids: Sequence[str]) -> None:
         for task_id in task_ids:
             if task_id in ("", ".", "..") or "/" in task_id:

@@ -14,11 +14,13 @@ from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQue
 from isthmus.development_tool import AgentSettings
 from isthmus.engine.agents import Agent
 from isthmus.engine.child_tasks import EngineChildTasks
+from isthmus.engine.forking import MAXIMUM_TASKS, fork_session
 from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.runner import Runner
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.errors import IsthmusError
 from isthmus.journal.base import Journal
 
 DELETED_AT_ONCE = 100
@@ -109,6 +111,23 @@ class Engine(UserTasks):
             if not await self._runner.retention.delete(ids):
                 raise TaskNotCancelable(f"tasks of session {context_id[:100]} do not stop: {', '.join(ids)}; try again")
         await self._journal.removal.erase()
+
+    async def fork_session(self, context_id: str, new_context_id: str) -> None:
+        """Copy a session of the local user, all of whose tasks have ended, under another contextId.
+
+        Raises:
+            TaskNotFound: there is no such session.
+            InvalidRequest: a task has not ended, or there are too many.
+            JournalError: not all could be copied.
+        """
+        found = (await self.list_tasks(TaskQuery(MAXIMUM_TASKS + 1, context_id))).tasks
+        tasks = sorted((task for task in found if not task.parent), key=lambda task: task.created_at)
+        try:
+            await fork_session(self._runner, "", tasks, context_id, new_context_id)
+        except BaseException:
+            with contextlib.suppress(IsthmusError):
+                await self.delete_session(new_context_id)  # what was copied of it
+            raise
 
     async def drain(self, seconds: float) -> None:
         """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""

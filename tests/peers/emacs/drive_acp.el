@@ -1,7 +1,8 @@
 ;;; drive_acp.el --- Drives an ACP agent with acp.el  -*- lexical-binding: t; -*-
 
 ;; emacs --batch -L FOLDER-OF-ACP-EL -l drive_acp.el WORKSPACE PROGRAM ARGUMENT...
-;; A prompt, an edit that is allowed, and a load by a second client; prints one JSON object of what came.
+;; A prompt, an edit that is allowed, a load by a second client, and a fork, which goes on by itself; prints one JSON
+;; object of what came.
 
 ;;; Code:
 
@@ -52,13 +53,20 @@
        (stops (list (drive-prompt first session "say hello") (drive-prompt first session "write new.txt")))
        (updates (reverse drive-updates))
        (questions (reverse drive-questions))
-       (second (drive-client program arguments)))
+       (second (drive-client program arguments))
+       replayed fork forked)
   (setq command-line-args-left nil drive-updates nil)
   (drive-ask second (acp-make-session-load-request :session-id session :cwd workspace))
+  (setq replayed (vconcat (reverse drive-updates)) drive-updates nil)
+  (setq fork (map-elt (drive-ask second (acp-make-session-fork-request :session-id session :cwd workspace)) 'sessionId)
+        forked (drive-prompt second fork "say hello"))
   (princ (json-encode `((stops . ,(vconcat stops))
                         (updates . ,(vconcat updates))
                         (questions . ,(vconcat questions))
-                        (replayed . ,(vconcat (reverse drive-updates))))))
+                        (replayed . ,replayed)
+                        (session . ,session)
+                        (fork . ,fork)
+                        (forked . ,forked))))
   (acp-shutdown :client first)
   (acp-shutdown :client second))
 

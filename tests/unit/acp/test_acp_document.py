@@ -11,7 +11,17 @@ import pytest
 
 from isthmus import media
 from isthmus.acp import connection
-from isthmus.acp.front import prompts, questions, server, session, session_options, tool_calls, turn, wire_v1
+from isthmus.acp.front import (
+    prompts,
+    questions,
+    server,
+    session,
+    session_list,
+    session_options,
+    tool_calls,
+    turn,
+    wire_v1,
+)
 from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
@@ -98,7 +108,7 @@ def test_the_kinds_of_updates_are_those_of_the_code() -> None:
 
 @pytest.mark.anyio
 async def test_the_capabilities_are_those_of_the_code(workspace: Path) -> None:
-    in_process = replace(FRONT, can_delete=True, auth_methods=AUTH_METHODS)
+    in_process = replace(FRONT, can_delete=True, can_fork=True, auth_methods=AUTH_METHODS)
     async with engine_on(workspace, EchoAgent()) as engine, front(engine, options=in_process) as client:
         greeting = await client.call("initialize", protocolVersion=1)
     (block,) = re.findall(r"```json\n(.*?)```", part("Requests of the client"), flags=re.DOTALL)
@@ -155,7 +165,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "blocks of a prompt": f"{prompts.MAXIMUM_BLOCKS:,}",
         "bytes of a file or image in a prompt": f"{media.MAXIMUM_FILE_BYTES:,}",
         "bytes of all files and images in a prompt": f"{media.MAXIMUM_MESSAGE_BYTES:,}",
-        "sessions in one answer to `session/list`": str(server.PAGE_SESSIONS),
+        "sessions in one answer to `session/list`": str(session_list.PAGE_SESSIONS),
         "turns of a session that are sent again": f"{session.MAXIMUM_TASKS:,}",
         "characters of a tool's output in an update": f"{tool_calls.MAXIMUM_TEXT:,}",
         "characters of a model's name": str(session_options.MAXIMUM_CHARACTERS),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.acp.front import server
+from isthmus.acp.front import session_list
 from isthmus.app.acp_front import AUTH_METHODS
 from support.acp_front import ALLOW, BOTH_VERSIONS, RefusedError, front
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
@@ -134,7 +134,7 @@ async def test_a_session_that_nobody_began_is_not_found(method: str, params: dic
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [
-        ("session/fork", {}, -32601),
+        ("session/fork", {"sessionId": "s", "cwd": "/"}, -32601),
         ("session/delete", {"sessionId": "s"}, -32601),
         ("", {}, -32601),
         ("session/new", {}, -32602),
@@ -165,7 +165,7 @@ async def test_a_request_that_does_not_fit_is_refused(
 async def test_sessions_are_listed_with_title_and_folder_page_by_page(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "PAGE_SESSIONS", 2)
+    monkeypatch.setattr(session_list, "PAGE_SESSIONS", 2)
     async with engine_on(workspace, EchoAgent()) as engine, front(engine) as client:
         sessions: list[str] = []
         for text in ("first", "second", "third"):

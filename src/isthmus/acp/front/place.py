@@ -42,6 +42,14 @@ class FrontPlace(Protocol):
         """
         ...
 
+    async def fork(self, session_id: str, new_session_id: str) -> None:
+        """Copy a session that has been prompted, with all its tasks, under another id.
+
+        Raises:
+            IsthmusError: it is at work or waits, or cannot be copied.
+        """
+        ...
+
     async def delete(self, session_id: str) -> None:
         """Delete a session with all its tasks, which are cancelled first; nothing if there is none.
 

@@ -9,9 +9,8 @@ import logging
 import re
 import uuid
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +20,7 @@ from isthmus.acp.front.login import FrontLogin
 from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.questions import ClientQuestion
 from isthmus.acp.front.session import FrontSession
+from isthmus.acp.front.session_list import listed_sessions
 from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.turn import ClientPort
 from isthmus.acp.front.wire import FrontAbilities, FrontUpdate, FrontWire, read_params
@@ -28,8 +28,7 @@ from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1 import connection, sessions
 from isthmus.acp.v1.client_requests import ReadTextFileRequest, ReadTextFileResponse
 from isthmus.acp.v1.updates import CompactionUpdate, ConfigOptionsUpdate, ModeUpdate
-from isthmus.client import AgentClient, TaskNotFound, TaskQuery
-from isthmus.conversations import Conversation, list_sessions
+from isthmus.client import AgentClient, TaskNotFound, TaskQuery, TaskSnapshot
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.record import record
@@ -39,8 +38,6 @@ from isthmus.task_stream import FrontTimeouts
 log = logging.getLogger(__name__)
 
 RESOURCE_NOT_FOUND = -32002
-PAGE_SESSIONS = 50
-"""Maximum number of sessions in one answer to ``session/list``."""
 READ_SECONDS = 2.0
 """Maximum wait for a client to read a file of its editor."""
 MAXIMUM_SESSIONS = 1000
@@ -65,11 +62,12 @@ class ClientRequests(Protocol):
 
 @record
 class FrontOptions:
-    """Options of a front. ``can_delete``: its place deletes sessions."""
+    """Options of a front. ``can_delete`` and ``can_fork``: its place deletes and copies sessions."""
 
     version: str
     options: SessionOptions = field(default_factory=SessionOptions)
     can_delete: bool = False
+    can_fork: bool = False
     takes_images: bool = True
     auth_methods: tuple[connection.TerminalAuth | connection.AgentAuth, ...] = ()
     timeouts: FrontTimeouts = field(default_factory=FrontTimeouts)
@@ -115,8 +113,10 @@ class FrontServer:
                 return await self._load(request)
             case sessions.ResumeSessionRequest() as request:
                 return await self._resume(request)
+            case sessions.ForkSessionRequest() as request if self._options.can_fork:
+                return await self._fork(request)
             case sessions.ListSessionsRequest() as request:
-                return await self._list(request)
+                return await listed_sessions(self._agent, request)
             case sessions.PromptRequest() as request:
                 return await self._prompt(request)
             case sessions.SetModeRequest() as request:
@@ -130,7 +130,7 @@ class FrontServer:
             case connection.LogoutRequest():
                 self._login.log_out()
                 return {}
-            case sessions.DeleteSessionRequest() | None:
+            case sessions.DeleteSessionRequest() | sessions.ForkSessionRequest() | None:
                 raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} here")
 
     def notification(self, method: str, params: JsonObject) -> None:
@@ -189,11 +189,12 @@ class FrontServer:
         if request.client_info is not None:
             self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
         options, methods = self._options, self._login.methods_for(self._capabilities)
-        return wire.greeting(FrontAbilities(options.version, options.can_delete, options.takes_images, methods))
+        abilities = FrontAbilities(options.version, options.can_delete, options.takes_images, methods, options.can_fork)
+        return wire.greeting(abilities)
 
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
         settings = await self._settings(request)
-        session = self._open(f"session-{uuid.uuid4().hex}", settings)
+        session = self._open(_new_id(), settings)
         if session.options.is_elsewhere:  # here it is known, apart from what the folder forbids: see the first prompt
             await session.find_mode(is_new=True)
         self._do_later(session.load_commands())
@@ -209,6 +210,18 @@ class FrontServer:
         await session.resume()
         return self._opened(session)
 
+    async def _fork(self, request: sessions.ForkSessionRequest) -> JsonObject:
+        settings = await self._settings(request)
+        tasks = await self._tasks_here(request.session_id, settings)
+        session_id = _new_id()
+        if tasks:
+            await self._place.fork(request.session_id, session_id)
+        session = self._open(session_id, settings)
+        await session.find_mode(is_new=not tasks)
+        self._do_later(session.tell_usage())
+        self._do_later(session.load_commands())
+        return self._wire.session(session_id, session.options)
+
     def _opened(self, session: FrontSession) -> JsonObject:
         async def go_on() -> None:
             await session.go_on()
@@ -217,18 +230,6 @@ class FrontServer:
 
         self._do_later(go_on())  # after the response
         return self._wire.session(None, session.options)
-
-    async def _list(self, request: sessions.ListSessionsRequest) -> JsonObject:
-        start = 0
-        if request.cursor is not None:
-            if not request.cursor.isascii() or not request.cursor.isdigit():
-                raise RpcError(INVALID_PARAMS, "cursor: expected the nextCursor of an earlier answer")
-            start = int(request.cursor[:9])
-        found = await list_sessions(self._agent, request.cwd)
-        page = found[start : start + PAGE_SESSIONS]
-        after = start + len(page)
-        cursor = str(after) if after < len(found) else None
-        return to_camel_json(sessions.ListSessionsResponse(tuple(map(_info, page)), cursor))
 
     async def _prompt(self, request: sessions.PromptRequest) -> JsonObject:
         session = self._session(request.session_id)
@@ -288,7 +289,11 @@ class FrontServer:
                 await session.leave_out(refused)
 
     async def _settings(
-        self, request: sessions.NewSessionRequest | sessions.LoadSessionRequest | sessions.ResumeSessionRequest
+        self,
+        request: sessions.NewSessionRequest
+        | sessions.LoadSessionRequest
+        | sessions.ResumeSessionRequest
+        | sessions.ForkSessionRequest,
     ) -> JsonObject:
         self._login.require()
         settings = self._place.settings(request.cwd, request.mcp_servers or (), request.additional_directories or ())
@@ -316,22 +321,26 @@ class FrontServer:
         Raises:
             RpcError: there is no such session, or it works in another folder.
         """
+        await self._tasks_here(session_id, settings)
+        if (known := self._sessions.get(session_id)) is not None:
+            known.change_settings(settings)
+            return known
+        return self._open(session_id, settings)
+
+    async def _tasks_here(self, session_id: str, settings: JsonObject) -> Sequence[TaskSnapshot]:
+        """Return the last task of a session, if it was prompted; raise as :meth:`_reopen` does."""
         try:
             tasks = (await self._agent.list_tasks(TaskQuery(1, session_id))).tasks
         except TaskNotFound:
             tasks = ()
-        known = self._sessions.get(session_id)
         is_new = _NEW_ID.fullmatch(session_id) is not None and session_id not in self._deleted
-        if not tasks and known is None and not is_new:
+        if not tasks and session_id not in self._sessions and not is_new:
             raise _not_found(session_id)
         folder = settings["workspace_path"]
         if tasks and tasks[0].workspace != folder:
             expected = tasks[0].workspace
             raise RpcError(INVALID_PARAMS, f"cwd: the session works in {expected}; expected this folder, not {folder}")
-        if known is not None:
-            known.change_settings(settings)
-            return known
-        return self._open(session_id, settings)
+        return tasks
 
     def _session(self, session_id: str) -> FrontSession:
         if (session := self._sessions.get(session_id)) is None:
@@ -368,11 +377,10 @@ class FrontServer:
             log.warning("%s", error)
 
 
+def _new_id() -> str:
+    return f"session-{uuid.uuid4().hex}"
+
+
 def _not_found(session_id: str) -> RpcError:
     problem = f"there is no session {session_id[:100]!r}: begin one by session/new, or load one first"
     return RpcError(RESOURCE_NOT_FOUND, problem, {"sessionId": session_id[:100]})
-
-
-def _info(session: Conversation) -> sessions.SessionInfo:
-    updated = datetime.fromtimestamp(session.updated_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return sessions.SessionInfo(session.context_id, session.tasks[-1].workspace, session.title, updated)

@@ -61,6 +61,7 @@ FrontRequest: TypeAlias = (
     | sessions.NewSessionRequest
     | sessions.LoadSessionRequest
     | sessions.ResumeSessionRequest
+    | sessions.ForkSessionRequest
     | sessions.ListSessionsRequest
     | sessions.PromptRequest
     | sessions.SetModeRequest
@@ -78,6 +79,7 @@ class FrontAbilities:
     can_delete: bool
     takes_images: bool
     auth_methods: tuple[connection.TerminalAuth | connection.AgentAuth, ...]
+    can_fork: bool = False
 
 
 class FrontWire(Protocol):

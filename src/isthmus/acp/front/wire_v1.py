@@ -20,6 +20,7 @@ REQUESTS: Mapping[str, type[FrontRequest]] = {
         sessions.NewSessionRequest,
         sessions.LoadSessionRequest,
         sessions.ResumeSessionRequest,
+        sessions.ForkSessionRequest,
         sessions.ListSessionsRequest,
         sessions.PromptRequest,
         sessions.SetModeRequest,
@@ -61,7 +62,12 @@ class FrontWireV1:
                     ),
                     mcp_capabilities=connection.McpCapabilities(http=True, sse=True),
                     session_capabilities=connection.SessionCapabilities(
-                        list=present, resume=present, close=present, delete=delete, additional_directories=present
+                        list=present,
+                        resume=present,
+                        close=present,
+                        delete=delete,
+                        additional_directories=present,
+                        fork=present if abilities.can_fork else None,
                     ),
                     auth=connection.AgentAuthCapabilities(logout=present) if can_log_out else None,
                     meta={"isthmus": {"editedAnswers": True}},

@@ -104,6 +104,7 @@ class SessionCapabilities:
     close: Present | None = None
     delete: Present | None = None
     additional_directories: Present | None = None
+    fork: Present | None = None
 
 
 @record

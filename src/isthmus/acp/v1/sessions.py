@@ -84,6 +84,17 @@ class ResumeSessionRequest:
 
 
 @record
+class ForkSessionRequest:
+    """``session/fork``: begin a session with the conversation of another one. Not part of the stable protocol yet."""
+
+    METHOD: ClassVar = "session/fork"
+    session_id: str
+    cwd: str
+    mcp_servers: tuple[McpServer, ...] | None = None
+    additional_directories: tuple[str, ...] | None = None
+
+
+@record
 class ListSessionsRequest:
     """``session/list``; ``cwd`` limits the list to one folder."""
 
