@@ -46,6 +46,7 @@ async def test_tokens_context_and_cost_are_kept_and_shown_also_after_a_restart(t
     ("text", "used", "expected"),
     [
         ("usage-within", {"Agent": ModelUsage(1, 0, 0.0, 135, 17, 100, 5)}, SessionStatus(None, 1000, 200_000)),
+        ("usage-of-requests", {"Agent": ModelUsage(2, 0, 0.0, 300, 30, 100, 10)}, SessionStatus()),
         ("quota", {"gemini-x": ModelUsage(1, 0, 0.0, 30, 4)}, SessionStatus()),
         ("usage-wrong", {}, SessionStatus(None, 7, 100)),
         ("hello", {}, SessionStatus()),

@@ -115,6 +115,15 @@ async def test_each_kind_of_change_is_asked_about_and_made_as_the_user_answers(p
     assert [title for title in written if f"The user changed your proposal for {paths[title]}" not in told] == []
 
 
+async def test_the_tokens_that_an_agent_states_are_counted(peer: FileAgent, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        peer.says()
+        seen = await hosting.prompt("Hello?")
+        assert seen.state is TaskState.COMPLETED, seen.view
+        (used,) = (await hosting.whole(seen.task_id)).view.models.values()
+        assert (used.input_tokens > 0, used.output_tokens > 0) == (True, True)
+
+
 @pytest.mark.skipif(not EVERYTHING, reason="`make agents` runs it")
 @pytest.mark.parametrize("settings", [False])
 async def test_whether_an_agent_asks_by_itself_is_known(peer: FileAgent, tmp_path: Path) -> None:

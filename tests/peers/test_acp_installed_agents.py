@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.client import CommandScope
+from isthmus.client import CommandScope, PromptMessage
 from isthmus.development_tool import ExecuteDetails, FileDiff, ToolCallStatus
 from isthmus.events import TaskState
-from support.acp_hosting import Seen
+from support.acp_hosting import Seen, seen_of
 from support.installed_agents import INSTALLED, InstalledAgent, installed_agent
 from support.scripted_wire import Reply, Say
 
@@ -101,6 +101,32 @@ async def test_edits_and_commands_are_refused_and_allowed(peer: InstalledAgent, 
         output = done.call(asked.question.tool_call_id).output
         assert output is not None
         assert "finished" in (output.text or "")
+
+
+async def test_an_edit_in_a_further_folder_is_asked_about_and_made_and_its_use_stated(
+    peer: InstalledAgent, tmp_path: Path
+) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        work, path = hosting.workspace / "work", hosting.workspace / "beside" / "a.txt"
+        for folder in (work, path.parent):
+            folder.mkdir()
+        path.write_text(BEFORE, encoding="utf-8")
+        peer.edits(path)
+        settings = {"workspace_path": str(work), "additional_directories": [str(path.parent)]}
+        message = PromptMessage("Make the second line loud.", settings=settings)
+        asked = await seen_of(hosting.agent, await hosting.agent.prompt(message))
+        assert asked.state is TaskState.INPUT_REQUIRED, asked.view
+        peer.says("Done.")
+        done = await hosting.answer(asked, option(asked, "allow_once"))
+        assert done.state is TaskState.COMPLETED, done.view
+        assert path.read_text(encoding="utf-8") == PROPOSED
+        status = await hosting.agent.session_status(CommandScope(context_id=asked.context_id))
+        assert status.context_tokens is not None
+        assert status.context_window is not None
+        assert 0 < status.context_tokens < status.context_window
+        # Claude Agent knows prices, Codex states none.
+        stated = None if status.cost is None else (status.cost.amount > 0, status.cost.currency)
+        assert stated == ((True, "USD") if peer.name == "claude" else None)
 
 
 async def test_a_turn_is_cancelled_while_it_asks(peer: InstalledAgent, tmp_path: Path) -> None:

@@ -204,6 +204,14 @@ class ScriptedAgent:
         ]
         self.about_turn = {"_meta": {"quota": {"token_count": count, "model_usage": models}}}
 
+    def usage_of_requests(self, text: str) -> None:
+        """State the tokens of two requests as Qwen Code does, with thoughts beside the rest, and those of the turn."""
+        for given in (100, 200):
+            counts = {"inputTokens": given, "outputTokens": 10, "thoughtTokens": 5, "cachedReadTokens": 50}
+            usage = {"usage": {"totalTokens": given + 15, **counts}, "durationMs": 7}
+            self.update("agent_message_chunk", content={"type": "text", "text": ""}, _meta=usage)
+        self.about_turn = {"usage": {"totalTokens": 330, "inputTokens": 300, "outputTokens": 30}}
+
     def usage_wrong(self, text: str) -> None:
         """State what is no usage."""
         self.update("usage_update", used=7, size=100, cost={"amount": "much", "currency": 5})

@@ -65,6 +65,10 @@ class FileAgent:
         assert read is not None
         self._does([read(str(path))])
 
+    def says(self) -> None:
+        """Have the model say that it is done."""
+        self._does([])
+
     def _does(self, calls: Sequence[Call]) -> None:
         self.model.forget()
         for number, call in enumerate(calls):

@@ -254,7 +254,7 @@ class AcpSegment:
         self._suspended.take(self._task.session.task_id, permission.call_id)
 
     async def _end(self, end: PromptEnd) -> StateChange:
-        await self._task.emit(*self._turn.reader.flush(), *end.used)
+        await self._task.emit(*self._turn.reader.flush(), *(() if self._turn.reader.has_tokens else end.used))
         if (usage := self._work.session.usage) is not None:
             await self._keep_usage(usage)
         state = state_of(end, self._work.session.launch.agent.login)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.client import AgentClient, CommandScope, SessionStatus, SessionStatusProvider
+from isthmus.client import AgentClient, CommandScope, Cost, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.task_view import ModelUsage
@@ -69,7 +69,7 @@ class StatusLine:
             waiting,
             _short(self.model),
             context,
-            f"{cost.amount:.2f} {_short(cost.currency)}" if (cost := self.status.cost) is not None else "",
+            _money(self.status.cost) if self.status.cost is not None else "",
             _short(self.branch),
             _short(self.editor),
             f"{_count(self.tokens)} tokens" if self.tokens else "",
@@ -121,6 +121,11 @@ def _beginning(path: Path) -> str:
 
 def _short(name: str) -> str:
     return with_ellipsis(visible_line(name), LONGEST_NAME)
+
+
+def _money(cost: Cost) -> str:
+    amount = "<0.01" if 0 < cost.amount < 0.01 else f"{cost.amount:.2f}"
+    return f"{amount} {_short(cost.currency)}"
 
 
 def _count(tokens: int) -> str:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.client import CommandScope, SessionStatus
+from isthmus.client import CommandScope, Cost, SessionStatus
 from isthmus.task_view import ModelUsage
 from isthmus.terminal.status_line import StatusLine, branch_of
 
@@ -19,6 +19,19 @@ def test_the_status_names_what_is_known_and_nothing_else() -> None:
     assert status.text(80) == "plan · m2 · context 25% used · main · 1.5k tokens"
     status.waiting = 1
     assert status.text(80).startswith("plan · 1 question waiting in other sessions · m2")
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"),
+    [
+        (None, "plan"),
+        (Cost(0.4237, "USD"), "plan · 0.42 USD"),
+        (Cost(0.0001, "CHF"), "plan · <0.01 CHF"),
+        (Cost(0, "credits\x1b"), "plan · 0.00 credits␛"),
+    ],
+)
+def test_a_cost_is_shown_if_it_is_known(cost: Cost | None, shown: str) -> None:
+    assert line(status=SessionStatus(cost=cost)).text(80) == shown
 
 
 def test_a_narrow_terminal_gets_whole_parts() -> None:

@@ -262,7 +262,8 @@ class AgentSession:
             TurnRunningError: another one has not ended.
         """
         self.require_free()
-        turn = self.turn = PromptTurn(task_id, UpdateReader(self.launch.agent, self.limits))
+        reader = UpdateReader(self.launch.agent, self.limits, model=lambda: self._model)
+        turn = self.turn = PromptTurn(task_id, reader)
         self._begin(self._prompt(turn, PromptRequest(self.session_id, blocks)))
         return turn
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from isthmus.acp.host.calls import CallTable
-from isthmus.acp.host.known_agent import KnownAgent
+from isthmus.acp.host.known_agent import UNKNOWN, KnownAgent
 from isthmus.acp.host.limits import HostLimits
+from isthmus.acp.host.usage import request_used
 from isthmus.acp.v1.content import (
     AudioBlock,
     ContentBlock,
@@ -44,15 +45,25 @@ PLAN_ENTRIES = 100
 
 
 class UpdateReader:
-    """The state of one turn: its calls, the text and the thought that are being sent."""
+    """The state of one turn: its calls, the text and the thought that are being sent.
+
+    ``model`` returns the name of the session's model.
+    """
 
     def __init__(
-        self, agent: KnownAgent, limits: HostLimits, new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+        self,
+        agent: KnownAgent,
+        limits: HostLimits,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        model: Callable[[], str] = lambda: UNKNOWN.title,
     ) -> None:
         self.calls = CallTable(agent, limits)
         self._agent = agent
         self._limits = limits
         self._new_id = new_id
+        self._model = model
+        self.has_tokens = False
+        """Whether the agent has stated tokens of requests, and so not only those of the whole turn."""
         self._text_id = new_id()
         self._named = ""
         """The agent's id of the message that is being sent; empty if it has none."""
@@ -64,8 +75,10 @@ class UpdateReader:
             case AgentThoughtChunk(content):
                 self._thought.append(content.text if isinstance(content, TextBlock) else "")
                 return self.flush() if sum(map(len, self._thought)) > self._limits.text else ()
-            case AgentMessageChunk(content, message_id):
-                return self._message(content, message_id or "")
+            case AgentMessageChunk(content, message_id, meta):
+                used = request_used(meta, self._model())
+                self.has_tokens = self.has_tokens or bool(used)
+                return (*self._message(content, message_id or ""), *used)
             case ToolCallStarted() | ToolCallChanged():
                 call = self.calls.take(update)
                 return () if call is None else (*self.interrupt(), ToolCallUpdate(call))

@@ -59,25 +59,34 @@ def model_in(options: object, models: object = None) -> str:
 def models_used(answer: PromptResponse, model: str) -> tuple[ModelUsed, ...]:
     """Return the tokens of a turn by model; ``model`` is the session's. Empty if the agent states none."""
     used = (*_of_usage(as_object(answer.usage), model),) or (*_of_quota(answer.meta, model),)
-    return tuple(one for one in used if one.input_tokens or one.output_tokens)
+    return tuple(filter(_has_tokens, used))
+
+
+def request_used(meta: JsonObject | None, model: str) -> tuple[ModelUsed, ...]:
+    """Return the tokens of one request, which Qwen Code states in the ``_meta`` of a text; empty if it states none."""
+    return tuple(filter(_has_tokens, _of_usage(as_object(as_object(meta).get("usage")), model)))
+
+
+def _has_tokens(used: ModelUsed) -> bool:
+    return bool(used.input_tokens or used.output_tokens)
 
 
 def _of_usage(usage: JsonObject, model: str) -> Iterator[ModelUsed]:
-    """Yield what ``usage`` of a response states. Cached and thought tokens stand beside the others, or in them."""
+    """Yield what ``usage`` of a response states.
+
+    Cached and thought tokens are among the others with some agents, and apart with others: the sum says it.
+    """
     read, written, thoughts = (
         _tokens(usage.get(name)) or 0 for name in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens")
     )
     given, said = _tokens(usage.get("inputTokens")), _tokens(usage.get("outputTokens"))
     if given is None or said is None:
         return
-    is_apart = usage.get("totalTokens") != given + said
-    yield ModelUsed(
-        model,
-        given + (read + written if is_apart else 0),
-        said + (thoughts if is_apart else 0),
-        read,
-        thoughts,
-    )
+    cached, more = read + written, (_tokens(usage.get("totalTokens")) or 0) - given - said
+    if more != 0:
+        given += cached if more != thoughts else 0
+        said += thoughts if more != cached else 0
+    yield ModelUsed(model, given, said, read, thoughts)
 
 
 def _of_quota(meta: JsonObject | None, model: str) -> Iterator[ModelUsed]:
