@@ -119,18 +119,26 @@ export interface SessionStatus {
   effort: string;
   tokens: number | undefined;
   window: number;
+  /** What the conversation has cost, with its currency; empty if that is not known. */
+  cost: string;
+}
+
+function costOf(amount: unknown, currency: unknown): string {
+  if (typeof amount !== "number" || typeof currency !== "string") return "";
+  return `${amount > 0 && amount < 0.01 ? "<0.01" : amount.toFixed(2)} ${currency}`;
 }
 
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "", {
     jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
-  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown } };
-  const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size } = found.result ?? {};
+  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown } } };
+  const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size, cost } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
     model: typeof model === "string" ? model : "",
     effort: typeof effort === "string" ? effort : "",
     tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
+    cost: costOf(cost?.amount, cost?.currency),
   };
 }
 

@@ -215,6 +215,7 @@ const TABLE = {
   begunBy: ["Begun by", "由此任务启动"],
   model: ["Model", "模型"],
   context: ["Conversation", "对话"],
+  cost: ["Cost of the conversation", "对话费用"],
   tokens: ["{0} tokens", "{0} 个令牌"],
   tokensOf: ["{0} of {1} tokens", "{0} / {1} 个令牌"],
   question: ["Question", "问题"],

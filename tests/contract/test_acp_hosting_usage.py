@@ -15,7 +15,7 @@ from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
 
-ALL = SessionStatus(None, 53_000, 200_000, cost=Cost(0.045, "USD"))
+ALL = SessionStatus(None, 53_000, 200_000, cost=Cost(0.42, "USD"))
 
 
 async def status(hosting: AcpHosting, context_id: str) -> SessionStatus:
@@ -68,7 +68,7 @@ async def test_an_acp_client_of_a_hosted_agent_is_told_all_of_it(tmp_path: Path)
         answer = await client.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "usage"}])
         counts = {"inputTokens": 35, "outputTokens": 12, "thoughtTokens": 5, "cachedReadTokens": 100}
         assert answer == {"stopReason": "end_turn", "usage": {"totalTokens": 152, **counts}}
-        cost = {"amount": 0.045, "currency": "USD"}
+        cost = {"amount": 0.42, "currency": "USD"}
         update = {"sessionUpdate": "usage_update", "used": 53_000, "size": 200_000, "cost": cost}
         assert client.of_kind("usage_update") == [update]
         answer = await client.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "hello"}])

@@ -15,6 +15,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from isthmus.a2a.token_file import TOKEN_FILE
+from support.acp_hosting import PROGRAM
 from support.claude_cli import ClaudeCli, claude_cli
 from support.coding_cli_agents import CHOSEN, CodingCliAgent, coding_cli_agent
 from support.isthmus_program import ISTHMUS, TERMINAL, companion_program
@@ -113,6 +114,24 @@ async def test_the_edit_of_a_hosted_agent_is_written_as_it_was_changed_in_the_pa
         await expect(page.locator("isthmus-task .prose").last).to_contain_text("Done.")
         assert file.read_text("utf-8") == PROPOSED + "mine"
         await expect(page.locator("isthmus-task .call").last).to_contain_text("Answered by Chrome on Linux")
+
+
+async def test_what_a_hosted_agent_states_of_tokens_and_cost_is_beside_its_conversation(
+    tmp_path: Path, workspace: Path, browser_beside: Browser
+) -> None:
+    command = shlex.join((sys.executable, str(PROGRAM)))
+    async with (
+        served(tmp_path, workspace, NO_MODEL, "--agent", command, "--trust-agent") as workbench,
+        entered(browser_beside, workbench) as page,
+    ):
+        await begin(page, workbench, "usage")
+        beside = page.locator("isthmus-aside")
+        await expect(beside).to_contain_text("53,000 of 200,000 tokens")
+        await expect(beside).to_contain_text("0.42 USD")
+        await expect(beside).to_contain_text("135 tokens of input, 100 of them cached")
+        await begin(page, workbench, "hello")
+        await expect(page.locator("isthmus-task .prose").last).to_contain_text("You said: hello")
+        await expect(beside).not_to_contain_text("USD")
 
 
 async def test_of_answers_everywhere_at_once_one_wins_and_the_others_say_whose(

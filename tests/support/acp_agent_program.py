@@ -185,7 +185,7 @@ class ScriptedAgent:
 
     def usage(self, text: str) -> None:
         """State the tokens of the turn as most agents do, the context and the cost."""
-        self.update("usage_update", used=53_000, size=200_000, cost={"amount": 0.045, "currency": "USD"})
+        self.update("usage_update", used=53_000, size=200_000, cost={"amount": 0.42, "currency": "USD"})
         counts = {"inputTokens": 35, "outputTokens": 12, "thoughtTokens": 5, "cachedReadTokens": 100}
         self.about_turn = {"usage": {"totalTokens": 152, **counts}}
 

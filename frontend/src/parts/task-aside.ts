@@ -33,6 +33,7 @@ export class TaskAside extends PageElement {
       <section><dl class="facts">
         ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
         ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
+        ${this.status?.cost ? html`<dt>${t("cost")}</dt><dd class="num">${visibleLine(this.status.cost, 60)}</dd>` : nothing}
         ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
         ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
       </dl></section>`;
