@@ -56,7 +56,7 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
             auth_methods=AUTH_METHODS,
             wires=_wires(has_draft=has_draft),
         )
-        place = LocalPlace(setup.environment, engine.delete_session, engine.fork_session)
+        place = LocalPlace(setup.environment, engine)
         servers.append(FrontServer(engine, place, options))
         await serve_front(servers[0], incoming, outgoing)
 
@@ -77,7 +77,7 @@ async def serve_hosted(
         options = FrontOptions(
             __version__, SessionOptions(has_modes=False), can_delete=True, wires=_wires(has_draft=has_draft)
         )
-        place = HostedPlace(setup.environment, engine.delete_session)
+        place = HostedPlace(setup.environment, engine)
         await serve_front(FrontServer(engine, place, options), incoming, outgoing)
 
 

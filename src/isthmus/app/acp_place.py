@@ -5,9 +5,9 @@ Those of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol
 
 from typing_extensions import override
 
@@ -51,21 +51,29 @@ _FOLDERS = (
     PermissionOption("refuse", "No: continue without them", PermissionKind.REJECT_ONCE),
 )
 
-DeleteSession: TypeAlias = Callable[[str], Awaitable[None]]
-"""Function that deletes the session with an id."""
-ForkSession: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""Function that copies the session with an id under another one."""
+
+class KeptSessions(Protocol):
+    """The sessions of an agent in this process, as its engine keeps them; an ``Engine`` is one."""
+
+    async def delete_session(self, context_id: str) -> None:
+        """Delete all tasks of a session."""
+        ...
+
+    async def fork_session(self, context_id: str, new_context_id: str) -> None:
+        """Copy a session, all of whose tasks have ended, under another id."""
+        ...
+
+    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return the further folders with which tasks began, by task, as far as they have any."""
+        ...
 
 
 class LocalPlace:
-    """Sessions of an agent in this process. Without ``delete`` and ``fork`` they cannot be deleted and copied here."""
+    """Sessions of an agent in this process. Without ``kept`` they cannot be deleted and copied here."""
 
-    def __init__(
-        self, environment: Mapping[str, str], delete: DeleteSession | None = None, fork: ForkSession | None = None
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], kept: KeptSessions | None = None) -> None:
         self._environment = environment
-        self._delete = delete
-        self._fork = fork
+        self._kept = kept
         self._asked: set[tuple[Path, frozenset[str]]] = set()
         self._allowed: set[str] = set()
         """Further folders in which the user lets agents work."""
@@ -139,15 +147,19 @@ class LocalPlace:
 
     async def fork(self, session_id: str, new_session_id: str) -> None:
         """Copy a session with all its tasks."""
-        if self._fork is None:
+        if self._kept is None:
             raise RpcError(METHOD_NOT_FOUND, "sessions of this agent cannot be forked")
-        await self._fork(session_id, new_session_id)
+        await self._kept.fork_session(session_id, new_session_id)
+
+    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return the further folders with which tasks began."""
+        return await self._kept.further_folders(task_ids) if self._kept is not None else {}
 
     async def delete(self, session_id: str) -> None:
         """Delete a session with all its tasks."""
-        if self._delete is None:
+        if self._kept is None:
             raise RpcError(METHOD_NOT_FOUND, "sessions are deleted by `isthmus tasks delete` here")
-        await self._delete(session_id)
+        await self._kept.delete_session(session_id)
 
 
 class HostedPlace(LocalPlace):

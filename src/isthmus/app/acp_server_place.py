@@ -1,7 +1,7 @@
 """The sessions of ACP clients whose agent is behind an A2A server: their folders and MCP servers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from isthmus.acp.front.place import AskClient
@@ -74,6 +74,10 @@ class ServerPlace:
     async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
         """Return none: the same."""
         return ()
+
+    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return none: A2A does not tell them."""
+        return {}
 
     async def fork(self, session_id: str, new_session_id: str) -> None:
         """Copy nothing: A2A has no method for it."""

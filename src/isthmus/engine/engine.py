@@ -6,7 +6,9 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 """
 
 import contextlib
+from collections.abc import Mapping, Sequence
 
+from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
 from isthmus.agent.subagents.child_tasks import ChildTasks
@@ -21,6 +23,7 @@ from isthmus.engine.runner import Runner
 from isthmus.engine.user_tasks import UserTasks
 from isthmus.engine.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
+from isthmus.events import Command, Prompt
 from isthmus.journal.base import Journal
 
 DELETED_AT_ONCE = 100
@@ -128,6 +131,16 @@ class Engine(UserTasks):
             with contextlib.suppress(IsthmusError):
                 await self.delete_session(new_context_id)  # what was copied of it
             raise
+
+    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return the further folders that the AgentSettings of tasks' first messages name, by task, if any."""
+        found: dict[str, Sequence[str]] = {}
+        for task_id in task_ids:
+            for delivery in await self.journal.events(task_id, 0, 1):
+                settings = delivery.event.settings if isinstance(delivery.event, Prompt | Command) else None
+                if settings is not None and (named := check_agent_settings(settings).additional_directories):
+                    found[task_id] = named
+        return found
 
     async def drain(self, seconds: float) -> None:
         """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""

@@ -19,7 +19,7 @@ DELETING = FrontOptions("1.0", can_delete=True, timeouts=OPTIONS.timeouts)
 
 def deleting(engine: Engine) -> LocalPlace:
     """Return the sessions of an agent in this process."""
-    return LocalPlace({}, engine.delete_session)
+    return LocalPlace({}, engine)
 
 
 async def listed(client: FrontClient) -> list[str]:

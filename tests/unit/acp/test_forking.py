@@ -33,7 +33,7 @@ FORKING = FrontOptions("1.0", can_delete=True, can_fork=True, timeouts=OPTIONS.t
 
 def forking(engine: Engine) -> LocalPlace:
     """Return the sessions of an agent in this process."""
-    return LocalPlace({}, engine.delete_session, engine.fork_session)
+    return LocalPlace({}, engine)
 
 
 async def fork(client: FrontClient, session: str, cwd: Path, **more: Any) -> dict[str, Any]:

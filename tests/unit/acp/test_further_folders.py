@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from isthmus.app.acp_place import LocalPlace
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from support.acp_front import BOTH_VERSIONS, CANCELLED, FROM_START, RefusedError, front
+from support.agents import EchoAgent
+from support.engines import engine_on
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
@@ -154,3 +157,25 @@ async def test_a_session_that_is_loaded_has_the_folders_of_that_request_alone(
         await client.call(method, sessionId=session, cwd=str(workspace), mcpServers=[], **more)
         await client.prompt(session, "with")
     assert stated(agent) == [[str(beside)], [], [str(beside)]]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_list_of_sessions_has_the_folders_of_the_last_prompt(
+    version: int, workspace: Path, beside: Path
+) -> None:
+    async with (
+        engine_on(workspace, EchoAgent()) as engine,
+        front(engine, answer=ALLOW, place=LocalPlace({}, engine), options=BOTH_VERSIONS, version=version) as client,
+    ):
+        session, other = await new(client, workspace, beside), await new(client, workspace)
+        for each in (session, other):
+            await client.prompt(each, "hello")
+
+        async def listed() -> dict[str, Any]:
+            found = (await client.call("session/list", cwd=str(workspace)))["sessions"]
+            return {item["sessionId"]: item.get("additionalDirectories") for item in found}
+
+        assert await listed() == {session: [str(beside)], other: None}
+        await client.load(session, workspace)
+        await client.prompt(session, "and without")
+        assert await listed() == {session: None, other: None}

@@ -1,6 +1,6 @@
 """The port of the machine and the user that the sessions of a front belong to."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from isthmus.acp.front.questions import ClientQuestion
@@ -40,6 +40,10 @@ class FrontPlace(Protocol):
         Raises:
             IsthmusError: the user could not be asked.
         """
+        ...
+
+    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """Return the further folders with which tasks began, by task, as far as they have any and it is known."""
         ...
 
     async def fork(self, session_id: str, new_session_id: str) -> None:

@@ -116,7 +116,7 @@ class FrontServer:
             case sessions.ForkSessionRequest() as request if self._options.can_fork:
                 return await self._fork(request)
             case sessions.ListSessionsRequest() as request:
-                return await listed_sessions(self._agent, request)
+                return await listed_sessions(self._agent, self._place, request)
             case sessions.PromptRequest() as request:
                 return await self._prompt(request)
             case sessions.SetModeRequest() as request:

@@ -1,7 +1,9 @@
 """The list of sessions for a client, in pages."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.v1.sessions import ListSessionsRequest, ListSessionsResponse, SessionInfo
 from isthmus.client import AgentClient
 from isthmus.conversations import Conversation, list_sessions
@@ -12,7 +14,7 @@ PAGE_SESSIONS = 50
 """Maximum number of sessions in one answer to ``session/list``."""
 
 
-async def listed_sessions(agent: AgentClient, request: ListSessionsRequest) -> JsonObject:
+async def listed_sessions(agent: AgentClient, place: FrontPlace, request: ListSessionsRequest) -> JsonObject:
     """Return a page of the list; raise RpcError for a cursor that is none."""
     start = 0
     if request.cursor is not None:
@@ -23,9 +25,11 @@ async def listed_sessions(agent: AgentClient, request: ListSessionsRequest) -> J
     page = found[start : start + PAGE_SESSIONS]
     after = start + len(page)
     cursor = str(after) if after < len(found) else None
-    return to_camel_json(ListSessionsResponse(tuple(map(_info, page)), cursor))
+    folders = await place.further_folders([session.tasks[-1].task_id for session in page])
+    listed = (_info(session, folders.get(session.tasks[-1].task_id, ())) for session in page)
+    return to_camel_json(ListSessionsResponse(tuple(listed), cursor))
 
 
-def _info(session: Conversation) -> SessionInfo:
+def _info(session: Conversation, folders: Sequence[str]) -> SessionInfo:
     updated = datetime.fromtimestamp(session.updated_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return SessionInfo(session.context_id, session.tasks[-1].workspace, session.title, updated)
+    return SessionInfo(session.context_id, session.tasks[-1].workspace, session.title, updated, tuple(folders) or None)

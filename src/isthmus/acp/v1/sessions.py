@@ -241,6 +241,7 @@ class SessionInfo:
     cwd: str
     title: str | None = None
     updated_at: str | None = None
+    additional_directories: tuple[str, ...] | None = None
 
 
 @record
