@@ -27,6 +27,7 @@ from isthmus.development_tool import ADDITIONAL_DIRECTORIES
 from isthmus.encoding.codec import JsonObject, from_json
 from isthmus.mcp_host.config.folder_trust import TrustRule, stated_trust
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from isthmus.settings.trust.forms import folder_refusal
 from isthmus.text.visible import visible_line
 
 FURTHER_NAME = "additionalDirectories"
@@ -110,11 +111,11 @@ class LocalPlace:
 
     async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
         """Return the further folders that the user refuses; those that they trust are not asked about."""
-        asked = await asyncio.to_thread(self._undecided, folders)
+        asked = await asyncio.to_thread(self._undecided, cwd, folders)
         if not asked:
             return ()
         lines = [f"Besides {visible_line(cwd)}, it could read and change files in:"]
-        lines += [f"  - {visible_line(folder)}" for folder in asked]
+        lines += [f"  - {visible_line(folder)}{f' ({why})' if why else ''}" for folder, why in asked.items()]
         call = ToolCallState(
             f"folders-{session_id}",
             title="Let the agent work in further folders, which your editor names?",
@@ -124,12 +125,20 @@ class LocalPlace:
         )
         answer = from_json(PermissionResponse, await ask(PermissionRequest(session_id, call, _FOLDERS)))
         if not isinstance(answer.outcome, Selected) or answer.outcome.option_id != _ALLOW:
-            return asked
+            return tuple(asked)
         self._allowed.update(asked)
         return ()
 
-    def _undecided(self, folders: Sequence[str]) -> Sequence[str]:
-        return [one for one in folders if one not in self._allowed and not stated_trust(Path.home(), Path(one))]
+    def _undecided(self, cwd: str, folders: Sequence[str]) -> Mapping[str, str | None]:
+        """Return the folders about which the user must be asked, with why a project could not name them, if so.
+
+        Such a folder is asked about also where the user trusts it: a project's file may have led the editor to it.
+        """
+        home = Path.home()
+        refusals = {
+            folder: folder_refusal(Path(cwd), home, folder) for folder in folders if folder not in self._allowed
+        }
+        return {folder: why for folder, why in refusals.items() if why or not stated_trust(home, Path(folder))}
 
     async def _ask_about(self, question: TrustQuestion, session_id: str, ask: AskClient) -> None:
         call = ToolCallState(

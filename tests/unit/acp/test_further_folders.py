@@ -125,6 +125,27 @@ async def test_a_trusted_folder_is_not_asked_about_and_a_distrusted_one_is_refus
 
 
 @pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (".", "it contains your home folder"),
+        (".ssh", "settings and keys are in folders whose names begin with a dot"),
+    ],
+)
+async def test_a_folder_that_no_project_may_name_is_asked_about_also_if_it_is_trusted(
+    name: str, why: str, agent: MemoryAgent, workspace: Path
+) -> None:
+    folder = Path.home() / name
+    folder.mkdir(exist_ok=True)
+    state_trust(Path.home(), Path.home().parent, TrustRule.FOLDER)
+    async with front(agent, answer=REFUSE) as client:
+        await client.prompt(await new(client, workspace, folder), "hello")
+        (question,) = client.questions
+        text = question["params"]["toolCall"]["content"][0]["content"]["text"]
+        assert f"  - {folder.resolve()} ({why})" in text
+        assert stated(agent) == [[]]
+
+
+@pytest.mark.parametrize(
     ("folder", "message"),
     [
         ("", "additionalDirectories: expected an absolute path, received ''"),
