@@ -86,9 +86,8 @@ def test_a_prompt_works_after_thousands_of_broken_lines(tmp_path: Path, workspac
             assert client.request(10, "session/list")["result"] == {"sessions": []}
         session = client.request(11, "session/new", cwd=str(workspace), mcpServers=[])["result"]["sessionId"]
         prompt = [{"type": "text", "text": "say hello"}]
-        assert client.request(12, "session/prompt", sessionId=session, prompt=prompt)["result"] == {
-            "stopReason": "end_turn"
-        }
+        result = client.request(12, "session/prompt", sessionId=session, prompt=prompt)["result"]
+        assert result["stopReason"] == "end_turn"
 
 
 def test_an_error_names_the_member_as_it_is_on_the_wire(tmp_path: Path, workspace: Path) -> None:
