@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.client import PromptMessage
 from isthmus.development_tool import ExecuteDetails, FileDiff, ToolCallStatus
 from isthmus.events import TaskState
 from support.acp_file_agents import EVERYTHING, HOSTED, FileAgent, file_agent
-from support.acp_hosting import AcpHosting, Seen
+from support.acp_hosting import AcpHosting, Seen, seen_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -122,6 +123,19 @@ async def test_the_tokens_that_an_agent_states_are_counted(peer: FileAgent, tmp_
         assert seen.state is TaskState.COMPLETED, seen.view
         (used,) = (await hosting.whole(seen.task_id)).view.models.values()
         assert (used.input_tokens > 0, used.output_tokens > 0) == (True, True)
+
+
+@pytest.mark.skipif(not EVERYTHING, reason="`make agents` runs it")
+async def test_whether_an_agent_takes_further_folders_is_known(peer: FileAgent, tmp_path: Path) -> None:
+    async with peer.hosted(tmp_path) as hosting:
+        work, beside = hosting.workspace / "work", hosting.workspace / "beside"
+        for folder in (work, beside):
+            folder.mkdir()
+        peer.says()
+        settings = {"workspace_path": str(work), "additional_directories": [str(beside)]}
+        seen = await seen_of(hosting.agent, await hosting.agent.prompt(PromptMessage("Hello?", settings=settings)))
+        assert (seen.state is TaskState.COMPLETED) == peer.agent.takes_folders, seen.view
+        assert ("takes no further ones" in (seen.view.error or "")) != peer.agent.takes_folders
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="`make agents` runs it")

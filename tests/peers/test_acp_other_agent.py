@@ -33,7 +33,9 @@ def agent(workspace: Path, *arguments: str) -> Any:
 
 async def opened(program: AcpProgram, workspace: Path, *servers: dict[str, Any]) -> str:
     """Initialize, begin a session and return its id."""
-    await program.initialized()
+    greeting = await program.initialized()
+    # Clients would name all folders of a project, and it is not known whether this agent takes more than one.
+    assert "additionalDirectories" not in greeting["agentCapabilities"]["sessionCapabilities"]
     response = await program.request("session/new", cwd=str(workspace), mcpServers=list(servers))
     assert "modes" not in response["result"]
     return response["result"]["sessionId"]

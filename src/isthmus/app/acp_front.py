@@ -75,7 +75,11 @@ async def serve_hosted(
 
     async with hosted_engine(setup, command, WorkspaceRule(), is_server=False) as engine:
         options = FrontOptions(
-            __version__, SessionOptions(has_modes=False), can_delete=True, wires=_wires(has_draft=has_draft)
+            __version__,
+            SessionOptions(has_modes=False),
+            can_delete=True,
+            takes_folders=command.agent.takes_folders,
+            wires=_wires(has_draft=has_draft),
         )
         place = HostedPlace(setup.environment, engine)
         await serve_front(FrontServer(engine, place, options), incoming, outgoing)
@@ -96,9 +100,11 @@ async def serve_remote(
     agent = await RemoteAgent.connect(url, token, ca_file=ca_file)
     # A hosted agent, which has settings of its own, has a folder for sessions that name none; our own has not.
     modes = SessionOptions(has_modes=not agent.profile.has_workspace, is_elsewhere=True)
-    options = FrontOptions(__version__, modes, wires=_wires(has_draft=has_draft))
+    takes_servers = agent.dialect is ClientDialect.DEVELOPMENT_TOOL
+    # Whether a hosted agent takes further folders is not known here.
+    takes_folders = takes_servers and modes.has_modes
+    options = FrontOptions(__version__, modes, takes_folders=takes_folders, wires=_wires(has_draft=has_draft))
     try:
-        takes_servers = agent.dialect is ClientDialect.DEVELOPMENT_TOOL
         place = ServerPlace(agent, agent.url, takes_servers=takes_servers)
         await serve_front(FrontServer(agent, place, options), incoming, outgoing)
     finally:

@@ -62,13 +62,17 @@ class ClientRequests(Protocol):
 
 @record
 class FrontOptions:
-    """Options of a front. ``can_delete`` and ``can_fork``: its place deletes and copies sessions."""
+    """Options of a front. ``can_delete`` and ``can_fork``: its place deletes and copies sessions.
+
+    ``takes_folders``: its agent works in further folders of a session.
+    """
 
     version: str
     options: SessionOptions = field(default_factory=SessionOptions)
     can_delete: bool = False
     can_fork: bool = False
     takes_images: bool = True
+    takes_folders: bool = True
     auth_methods: tuple[connection.TerminalAuth | connection.AgentAuth, ...] = ()
     timeouts: FrontTimeouts = field(default_factory=FrontTimeouts)
     wires: tuple[FrontWire, ...] = (FrontWireV1(),)
@@ -189,8 +193,8 @@ class FrontServer:
         if request.client_info is not None:
             self._client_name = (request.client_info.title or request.client_info.name)[:100] or self._client_name
         options, methods = self._options, self._login.methods_for(self._capabilities)
-        abilities = FrontAbilities(options.version, options.can_delete, options.takes_images, methods, options.can_fork)
-        return wire.greeting(abilities)
+        can = (options.can_delete, options.takes_images, methods, options.can_fork, options.takes_folders)
+        return wire.greeting(FrontAbilities(options.version, *can))
 
     async def _new(self, request: sessions.NewSessionRequest) -> JsonObject:
         settings = await self._settings(request)

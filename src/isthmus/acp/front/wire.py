@@ -80,6 +80,7 @@ class FrontAbilities:
     takes_images: bool
     auth_methods: tuple[connection.TerminalAuth | connection.AgentAuth, ...]
     can_fork: bool = False
+    takes_folders: bool = True
 
 
 class FrontWire(Protocol):

@@ -66,7 +66,7 @@ class FrontWireV1:
                         resume=present,
                         close=present,
                         delete=delete,
-                        additional_directories=present,
+                        additional_directories=present if abilities.takes_folders else None,
                         fork=present if abilities.can_fork else None,
                     ),
                     auth=connection.AgentAuthCapabilities(logout=present) if can_log_out else None,

@@ -33,6 +33,8 @@ class KnownAgent:
     """Whether files are better not read for it, since it understands no refusal: then reading is not offered."""
     writes_by_itself: bool = False
     """Whether it writes files itself, although the client offers to."""
+    takes_folders: bool = False
+    """Whether it works in further folders of a session, as a client must be told before it has run."""
     unasked: str = ""
     """Sentences for users: what it does without a question unless its own settings say otherwise, and how to be asked.
 

@@ -114,7 +114,7 @@ class FrontWireV2:
             connection.PromptCapabilitiesV2(present if abilities.takes_images else None, embedded_context=present),
             connection.McpCapabilitiesV2(stdio=present, http=present),
             present if abilities.can_delete else None,
-            present,
+            present if abilities.takes_folders else None,
         )
         return to_camel_json(
             connection.InitializeResponseV2(

@@ -20,6 +20,7 @@ AGENT = KnownAgent(
         *("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "IS_SANDBOX"),
     ),
     writes_by_itself=True,
+    takes_folders=True,
     unasked=(
         'Unless its settings say otherwise, Claude Agent starts in its mode "auto": its model decides what you are'
         ' asked. To be asked before each change and command, write {"permissions": {"defaultMode": "default"}} into'

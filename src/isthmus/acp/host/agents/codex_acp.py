@@ -17,6 +17,7 @@ AGENT = KnownAgent(
         *("NO_BROWSER", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     ),
     writes_by_itself=True,
+    takes_folders=True,
     unasked=(
         'Unless INITIAL_AGENT_MODE says otherwise, Codex starts in its mode "agent": it changes files of the workspace'
         " without asking, and its model decides which commands you are asked about. To be asked before each change,"
