@@ -23,7 +23,7 @@ def options(folders: Path, *roots: Path) -> AgentOptions:
     return AgentOptions(folders / "outputs", {}, included_folders=(folders / "own",), roots=roots)
 
 
-def test_a_session_has_the_folders_of_its_user_and_those_that_its_last_message_names() -> None:
+def test_a_session_has_the_folders_of_its_user_and_those_that_its_messages_name() -> None:
     session = Session("s")
     about = {"workspace_path": "/w"}
     session.apply(Prompt("m1", "x", {**about, "additional_directories": ["/a", "/b"]}), "t1")
