@@ -36,7 +36,7 @@ PYTEST_WORKERS ?= 7
 # At how many seconds the clocks of Python programs begin in make test-clocks, one run after another.
 CLOCK_ORIGINS ?= 5 315360000
 # What make test-started runs: real editors, a browser, PostgreSQL and Node.
-STARTED_TESTS ?= tests/peers/neovim tests/peers/test_emacs_keyboard.py tests/peers/test_workbench.py \
+STARTED_TESTS ?= tests/peers/neovim tests/peers/emacs/test_emacs_keyboard.py tests/peers/test_workbench.py \
 	tests/peers/test_gemini_cli.py tests/peers/test_mcp_servers.py tests/contract/test_journal_files.py
 # Which tests make repeat runs, and how many times each.
 REPEATED ?= $(error name tests: make repeat REPEATED="tests/unit/test_x.py::test_y")

@@ -2,32 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from isthmus.ide.editor import DiffAccepted, DiffEdited, DiffRejected, EditorError
 from isthmus.ide.reviews.review import DiffReview
-from support.emacs import EmacsDriver, emacs_driver
-from support.neovim import Heard, hearing
+from support.emacs import EmacsDriver
+from support.neovim import Heard
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 ACCEPT, REJECT, OTHER_WINDOW = "\x03\x03", "\x03\x0b", "\x18o"
-
-
-@pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    async with emacs_driver(workspace) as driver:
-        yield driver
-
-
-@pytest.fixture
-async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
-    async with hearing(driver.editor) as heard:
-        yield heard
 
 
 def _file(workspace: Path, name: str = "a.py", data: bytes = b"one\ntwo\nthree\n") -> Path:

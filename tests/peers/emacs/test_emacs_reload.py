@@ -1,13 +1,12 @@
 """Files that an agent writes without a review are read again in Emacs; diagnostics are those for the new text."""
 
 import json
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from support.claude_cli import claude_cli
-from support.emacs import AT_ONCE, EmacsDriver, RunningEmacs, emacs_driver, lisp_string, running_emacs
+from support.emacs import AT_ONCE, EmacsDriver, RunningEmacs, lisp_string, running_emacs
 from support.programs import require
 from support.waiting import eventually_async
 
@@ -31,12 +30,6 @@ LINTER = """(progn
   (flymake-mode 1)
   (flymake-start)
   t)"""
-
-
-@pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    async with emacs_driver(workspace) as driver:
-        yield driver
 
 
 async def test_point_marks_narrowing_windows_and_undo_stay(driver: EmacsDriver, workspace: Path) -> None:

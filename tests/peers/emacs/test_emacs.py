@@ -6,7 +6,6 @@ The contract of every editor is in tests/contract/test_editor.py, reviews are in
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -22,25 +21,13 @@ from isthmus.ide.editor import (
     WorkspaceChanged,
 )
 from support.editing import review
-from support.emacs import EmacsDriver, emacs_driver, lisp_string
-from support.neovim import Heard, hearing
+from support.emacs import EmacsDriver, lisp_string
+from support.neovim import Heard
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 LINES = "one\ntwo\nthree\n"
-
-
-@pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    async with emacs_driver(workspace) as driver:
-        yield driver
-
-
-@pytest.fixture
-async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
-    async with hearing(driver.editor) as heard:
-        yield heard
 
 
 def _file(workspace: Path, name: str = "a.py", text: str | bytes = LINES) -> Path:

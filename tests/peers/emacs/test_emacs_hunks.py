@@ -1,6 +1,5 @@
 """Hunks of a review that are accepted and rejected in a real Emacs."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,8 @@ import pytest
 from isthmus.ide.editor import DiffAccepted
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.text.hunks import hunks_between, with_hunks
-from support.emacs import EmacsDriver, emacs_driver
-from support.neovim import Heard, hearing
+from support.emacs import EmacsDriver
+from support.neovim import Heard
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -20,18 +19,6 @@ NEW = "A\nb\nnew\nc\ne\nf\nG\nG2\nh\nend\n"
 LINES = {1: 1, 2: 3, 3: 4, 4: 7, 5: 10}
 ACCEPT, ACCEPT_HUNK, REJECT_HUNK = "\x03\x03", "\x03\x01", "\x03\x04"
 PROPOSAL = "*proposed: a.py*"
-
-
-@pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    async with emacs_driver(workspace) as driver:
-        yield driver
-
-
-@pytest.fixture
-async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
-    async with hearing(driver.editor) as heard:
-        yield heard
 
 
 async def _open(driver: EmacsDriver, path: Path, proposed: str, number: int = 1) -> None:

@@ -1,6 +1,5 @@
 """How reviews are laid out in a real Emacs, what Lisp of the user learns of them, and the log of the protocol."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,8 @@ import pytest
 from isthmus.ide.editor import DiffAccepted, DiffRejected, Range
 from isthmus.ide.editor import Position as At
 from support.editing import review
-from support.emacs import AT_ONCE, EmacsDriver, emacs_driver
-from support.neovim import Heard, hearing
+from support.emacs import AT_ONCE, EmacsDriver
+from support.neovim import Heard
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -33,15 +32,8 @@ _CONFIGURATION = f"""{AT_ONCE} (setq isthmus-review-when-idle 0.1)
 
 
 @pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    async with emacs_driver(workspace, reviews=_CONFIGURATION) as driver:
-        yield driver
-
-
-@pytest.fixture
-async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
-    async with hearing(driver.editor) as heard:
-        yield heard
+def configuration() -> str:
+    return _CONFIGURATION
 
 
 async def _propose(driver: EmacsDriver, path: Path, layout: str = "nil", number: int = 1) -> DiffAccepted:

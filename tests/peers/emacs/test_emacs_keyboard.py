@@ -1,6 +1,5 @@
 """Keys meant for other text never decide or change a review in Emacs, however late they come."""
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,15 @@ SAVE, ACCEPT = "\x18\x13", "\x03\x03"
 
 
 @pytest.fixture
-async def driver(workspace: Path) -> AsyncGenerator[EmacsDriver]:
-    """Start Emacs as a user has it, idle for a minute, with a stopped clock."""
-    async with emacs_driver(workspace, reviews="") as driver:
-        await driver.emacs.evaluate(_CLOCK)
-        yield driver
+def configuration() -> str:
+    return ""
 
 
 @pytest.fixture
-async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
-    async with hearing(driver.editor) as heard:
-        yield heard
+async def driver(driver: EmacsDriver) -> EmacsDriver:
+    """Return Emacs as a user has it, idle for a minute, with a stopped clock."""
+    await driver.emacs.evaluate(_CLOCK)
+    return driver
 
 
 async def _pass(driver: EmacsDriver, seconds: float) -> None:
