@@ -9,7 +9,7 @@ import { Compartment, EditorState, type Extension, StateEffect, StateField, Text
 import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
-import { type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
+import { COMPARISON, type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
 import type { LineComment, Place } from "./line-comments.ts";
 import type { LineNumbers } from "./long-rows.ts";
 import { watchScreen } from "./on-screen.ts";
@@ -182,7 +182,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     const merge = new MergeView({
       a: { doc: before, extensions: [common, numbered(options.numbers?.before), editable(false), hunkHeads(hunks, options.label.hunk), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
       b: { doc: proposed, extensions: own },
-      parent, root, ...collapse, gutter: true, highlightChanges: true,
+      parent, root, ...collapse, diffConfig: COMPARISON, gutter: true, highlightChanges: true,
     });
     left = merge.a;
     right = merge.b;
@@ -190,7 +190,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   } else {
     right = new EditorView({
       doc: proposed, parent, root,
-      extensions: [own, unifiedMergeView({ original: before, ...collapse, mergeControls: false, gutter: true, highlightChanges: true })],
+      extensions: [own, unifiedMergeView({ original: before, ...collapse, diffConfig: COMPARISON, mergeControls: false, gutter: true, highlightChanges: true })],
     });
     shown = right;
   }

@@ -1,11 +1,13 @@
 // The hunks of a diff as units that are taken or kept as they were, while the text around and in them is edited.
 
 import { invertedEffects } from "@codemirror/commands";
-import { Chunk } from "@codemirror/merge";
+import { Change, type DiffConfig, diff } from "@codemirror/merge";
 import { type ChangeSpec, type Extension, StateEffect, StateField, type Text, type Transaction } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
+import { comparable, editorHunks, lineHunks, splitLines } from "./line-diff.ts";
 
-/** The same effort as the views make, so that the hunks are those that are shown. */
+/** What the views compare: the lines as the hunks do, then the characters of each hunk. */
+export const COMPARISON: DiffConfig = { override: changedCharacters };
 const EFFORT = { scanLimit: 500 };
 
 /** A single hunk is answered with the whole change. */
@@ -47,11 +49,26 @@ function replaced(doc: Text, start: number, count: number, lines: readonly strin
   return { from: 0, to: doc.length, insert: lines.join("\n") };
 }
 
+/** Return the hunks between two texts, with the numbers that they have in editors and terminals, too. */
 export function hunksOf(before: Text, after: Text): Hunk[] {
-  return Chunk.build(before, after, EFFORT).map((chunk) => {
-    const old = linesIn(before, chunk.fromA, chunk.toA), now = linesIn(after, chunk.fromB, chunk.toB);
-    return { start: now.start, count: now.lines.length, oldStart: old.start, oldLines: old.lines, newLines: now.lines, isKept: false, isLost: false };
-  });
+  const now = after.toString(), old = comparable(before.toString(), now), [oldLines, newLines] = [old.split("\n"), now.split("\n")];
+  return editorHunks(old, now).map(({ oldFrom, oldTo, newFrom, newTo }) => ({
+    start: newFrom, count: newTo - newFrom, oldStart: oldFrom, isKept: false, isLost: false,
+    oldLines: oldLines.slice(oldFrom, oldTo), newLines: newLines.slice(newFrom, newTo),
+  }));
+}
+
+function changedCharacters(a: string, b: string): Change[] {
+  const old = splitLines(a), now = splitLines(b), found: Change[] = [];
+  let [oldLine, newLine, oldAt, newAt] = [0, 0, 0, 0];
+  for (const { oldFrom, oldTo, newFrom, newTo } of lineHunks(old, now)) {
+    for (; oldLine < oldFrom; oldLine += 1) oldAt += (old[oldLine] as string).length;
+    for (; newLine < newFrom; newLine += 1) newAt += (now[newLine] as string).length;
+    for (const { fromA, toA, fromB, toB } of diff(old.slice(oldFrom, oldTo).join(""), now.slice(newFrom, newTo).join(""), EFFORT)) {
+      found.push(new Change(oldAt + fromA, oldAt + toA, newAt + fromB, newAt + toB));
+    }
+  }
+  return found;
 }
 
 /** Return the changes from one text to another, by lines. */

@@ -1,4 +1,5 @@
-// The hunks between two texts by lines, of any size: unique lines first, then the shortest edit where that is cheap. Pure.
+// The hunks between two texts by lines, counted as everywhere else: the same comparison as in src/isthmus/text/diff.py,
+// so that a number means the same hunk here, in an editor and in a terminal. Pure.
 
 /** Lines `oldFrom` to `oldTo` (from 0, the last one not included) are replaced by lines `newFrom` to `newTo`. */
 export interface LineHunk {
@@ -8,8 +9,10 @@ export interface LineHunk {
   newTo: number;
 }
 
-/** Maximum number of edits that are looked for between lines that occur more than once. */
-const EFFORT = 400;
+/** Lines on both sides that are compared in full; longer parts are split first at lines that occur once. */
+const SMALL = 4_000;
+/** From this number of lines on, lines that occur very often begin no match. */
+const MANY_LINES = 200;
 
 /** Return the lines of a text, each with its line feed; the last one may have none. */
 export function splitLines(text: string): string[] {
@@ -23,6 +26,23 @@ export function splitLines(text: string): string[] {
   return lines;
 }
 
+/** Return the old text as it is compared with the new one: without a byte order mark that the new one lacks. */
+export function comparable(before: string, after: string): string {
+  return before.startsWith("\ufeff") && !after.startsWith("\ufeff") ? before.slice(1) : before;
+}
+
+/** Return the hunks between texts as an editor counts their lines: after a final line feed comes an empty one. */
+export function editorHunks(before: string, after: string): LineHunk[] {
+  const old = splitLines(before), now = splitLines(after), hunks = lineHunks(old, now), last = hunks.at(-1);
+  const hasEmptyEnd = (text: string): boolean => text === "" || text.endsWith("\n");
+  // An empty line that only one of them has at its end belongs to the last hunk, which reaches both ends then.
+  if (last && hasEmptyEnd(before) !== hasEmptyEnd(after)) {
+    last.oldTo = old.length + Number(hasEmptyEnd(before));
+    last.newTo = now.length + Number(hasEmptyEnd(after));
+  }
+  return hunks;
+}
+
 /** Return the hunks between lines, in order. Lines between hunks are alike on both sides. */
 export function lineHunks(old: readonly string[], now: readonly string[]): LineHunk[] {
   const numbers = new Map<string, number>();
@@ -32,16 +52,18 @@ export function lineHunks(old: readonly string[], now: readonly string[]): LineH
     numbers.set(line, numbers.size);
     return numbers.size - 1;
   });
-  const a = numbered(old), b = numbered(now), found: LineHunk[] = [];
-  const open: LineHunk[] = [{ oldFrom: 0, oldTo: a.length, newFrom: 0, newTo: b.length }];
-  for (let part = open.pop(); part; part = open.pop()) {
-    const rest = trimmed(a, b, part);
-    if (rest.oldFrom === rest.oldTo && rest.newFrom === rest.newTo) continue;
-    const parts = rest.oldFrom === rest.oldTo || rest.newFrom === rest.newTo ? undefined : aroundUnique(a, b, rest);
-    if (parts) open.push(...parts.reverse());
-    else found.push(...shortest(a, b, rest));
-  }
-  return joined(found);
+  const a = numbered(old), b = numbered(now);
+  return joined(hunksOfPart(a, b, { oldFrom: 0, oldTo: a.length, newFrom: 0, newTo: b.length }, true));
+}
+
+function hunksOfPart(a: Int32Array, b: Int32Array, part: LineHunk, maySplit: boolean): LineHunk[] {
+  const rest = trimmed(a, b, part), { oldFrom, oldTo, newFrom, newTo } = rest;
+  if (oldFrom === oldTo && newFrom === newTo) return [];
+  if (oldFrom === oldTo || newFrom === newTo) return [rest];
+  if (oldTo - oldFrom + newTo - newFrom <= SMALL) return between(longestMatches(a, b, rest), rest);
+  const pairs = maySplit ? uniquePairs(a, b, rest) : [];
+  if (!pairs.length) return [rest];
+  return between(pairs.map(([i, j]) => [i, j, 1]), rest).flatMap((one) => hunksOfPart(a, b, one, false));
 }
 
 function trimmed(a: Int32Array, b: Int32Array, part: LineHunk): LineHunk {
@@ -51,37 +73,83 @@ function trimmed(a: Int32Array, b: Int32Array, part: LineHunk): LineHunk {
   return { oldFrom, oldTo, newFrom, newTo };
 }
 
-/** Return the parts between the lines that occur once on each side, as many of them as have the same order; undefined if there are none. */
-function aroundUnique(a: Int32Array, b: Int32Array, { oldFrom, oldTo, newFrom, newTo }: LineHunk): LineHunk[] | undefined {
+/** A run of lines that are alike: where it begins in the old and in the new text, and its length. */
+type Match = [number, number, number];
+
+/** Return what lies between matches, which are in order. */
+function between(matches: readonly Match[], { oldFrom, oldTo, newFrom, newTo }: LineHunk): LineHunk[] {
+  const found: LineHunk[] = [];
+  let from: [number, number] = [oldFrom, newFrom];
+  for (const [i, j, size] of [...matches, [oldTo, newTo, 0] as Match]) {
+    if (i > from[0] || j > from[1]) found.push({ oldFrom: from[0], oldTo: i, newFrom: from[1], newTo: j });
+    from = [i + size, j + size];
+  }
+  return found;
+}
+
+/** Return the matches of Python's difflib: the longest one, then those before and after it in the same way. */
+function longestMatches(a: Int32Array, b: Int32Array, part: LineHunk): Match[] {
+  const places = new Map<number, number[]>(), size = part.newTo - part.newFrom;
+  for (let j = part.newFrom; j < part.newTo; j += 1) {
+    const line = b[j] as number, known = places.get(line);
+    if (known) known.push(j);
+    else places.set(line, [j]);
+  }
+  if (size >= MANY_LINES) for (const [line, found] of places) if (found.length > Math.floor(size / 100) + 1) places.delete(line);
+  const found: Match[] = [], open: LineHunk[] = [part];
+  for (let one = open.pop(); one; one = open.pop()) {
+    const [i, j, length] = longestMatch(a, b, places, one);
+    if (length === 0) continue;
+    found.push([i, j, length]);
+    const { oldFrom, oldTo, newFrom, newTo } = one;
+    if (oldFrom < i && newFrom < j) open.push({ oldFrom, oldTo: i, newFrom, newTo: j });
+    if (i + length < oldTo && j + length < newTo) open.push({ oldFrom: i + length, oldTo, newFrom: j + length, newTo });
+  }
+  return found.sort(([i], [k]) => i - k);
+}
+
+function longestMatch(a: Int32Array, b: Int32Array, places: ReadonlyMap<number, readonly number[]>, { oldFrom, oldTo, newFrom, newTo }: LineHunk): Match {
+  let i = oldFrom, j = newFrom, size = 0, lengths = new Map<number, number>();
+  for (let at = oldFrom; at < oldTo; at += 1) {
+    const next = new Map<number, number>();
+    for (const other of places.get(a[at] as number) ?? []) {
+      if (other < newFrom) continue;
+      if (other >= newTo) break;
+      const length = (lengths.get(other - 1) ?? 0) + 1;
+      next.set(other, length);
+      if (length > size) [i, j, size] = [at - length + 1, other - length + 1, length];
+    }
+    lengths = next;
+  }
+  // Lines that occur too often to begin a match are a part of one beside them.
+  while (i > oldFrom && j > newFrom && a[i - 1] === b[j - 1]) { i -= 1; j -= 1; size += 1; }
+  while (i + size < oldTo && j + size < newTo && a[i + size] === b[j + size]) size += 1;
+  return [i, j, size];
+}
+
+/** Return the lines that occur once on each side, as many of them as have the same order. */
+function uniquePairs(a: Int32Array, b: Int32Array, { oldFrom, oldTo, newFrom, newTo }: LineHunk): [number, number][] {
   const MANY = -1, places = (lines: Int32Array, from: number, to: number): Map<number, number> => {
     const found = new Map<number, number>();
     for (let at = from; at < to; at += 1) found.set(lines[at] as number, found.has(lines[at] as number) ? MANY : at);
     return found;
   };
-  const inNew = places(b, newFrom, newTo), pairs: [number, number][] = [];
-  for (const [line, at] of places(a, oldFrom, oldTo)) {
-    const other = inNew.get(line) ?? MANY;
-    if (at !== MANY && other !== MANY) pairs.push([at, other]);
+  const inOld = places(a, oldFrom, oldTo), pairs: [number, number][] = [];
+  for (const [line, at] of places(b, newFrom, newTo)) {
+    const other = inOld.get(line) ?? MANY;
+    if (at !== MANY && other !== MANY) pairs.push([other, at]);
   }
-  if (!pairs.length) return undefined;
-  const parts: LineHunk[] = [];
-  let from: [number, number] = [oldFrom, newFrom];
-  for (const [i, j] of rising(pairs.sort(([i], [k]) => i - k))) {
-    parts.push({ oldFrom: from[0], oldTo: i, newFrom: from[1], newTo: j });
-    from = [i + 1, j + 1];
-  }
-  parts.push({ oldFrom: from[0], oldTo, newFrom: from[1], newTo });
-  return parts;
+  return rising(pairs.sort(([, j], [, k]) => j - k));
 }
 
-/** Return a longest selection of pairs whose second numbers rise. */
+/** Return a longest selection of pairs whose first numbers rise. */
 function rising(pairs: readonly [number, number][]): [number, number][] {
   const ends: number[] = [], before = new Int32Array(pairs.length);
-  pairs.forEach(([, j], at) => {
+  pairs.forEach(([i], at) => {
     let low = 0, high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((pairs[ends[middle] as number] as [number, number])[1] < j) low = middle + 1;
+      if ((pairs[ends[middle] as number] as [number, number])[0] < i) low = middle + 1;
       else high = middle;
     }
     before[at] = low > 0 ? (ends[low - 1] as number) : -1;
@@ -90,40 +158,6 @@ function rising(pairs: readonly [number, number][]): [number, number][] {
   const chosen: [number, number][] = [];
   for (let at = ends.at(-1) ?? -1; at >= 0; at = before[at] as number) chosen.push(pairs[at] as [number, number]);
   return chosen.reverse();
-}
-
-/** Return the hunks of a shortest edit (Myers); all of the part if it has more edits than are looked for. */
-function shortest(a: Int32Array, b: Int32Array, part: LineHunk): LineHunk[] {
-  const { oldFrom, oldTo, newFrom, newTo } = part, n = oldTo - oldFrom, m = newTo - newFrom;
-  if (n === 0 || m === 0) return [part];
-  const limit = Math.min(n + m, EFFORT), reached = new Int32Array(2 * limit + 3), trace: Int32Array[] = [], middle = limit + 1;
-  for (let edits = 0; edits <= limit; edits += 1) {
-    trace.push(reached.slice());
-    for (let k = -edits; k <= edits; k += 2) {
-      const down = k === -edits || (k !== edits && (reached[middle + k - 1] as number) < (reached[middle + k + 1] as number));
-      let x = down ? (reached[middle + k + 1] as number) : (reached[middle + k - 1] as number) + 1, y = x - k;
-      while (x < n && y < m && a[oldFrom + x] === b[newFrom + y]) { x += 1; y += 1; }
-      reached[middle + k] = x;
-      if (x >= n && y >= m) return steps(trace, middle, part, edits);
-    }
-  }
-  return [part];
-}
-
-function steps(trace: readonly Int32Array[], middle: number, { oldFrom, oldTo, newFrom, newTo }: LineHunk, last: number): LineHunk[] {
-  const hunks: LineHunk[] = [];
-  let x = oldTo - oldFrom, y = newTo - newFrom;
-  for (let edits = last; edits > 0; edits -= 1) {
-    const reached = trace[edits] as Int32Array, k = x - y;
-    const down = k === -edits || (k !== edits && (reached[middle + k - 1] as number) < (reached[middle + k + 1] as number));
-    const oldX = reached[middle + (down ? k + 1 : k - 1)] as number, oldY = oldX - (down ? k + 1 : k - 1);
-    hunks.push(down
-      ? { oldFrom: oldFrom + oldX, oldTo: oldFrom + oldX, newFrom: newFrom + oldY, newTo: newFrom + oldY + 1 }
-      : { oldFrom: oldFrom + oldX, oldTo: oldFrom + oldX + 1, newFrom: newFrom + oldY, newTo: newFrom + oldY });
-    x = oldX;
-    y = oldY;
-  }
-  return hunks.reverse();
 }
 
 /** Return hunks in order, with those that touch each other joined. */
