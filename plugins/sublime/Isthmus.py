@@ -52,6 +52,22 @@ class IsthmusRejectCommand(sublime_plugin.TextCommand):
         return bool(self.view.settings().get(REVIEW))
 
 
+class IsthmusAcceptHunkCommand(sublime_plugin.TextCommand):
+    def run(self, edit):
+        EDITOR.reviews.decide_hunks(self.view, edit, True)
+
+    def is_enabled(self):
+        return bool(self.view.settings().get(REVIEW))
+
+
+class IsthmusRejectHunkCommand(sublime_plugin.TextCommand):
+    def run(self, edit):
+        EDITOR.reviews.decide_hunks(self.view, edit, False)
+
+    def is_enabled(self):
+        return bool(self.view.settings().get(REVIEW))
+
+
 class IsthmusTakeOutCommand(sublime_plugin.TextCommand):
     """Take text out of a review again that was typed for another view."""
 

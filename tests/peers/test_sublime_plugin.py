@@ -63,8 +63,9 @@ def test_it_is_of_the_python_that_sublime_has() -> None:
     assert (PACKAGE / ".python-version").read_text(encoding="utf-8") == "3.8\n"
     # Each file of the folder itself is loaded as a plugin, and again if another one has imported it.
     assert [file.name for file in PACKAGE.glob("*.py")] == ["Isthmus.py"]
-    names = {entry["command"] for entry in json.loads((PACKAGE / "Default.sublime-commands").read_text("utf-8"))}
-    assert names == {f"isthmus_{name}" for name in ("start", "stop", "accept", "reject", "mention")}
+    listed = {entry["command"] for entry in json.loads((PACKAGE / "Default.sublime-commands").read_text("utf-8"))}
+    names = ("start", "stop", "accept", "reject", "accept_hunk", "reject_hunk", "mention")
+    assert listed == {f"isthmus_{name}" for name in names}
 
 
 async def test_the_agent_sees_file_cursor_and_selection(sublime: SublimeHost, agent: Agent, workspace: Path) -> None:
@@ -96,6 +97,78 @@ async def test_an_edit_is_reviewed_in_a_tab_and_accepted(
     assert accepted == {"filePath": str(path), "content": proposed.replace("3", typed)}
     assert sublime.do(sublime.window.views) == []
     assert path.read_bytes().endswith(b"y = 2\r\n")
+
+
+async def test_a_file_that_an_agent_writes_without_a_review_is_read_again(
+    sublime: SublimeHost, agent: Agent, workspace: Path
+) -> None:
+    path = made(workspace, b"\xef\xbb\xbfold\r\n")
+    view: View = sublime.do(lambda: sublime.window.open_file(str(path)))
+    await agent.sees(path=str(path), isActive=True)
+    for number in range(2):
+        path.write_bytes(f"\ufeffnew {number}\r\n".encode())
+        await eventually_async(lambda number=number: view.text == f"new {number}\n", what="the new text")
+    assert view.reverts == 2
+    path.touch()  # with the text that the view has
+    other = workspace / "b.py"
+    other.write_bytes(b"old\n")
+    second: View = sublime.do(lambda: sublime.window.open_file(str(other)))
+    second.text = "mine\n"
+    for text in ("new\n", "a newer text\n"):
+        other.write_text(text)
+        path.write_text(f"\ufeff{text}")
+        await eventually_async(lambda text=text: view.text == text, what="the text of the other file")
+    assert (second.text, view.reverts) == ("mine\n", 4)
+    assert [message for message in sublime.messages if "changed on disk" in message] == [
+        "b.py has changed on disk; your unsaved text stays as it is"
+    ]
+    view.settings().set("reload_file_on_change", False)
+    second.text = second.saved
+    path.write_text("not wanted\n")
+    other.write_text("wanted\n")
+    await eventually_async(lambda: second.text == "wanted\n", what="the text of the other file")
+    assert view.text == "a newer text\n"
+
+
+OLD_LINES, NEW_LINES = "one\ntwo\nthree\nfour\nfive\n", "ONE\ntwo\nfour\nFIVE\nsix\n"
+
+
+@pytest.mark.parametrize(
+    ("presses", "accepted"),
+    [
+        (["reject 0 0"], "one\ntwo\nfour\nFIVE\nsix\n"),
+        (["reject 2 2"], "ONE\ntwo\nthree\nfour\nFIVE\nsix\n"),
+        (["reject 4 4"], "ONE\ntwo\nfour\nfive\n"),
+        (["reject 0 4", "accept 0 0"], "ONE\ntwo\nthree\nfour\nfive\n"),
+        (["reject 0 4", "accept 2 2"], "one\ntwo\nfour\nfive\n"),
+        (["accept 0 4"], NEW_LINES),
+        (["reject 1 1", "accept 1 2"], NEW_LINES),
+    ],
+)
+async def test_hunks_are_accepted_and_rejected_one_by_one(
+    sublime: SublimeHost, agent: Agent, workspace: Path, presses: list[str], accepted: str
+) -> None:
+    await agent.open_diff(made(workspace, OLD_LINES.encode()), NEW_LINES)
+    view = await review(sublime)
+    for press in presses:
+        command, first, last = press.split()
+        start, end = (sublime.do(lambda row=row: view.text_point(int(row), 0)) for row in (first, last))
+        view.selection[:] = [Region(start, end)]
+        sublime.do(lambda command=command: view.press(f"isthmus_{command}_hunk"))
+    sublime.do(lambda: view.press("isthmus_accept"))
+    assert (await agent.notified("ide/diffAccepted"))["content"] == accepted
+
+
+async def test_no_hunk_is_decided_in_a_review_that_came_up_only_now(
+    sublime: SublimeHost, agent: Agent, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sublime.pause, "READING", 2.0)
+    monkeypatch.setattr(sublime.pause, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    await agent.open_diff(made(workspace, OLD_LINES.encode()), NEW_LINES)
+    view = await review(sublime)
+    sublime.do(lambda: view.press("isthmus_reject_hunk"))
+    assert view.text == NEW_LINES
+    assert "came up only now" in sublime.messages[-1]
 
 
 async def test_closing_the_tab_rejects(sublime: SublimeHost, agent: Agent, workspace: Path) -> None:

@@ -57,11 +57,16 @@ class Settings(dict[str, Any]):
 class View:
     def __init__(self, window: "Window", path: str | None) -> None:
         self._window, self._path, self._settings = window, path, Settings()
-        self._bytes = Path(path).read_bytes().decode() if path else ""
-        self.text, self.saved = self._bytes.replace("\r\n", "\n"), self._bytes.replace("\r\n", "\n")
+        self._bytes, self.text, self.saved = "", "", ""
+        self._read()
+        self.reverts = 0
         self.selection = Selection([Region(0, 0)])
         self.title, self.reference = "", ""
         self.is_locked = False
+
+    def _read(self) -> None:
+        self._bytes = Path(self._path).read_bytes().decode() if self._path else ""
+        self.text = self.saved = self._bytes.removeprefix("\ufeff").replace("\r\n", "\n")
 
     def file_name(self) -> str | None:
         return self._path
@@ -108,6 +113,9 @@ class View:
     def erase(self, edit: object, region: Region) -> None:
         self.text = self.text[: region.begin()] + self.text[region.end() :]
 
+    def replace(self, edit: object, region: Region, text: str) -> None:
+        self.text = self.text[: region.begin()] + text + self.text[region.end() :]
+
     def set_name(self, name: str) -> None:
         self.title = name
 
@@ -136,6 +144,10 @@ class View:
             ends = "\r\n" if "\r\n" in self._bytes else "\n"
             Path(self._path).write_bytes(self.text.replace("\n", ends).encode())
             self.saved = self.text
+        elif name == "revert" and self._path:
+            self._read()
+            self.reverts += 1
+            self._window.host.listener.on_modified(self)
         else:
             self._window.host.commands[name](self).run(None, **(args or {}))
 
@@ -313,7 +325,7 @@ def loaded_plugin(folder: Path) -> Generator[SublimeHost]:
             host.listener = plugin.IsthmusListener()
             host.commands = {
                 f"isthmus_{name}": getattr(plugin, f"Isthmus{name.title().replace('_', '')}Command")
-                for name in ("accept", "reject", "mention", "take_out")
+                for name in ("accept", "reject", "accept_hunk", "reject_hunk", "mention", "take_out")
             }
             host.editor, host.pause = plugin.EDITOR, importlib.import_module(f"{NAME}.core.pause")
             host.pause.READING = 0.0

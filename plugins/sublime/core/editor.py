@@ -9,7 +9,7 @@ import sublime
 from .companion import Companion
 from .pause import Pause, is_readable, readable_at
 from .reviews import Reviews
-from .views import folder_of, folders_of_all_windows, path_of, place_of, text_of, view_of
+from .views import folder_of, folders_of_all_windows, path_of, place_of, text_of, text_on_disk, view_of
 
 SETTINGS = "Isthmus.sublime-settings"
 CAPABILITIES = {
@@ -24,7 +24,7 @@ CAPABILITIES = {
     "confirm": True,
     "terminal": True,
     "execute": "it has no notebooks",
-    "reload": "it reads changed files again by itself",
+    "reload": True,
     "diagnostics": 'it has none of its own; add "--diagnostics", "ruff" to "command" in its settings',
 }
 FAILED, UNKNOWN = -32803, -32601
@@ -44,6 +44,7 @@ class Editor:
         self.panels = {}
         self.pause = Pause()
         self.reviews = Reviews(self.pause, self.tell)
+        self.conflicts = set()  # paths of files with unsaved text whose change on disk the user was told
         self.former = {}  # values of the variables before the companion set them; None: not set
 
     def start(self):
@@ -194,6 +195,27 @@ class Editor:
         if view.is_dirty():
             raise Failure("Sublime Text could not write it")
 
+    def reload(self, uris):
+        """Read changed files without unsaved text again, which Sublime Text itself does late or in front only."""
+        for path in map(path_of, uris):
+            view = view_of(path)
+            if view is None or view.is_loading() or not view.settings().get("reload_file_on_change", True):
+                continue
+            if not view.is_dirty():
+                self.conflicts.discard(path)
+                self.read_again(view, path)
+            elif path not in self.conflicts:
+                self.conflicts.add(path)
+                name = os.path.basename(path)
+                self.show_message("{} has changed on disk; your unsaved text stays as it is".format(name))
+
+    def read_again(self, view, path):
+        """Read a file again, unless the view has its text already."""
+        if os.path.isfile(path) and text_on_disk(path) != text_of(view):
+            self.pause.is_filling = True
+            view.run_command("revert")
+            self.pause.is_filling = False
+
     def open_diff(self, id, uri, proposed, title, isNewFile):
         """Open a review."""
         self.reviews.open(id, path_of(uri), proposed, title)
@@ -296,6 +318,7 @@ HANDLERS = {
     "editor/closeDocument": Editor.close_document,
     "editor/text": Editor.text,
     "editor/saveDocument": Editor.save_document,
+    "editor/reload": Editor.reload,
     "editor/openDiff": Editor.open_diff,
     "editor/closeDiff": Editor.close_diff,
     "window/showMessage": Editor.show_message,

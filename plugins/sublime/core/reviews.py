@@ -4,6 +4,7 @@ import os
 
 import sublime
 
+from .hunks import replacements
 from .pause import is_readable, readable_at
 from .views import text_of, text_on_disk
 
@@ -34,6 +35,7 @@ class Reviews:
     def __init__(self, pause, tell):
         self.pause, self.tell = pause, tell
         self.typing = set()
+        self.proposals = {}  # path of the file and proposed text, by the review's id
         self.fresh = None
 
     def views(self):
@@ -49,7 +51,9 @@ class Reviews:
         view.set_scratch(True)
         view.set_name("{}: {}".format(title or "Proposed", os.path.basename(path)))
         self.pause.is_filling = True
-        view.run_command("append", {"characters": proposed.replace("\r\n", "\n"), "force": True})
+        proposed = proposed.replace("\r\n", "\n")
+        self.proposals[id] = (path, proposed)
+        view.run_command("append", {"characters": proposed, "force": True})
         self.pause.is_filling = False
         syntax = sublime.find_syntax_for_file(path)
         if syntax is not None:
@@ -127,7 +131,7 @@ class Reviews:
         for view in self.views():
             if view.settings().get(REVIEW) == id:
                 text = text_of(view)
-                view.settings().erase(REVIEW)
+                self.end(view)
                 view.close()
                 return {"text": text}
         return None
@@ -135,8 +139,34 @@ class Reviews:
     def drop(self):
         """Close all reviews without a decision."""
         for view in self.views():
-            view.settings().erase(REVIEW)
+            self.end(view)
             view.close()
+
+    def end(self, view):
+        """Make a view one without a review."""
+        self.proposals.pop(view.settings().get(REVIEW), None)
+        view.settings().erase(REVIEW)
+
+    def decide_hunks(self, view, edit, is_accepted):
+        """Accept or reject the hunks at the cursors of a review, which only edits its text."""
+        review = view.settings().get(REVIEW)
+        if review not in self.proposals:
+            return
+        if self.is_fresh(view):
+            sublime.status_message("Isthmus: this edit came up only now; read it, then decide once more")
+            return
+        path, proposed = self.proposals[review]
+        source, count = proposed if is_accepted else text_on_disk(path), 0
+        for region in reversed(list(view.sel())):
+            rows = [view.rowcol(point)[0] for point in (region.begin(), region.end())]
+            for start, end, text in replacements(text_of(view), source, *rows):
+                view.replace(edit, sublime.Region(start, end), text)
+                count += 1
+        if count:
+            sublime.status_message("Isthmus: Accept takes the text as it is here now")
+        else:
+            what = "proposal" if is_accepted else "file on disk"
+            sublime.status_message("Isthmus: the lines at the cursor are those of the {} already".format(what))
 
     def accept(self, view):
         """Accept the text in a review, unless it came to the front a moment ago."""
@@ -145,7 +175,7 @@ class Reviews:
             sublime.status_message("Isthmus: this edit came up only now; read it, then accept it once more")
         elif review:
             text = text_of(view)
-            view.settings().erase(REVIEW)
+            self.end(view)
             self.tell("editor/didAcceptDiff", id=review, text=text)
             view.close()
 
@@ -167,6 +197,6 @@ class Reviews:
         review = view.settings().get(REVIEW)
         if review:
             text = text_of(view)
-            view.settings().erase(REVIEW)
+            self.end(view)
             self.tell("editor/didRejectDiff", id=review, text=text)
             sublime.status_message("Isthmus: rejected {}".format(view.name()))

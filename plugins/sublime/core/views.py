@@ -40,9 +40,9 @@ def place_of(view, point):
 
 
 def text_on_disk(path):
-    """Return the text of a file; empty if it cannot be read."""
+    """Return the text of a file, as a view has it; empty if it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
             return file.read()
     except OSError:
         return ""

@@ -25,7 +25,7 @@ def test_all_of_them_are_listed_with_what_to_do() -> None:
 def test_what_sublime_text_gets_is_a_whole_package() -> None:
     package = Path(CliRunner().invoke(command, ["sublime"]).output.strip())
     files = {str(file.relative_to(package)) for file in package.rglob("*") if file.is_file()}
-    core = {f"core/{name}.py" for name in ("__init__", "companion", "editor", "pause", "reviews", "views")}
+    core = {f"core/{name}.py" for name in ("__init__", "companion", "editor", "hunks", "pause", "reviews", "views")}
     assert files == {".python-version", "Default.sublime-commands", "Isthmus.py"} | core
 
 
