@@ -12,6 +12,7 @@ from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
+from isthmus.text.hunks import hunks_between, with_hunks
 from support.images import png
 from support.isthmus_program import companion_program
 from support.workbench import DESKTOP, SECONDS, answer_beside
@@ -210,6 +211,20 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     await answer_beside(page, "y")
     said = await asyncio.wait_for(asked, 30)
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
+
+
+async def test_hunks_are_counted_as_in_every_editor_also_around_blank_lines(reviews: CompanionReviews) -> None:
+    card, before, proposed = reviews.card, "one\n\ntwo\nx\n}\ny\n", "ONE\n\nTWO\nX\n}\nY\nz\n"
+    (reviews.workspace / "a.py").write_text(before, encoding="utf-8")
+    asked = await reviews.propose("a.py", proposed)
+    bars = card.locator(".cm-hunk")
+    await expect(bars).to_have_count(3)
+    await expect(bars.nth(1)).to_contain_text("2 of 3")
+    await bars.nth(1).get_by_role("button", name="Keep as it was").click()
+    await answer_beside(reviews.page, "y")
+    said = await asyncio.wait_for(asked, 30)
+    assert said.endswith(with_hunks(before, proposed, [1, 3]))
+    assert len(hunks_between(before, proposed)) == 3
 
 
 async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: CompanionReviews) -> None:
