@@ -13,7 +13,6 @@ from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, user, would_choose
 from support.neovim import running_neovim, view_is_closed
 from support.qwen_cli import SETTINGS, QwenCode, qwen_code
-from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
@@ -120,32 +119,6 @@ async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_
                 await view_is_closed(neovim)
                 (kept,) = (await user("status", folder=workspace))["kept"]
                 assert Path(kept).read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
-
-
-async def test_what_qwen_code_writes_without_asking_is_shown_in_neovim_at_once(
-    workspace: Path, files: tuple[Path, Path]
-) -> None:
-    a, b = files
-    settings = {**SETTINGS, "tools": {"approvalMode": "auto-edit", "useRipgrep": False}}
-    async with running_neovim(workspace, str(b), str(a)) as neovim:
-        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address):
-            async with qwen_code(workspace, settings=settings) as cli:
-                await cli.sees_file("b.py")
-                await neovim.command(f"edit {a}", f"edit {b}")
-                for path, text in ((b, "shown\n"), (a, "in the background\n")):
-                    cli.wire.add(Reply.of(Call("read_file", {"file_path": str(path)})))
-                    cli.wire.add(Reply.of(Call("write_file", {"file_path": str(path), "content": text})))
-                    cli.wire.add(Reply.of(Say(f"Written {path.name}.")))
-                    await cli.type(f"write {path.name}")
-                    await cli.shows(f"Written {path.name}.")
-                    assert path.read_text(encoding="utf-8") == text
-                    lines = "return table.concat(vim.fn.getbufline(vim.fn.bufnr(...), 1, '$'), '|')"
-
-                    async def equals_disk(lines: str = lines, path: Path = path, text: str = text) -> bool:
-                        return await neovim.lua(lines, str(path)) == text.removesuffix("\n")
-
-                    await eventually_async(equals_disk, 1, what="the buffer equals the disk within a second")
-                assert await neovim.tabs() == 1  # no review
 
 
 async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(

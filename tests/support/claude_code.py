@@ -24,6 +24,7 @@ PROGRAM = os.environ.get("ISTHMUS_CLAUDE", "")
 SECONDS = 60.0
 ENTER_AGAIN_SECONDS = 2.0
 IDLE = "? for shortcuts"
+IDLE_IN_AUTO_MODE = "auto mode on"
 DIALOG = "Opened changes in"
 DONE = "The edit is done."
 _KEY = "sk-ant-api03-" + "x" * 40
@@ -137,11 +138,12 @@ class _Model(AnthropicWire):
 
 
 class ClaudeCode:
-    """The real Claude Code in its terminal."""
+    """The real Claude Code in its terminal; `idle` is what it shows when it waits for a prompt."""
 
-    def __init__(self, terminal: PtyProgram, model: AnthropicWire) -> None:
+    def __init__(self, terminal: PtyProgram, model: AnthropicWire, idle: str) -> None:
         self._terminal = terminal
         self._model = model
+        self._idle = idle
 
     async def _shows(self, text: str) -> None:
         await eventually_async(lambda: self._terminal.screen_with(text), SECONDS, what=f"{text!r} on the screen")
@@ -170,10 +172,22 @@ class ClaudeCode:
         self._model.add(Reply.of(Call("Read", {"file_path": str(file)})), Reply.of(Call("Edit", edit)))
         if not is_rejected:
             self._model.add(Reply.of(Say(DONE)))
-        await self._shows(IDLE)
+        await self._ask("edit it")
+        await self._shows(DIALOG)
+
+    async def write(self, path: Path, text: str) -> None:
+        """Have the model write a file, in a mode that does not ask; return when its turn has ended."""
+        done = f"Written {path.name}."
+        self._model.add(Reply.of(Call("Read", {"file_path": str(path)})))
+        self._model.add(Reply.of(Call("Write", {"file_path": str(path), "content": text})), Reply.of(Say(done)))
+        await self._ask(f"write {path.name}")
+        await self._shows(done)
+
+    async def _ask(self, prompt: str) -> None:
+        await self._shows(self._idle)
         before = len(self._model.model_requests)
-        self._terminal.press("edit it")
-        await self._shows("edit it")
+        self._terminal.press(prompt)
+        await self._shows(prompt)
 
         async def submitted() -> bool:
             # An Enter right after the text counts as a part of it.
@@ -186,7 +200,6 @@ class ClaudeCode:
             return True
 
         await eventually_async(submitted, SECONDS, what="a model request")
-        await self._shows(DIALOG)
 
     async def answer(self, *, yes: bool) -> None:
         self._terminal.press("1" if yes else "\x1b")
@@ -195,7 +208,7 @@ class ClaudeCode:
 
         def is_idle() -> bool:
             screen = self._terminal.screen
-            return DIALOG not in screen and IDLE in screen
+            return DIALOG not in screen and self._idle in screen
 
         await eventually_async(is_idle, SECONDS, what="the end of the turn")
 
@@ -207,6 +220,14 @@ async def cli_in_a_terminal(kind: str, folder: Path, variables: Mapping[str, str
         async with claude_cli(folder, {**os.environ, **variables}) as cli:
             yield StrictCli(cli)
         return
+    async with claude_code(folder, variables, "--permission-mode", "default") as cli:
+        yield cli
+
+
+@asynccontextmanager
+async def claude_code(folder: Path, variables: Mapping[str, str], *arguments: str) -> AsyncGenerator[ClaudeCode]:
+    """Start the real CLI with the variables of a companion; without a mode in `arguments`, in its default, auto."""
+    idle = IDLE if "--permission-mode" in arguments else IDLE_IN_AUTO_MODE
     home = Path(os.environ["HOME"])
     project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     settings = {
@@ -227,7 +248,7 @@ async def cli_in_a_terminal(kind: str, folder: Path, variables: Mapping[str, str
             "DISABLE_AUTOUPDATER": "1",
             **variables,
         }
-        with pty_program([PROGRAM], folder=folder, environment=environment) as terminal:
-            cli = ClaudeCode(terminal, model)
-            await eventually_async(lambda: terminal.screen_with(IDLE), SECONDS, what="the prompt")
+        with pty_program([PROGRAM, *arguments], folder=folder, environment=environment) as terminal:
+            cli = ClaudeCode(terminal, model, idle)
+            await eventually_async(lambda: terminal.screen_with(idle), SECONDS, what="the prompt")
             yield cli

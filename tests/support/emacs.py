@@ -37,6 +37,24 @@ EARLY_INIT = """
 advises one of Emacs's own functions."""
 AT_ONCE = "(setq isthmus-review-reading 0)"
 """Setting with which reviews take keys as soon as they are shown: for tests that do not check that pause."""
+FLYMAKE = """(progn
+  (require 'flymake)
+  (setq-local flymake-no-changes-timeout nil)
+  (setq-local flymake-diagnostic-functions
+    (list (defun check-wrong-line (report &rest _)
+      (let ((buffer (current-buffer)))
+        (run-at-time 0.3 nil (lambda ()
+          (with-current-buffer buffer
+            (save-excursion
+              (goto-char (point-min))
+              (funcall report
+                (when (re-search-forward "^wrong.*" nil t)
+                  (list (flymake-make-diagnostic
+                         buffer (match-beginning 0) (match-end 0) :error (match-string 0)))))))))))))
+  (flymake-mode 1)
+  (flymake-start)
+  t)"""
+"""Lisp that checks the current buffer by Flymake, which reports its first line that begins with "wrong" after 0.3 s."""
 _RELAY = """#!/bin/sh
 trap '' HUP
 exec 3>{folder}/from-emacs

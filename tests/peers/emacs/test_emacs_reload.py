@@ -6,30 +6,13 @@ from pathlib import Path
 import pytest
 
 from support.claude_cli import claude_cli
-from support.emacs import AT_ONCE, EmacsDriver, RunningEmacs, lisp_string, running_emacs
+from support.emacs import AT_ONCE, FLYMAKE, EmacsDriver, RunningEmacs, lisp_string, running_emacs
 from support.programs import require
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 201))
-LINTER = """(progn
-  (require 'flymake)
-  (setq-local flymake-no-changes-timeout nil)
-  (setq-local flymake-diagnostic-functions
-    (list (defun slow-linter (report &rest _)
-      (let ((buffer (current-buffer)))
-        (run-at-time 0.3 nil (lambda ()
-          (with-current-buffer buffer
-            (save-excursion
-              (goto-char (point-min))
-              (funcall report
-                (when (looking-at "wrong.*")
-                  (list (flymake-make-diagnostic
-                         buffer (match-beginning 0) (match-end 0) :error (match-string 0)))))))))))))
-  (flymake-mode 1)
-  (flymake-start)
-  t)"""
 
 
 async def test_point_marks_narrowing_windows_and_undo_stay(driver: EmacsDriver, workspace: Path) -> None:
@@ -82,7 +65,7 @@ async def test_what_an_agent_writes_is_shown_and_its_diagnostics_are_of_the_new_
     async with running_emacs(workspace, f"{AT_ONCE} (setq isthmus-program {program}) (isthmus-mode 1)") as running:
         await running.shows("agents can find this Emacs")
         await running.evaluate(f"(progn (find-file {lisp_string(str(path))}) t)")
-        await running.evaluate(LINTER)
+        await running.evaluate(FLYMAKE)
         async with claude_cli(workspace) as cli:
             path.write_text("new\n")
             await _shows(running, "new\n")
