@@ -229,7 +229,7 @@ pictures: setup frontend ## draw docs/pictures again from the real programs; nee
 	PYTHONPATH=tests $(BIN)/python scripts/pictures.py
 	PYTHONPATH=tests $(BIN)/python scripts/workbench_pictures.py
 
-peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(FRAMEWORKS)/strands/.installed $(CHROMIUM)/.installed bubblewrap emacs pgbouncer ## install the real programs that tests and benchmarks talk to
+peers: $(PEERS)/node_modules/.installed $(BENCH_PEERS)/.installed $(FRAMEWORKS)/strands/.installed $(FRAMEWORKS)/jupyterlab/.installed $(CHROMIUM)/.installed bubblewrap emacs pgbouncer ## install the real programs that tests and benchmarks talk to
 
 clean: ## remove everything that was built or installed in this checkout
 	rm -rf $(VENV) $(PEERS)/node_modules frontend/node_modules $(PAGE) .cache build dist htmlcov .coverage .coverage.* \
@@ -307,7 +307,7 @@ $(BENCH_PEERS)/.installed: requirements/peers.txt $(VENV)/.pip
 	$(BENCH_PEERS)/bin/python $(LOCKED) requirements/peers.txt
 	@touch $@
 
-# Agent frameworks that exclude the other peers; each has a lock file of its name.
+# Agent frameworks that exclude the other peers, and JupyterLab; each has a lock file of its name.
 $(FRAMEWORKS)/%/.installed: requirements/%.txt $(VENV)/.pip
 	$(BIN)/python -m venv --clear $(@D)
 	$(@D)/bin/python $(LOCKED) requirements/pip.txt

@@ -21,6 +21,7 @@ compile build.txt --group build --constraints requirements/run.txt
 compile dev.txt pyproject.toml --group build --group dev --constraints requirements/run.txt --constraints requirements/build.txt
 compile peers.txt bench/peers.txt
 compile strands.txt tests/peers/python/strands.txt
+compile jupyterlab.txt tests/peers/python/jupyterlab.txt
 compile crewai.txt tests/peers/python/crewai.txt
 compile a2a-kits.txt scripts/conformance/a2a-kits.txt
 # `floors`: the lowest version of each direct dependency.

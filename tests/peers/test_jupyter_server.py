@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from isthmus.cli.plugin import plugins_folder
 from isthmus.editors.jupyter import editor as jupyter
@@ -18,6 +19,7 @@ from isthmus.editors.jupyter.finding import KernelAddress, find, running_servers
 from isthmus.editors.jupyter_extension import starts_companion
 from isthmus.ide.editor import Capability, ContextChanged, EditorError, EditorGoneError, NotAvailableError
 from isthmus.ide.options import CompanionOptions
+from support.claude_cli import claude_cli
 from support.companion import attached_agent, running_host
 from support.isthmus_program import CompanionProgram, process_ends, user
 from support.jupyter import TOKEN, RunningJupyter, running_jupyter, shared_jupyter
@@ -219,12 +221,39 @@ async def test_variables_that_are_taken_away_show_again_what_the_server_has(exte
     await editor.aclose()
 
 
+async def test_what_a_browser_has_open_is_seen_and_is_read_again(extended: RunningJupyter) -> None:
+    folder = Path(extended.address.root)
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("old\n")
+    url = f"{extended.address.url.replace('http', 'ws', 1)}isthmus/documents/browser"
+    headers = {"authorization": f"token {TOKEN}"}
+    with pytest.raises(InvalidStatus, match="403"):
+        await connect(url, proxy=None)
+    editor = await jupyter.attach(extended.file, (str(folder),), poll_seconds=0.1)
+    async with connect(url, additional_headers=headers, proxy=None) as browser:
+        await browser.send(json.dumps({"documents": ["a.txt", "b.txt", "gone.txt"], "current": "b.txt"}))
+
+        async def is_seen() -> bool:
+            found = {file.path: file.is_active for file in await editor.open_files()}
+            return found == {str(folder / "a.txt"): False, str(folder / "b.txt"): True}
+
+        await eventually_async(is_seen, what="the documents of the browser")
+        async with running_host(editor, CompanionOptions()), claude_cli(folder):
+            assert json.loads(await asyncio.wait_for(browser.recv(), 30)) == {"reload": ["b.txt", "a.txt"]}
+            (folder / "a.txt").write_text("a new text\n")
+            assert json.loads(await asyncio.wait_for(browser.recv(), 30)) == {"reload": ["a.txt"]}
+    with pytest.raises(AssertionError, match=r"400.*list of paths"):
+        await extended.request("PUT", "isthmus/documents", {"reload": "a.txt"})
+
+
 async def test_without_the_extension_the_reason_names_it(server: RunningJupyter, workspace: Path) -> None:
     editor = await jupyter.attach(server.file, (str(workspace),))
     with pytest.raises(
         NotAvailableError, match=r"extension isthmus\.editors\.jupyter_extension.*isthmus plugin jupyter"
     ):
         await editor.set_terminal_environment({"NAME": "value"})
+    with pytest.raises(NotAvailableError, match=r"choose File, Reload from Disk there, or enable it"):
+        await editor.reload([str(workspace / "a.ipynb")])
     await editor.aclose()
 
 

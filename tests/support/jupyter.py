@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from isthmus.editors.jupyter.server import ServerAddress
 from support.isolation import FOREIGN_NAMES, FOREIGN_PREFIXES
 from support.leaks import SHARED_PROCESSES
 from support.plain_http import plain_client
+from support.programs import python_peer
 from support.waiting import eventually_async
 
 TOKEN = "the-token-of-the-test"
@@ -172,7 +173,25 @@ class Browser:
 @asynccontextmanager
 async def running_jupyter(root: Path, *arguments: str, **variables: str) -> AsyncGenerator[RunningJupyter]:
     """Start a server for the files in `root`."""
-    server = await _start(root, *arguments, **variables)
+    async with _ended(await _start(root, *arguments, **variables)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def running_lab(root: Path) -> AsyncGenerator[RunningJupyter]:
+    """Start JupyterLab with our extension, from an environment of its own, for the files in `root`."""
+    program = [str(python_peer("frameworks/jupyterlab")), "-m", "jupyterlab"]
+    extensions = "{'isthmus.editors.jupyter_extension': True}"
+    arguments = [f"--ServerApp.jpserver_extensions={extensions}", "--Isthmus.companion=False"]
+    arguments += ["--LabApp.expose_app_in_browser=True"]
+    arguments += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    source = str(Path(__file__).parents[2] / "src")
+    async with _ended(await _start(root, *arguments, program=program, PYTHONPATH=source)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _ended(server: RunningJupyter) -> AsyncGenerator[RunningJupyter]:
     try:
         yield server
     finally:
@@ -198,10 +217,11 @@ async def shared_jupyter(folder: Path) -> AsyncGenerator[RunningJupyter]:
         await _shared[0].close_others(before)
 
 
-async def _start(root: Path, *arguments: str, **variables: str) -> RunningJupyter:
+async def _start(root: Path, *arguments: str, program: Sequence[str] = (), **variables: str) -> RunningJupyter:
     folder = Path(tempfile.mkdtemp(prefix="jupyter-", dir="/tmp"))
     environment = jupyter_environment(folder) | variables
-    command = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"]
+    command = [*(program or (sys.executable, "-m", "jupyter_server"))]
+    command += ["--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"]
     command += [f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
     # For a run that is killed before it could end its server.
     command += ["--ServerApp.shutdown_no_activity_timeout=1800", *arguments]

@@ -2,7 +2,8 @@
 
 It starts a companion with the server and ends it with the server. It also sets the variables for terminals that the
 companion sends (``PUT /isthmus/terminal-environment``): a server's terminals get their environment from its process,
-which no other process can change.
+which no other process can change. JupyterLab and Notebook load a part of it in the browser, by which open documents
+follow what agents write (:mod:`isthmus.editors.jupyter_documents`).
 
 With ``c.Isthmus.companion = False`` in ``jupyter_server_config.py``, or ``--Isthmus.companion=False``, it starts no
 companion; an ``isthmus companion --editor jupyter`` that is started by hand then uses the server. Isthmus has to be
@@ -15,6 +16,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from isthmus.editors.jupyter_documents import document_handlers, serve_front
+
 if TYPE_CHECKING:
     from jupyter_server.serverapp import ServerApp
 
@@ -26,13 +29,19 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:  # pyright: igno
     return [{"module": __name__}]
 
 
+def _link_jupyter_server_extension(app: "ServerApp") -> None:  # pyright: ignore[reportUnusedFunction]
+    """Change the configuration of the extensions after this one, by their names; Jupyter looks for this name."""
+    serve_front(cast(Any, app.config))  # pyright: ignore[reportUnknownMemberType]
+
+
 def _load_jupyter_server_extension(app: "ServerApp") -> None:  # pyright: ignore[reportUnusedFunction]
     """Start with the server; Jupyter looks for this name."""
     from jupyter_server.utils import url_path_join
 
     path = url_path_join(str(app.base_url), "isthmus", "terminal-environment")
     application = cast(Any, app.web_app)  # pyright: ignore[reportUnknownMemberType]
-    application.add_handlers(".*$", [(path, _handler(application.settings))])
+    handlers = [(path, _handler(application.settings)), *document_handlers(url_path_join, str(app.base_url))]
+    application.add_handlers(".*$", handlers)
     if starts_companion(app):
         # The file by which the companion finds the server is written right before its loop starts.
         cast(Any, app.io_loop).add_callback(_start_companion, app)  # pyright: ignore[reportUnknownMemberType]

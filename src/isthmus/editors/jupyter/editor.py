@@ -2,7 +2,8 @@
 
 A server knows the open notebooks and runs their kernels, but it does not control the browser: it cannot show, close or
 select anything there, and does not have unsaved text. So open files, focus and execution come from the server, and
-the user reviews on our own page (:mod:`isthmus.editors.review_page`) or with ``isthmus ide``.
+the user reviews on our own page (:mod:`isthmus.editors.review_page`) or with ``isthmus ide``. Where our extension is
+enabled, its part in the browser tells which documents are open, and reads them again that agents write.
 """
 
 import asyncio
@@ -51,7 +52,6 @@ _UNAVAILABLE: Final[Mapping[Capability, str]] = MappingProxyType(
         Capability.DIRTY: _UNSEEN,
         Capability.SAVE: "its server does not have the text in the browser; save it there",
         Capability.SELECTION: "its server does not know cursor and selection",
-        Capability.RELOAD: "its server cannot read a file again in the browser; choose File, Reload from Disk there",
         Capability.DIAGNOSTICS: "it has no linters; start the companion with --diagnostics ruff",
     }
 )
@@ -59,6 +59,11 @@ _NO_EXTENSION: Final = (
     f"its terminals get the variables from the server extension {EXTENSION}, which is not enabled; copy the file that "
     "`isthmus plugin jupyter` names into ~/.jupyter/jupyter_server_config.d and start Jupyter again"
 )
+_NO_FRONT: Final = (
+    f"a part of the extension {EXTENSION} in the browser does it, which is not enabled; choose File, Reload from Disk "
+    "there, or enable it as `isthmus plugin` says"
+)
+_NO_BROWSER: Final = "a kernel alone has no documents"
 _NO_SERVER: Final = "a kernel alone has no terminals; start agents with `isthmus companion exec`"
 
 
@@ -112,6 +117,8 @@ class JupyterEditor(EditorBase):
         self._kernels: dict[str, Kernel] = {}
         self._choosing_kernel = asyncio.Lock()
         self._files: tuple[OpenFile, ...] = ()
+        self._has_front = True
+        """Whether browsers tell the server which documents are open; set by the first answer."""
         self._polling: asyncio.Task[None] | None = None
 
     @property
@@ -127,12 +134,14 @@ class JupyterEditor(EditorBase):
         """Read the open files, then begin to poll them, and serve the review page."""
         if self._server is None:
             require_jupyter_client()
-            self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_SERVER}
+            self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_SERVER, Capability.RELOAD: _NO_BROWSER}
             self._folders = self._folders or (str(Path.cwd()),)
         else:
             await self._read_files()
             if not await self._server.has_extension():
-                self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_EXTENSION}
+                self._unavailable = {**_UNAVAILABLE, Capability.TERMINAL: _NO_EXTENSION, Capability.RELOAD: _NO_FRONT}
+            elif not self._has_front:
+                self._unavailable = {**_UNAVAILABLE, Capability.RELOAD: _NO_FRONT}
             self._polling = asyncio.create_task(self._poll())
         await self._page.start()
 
@@ -144,7 +153,10 @@ class JupyterEditor(EditorBase):
 
     @override
     async def open_files(self) -> tuple[OpenFile, ...]:
-        """Return the files of the sessions in the workspace; the one whose kernel was active last has the focus."""
+        """Return the documents in browsers, and the files of sessions, that are in the workspace.
+
+        The document that a browser showed last has the focus; without a browser, the file whose kernel was active last.
+        """
         self._require_present()
         return await self._read_files()
 
@@ -219,6 +231,16 @@ class JupyterEditor(EditorBase):
         return sessions
 
     @override
+    async def reload(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Have browsers read documents again, which ask the user where there is unsaved text. No linter runs there."""
+        self._require(Capability.RELOAD)
+        if self._server is not None:
+            root = Path(self._root())
+            inside = [Path(path).relative_to(root).as_posix() for path in paths if Path(path).is_relative_to(root)]
+            await self._server.reload_documents(inside)
+        return ()
+
+    @override
     async def set_terminal_environment(self, variables: Mapping[str, str | None]) -> None:
         """Set variables by our extension in the server."""
         self._require(Capability.TERMINAL)
@@ -256,8 +278,10 @@ class JupyterEditor(EditorBase):
         focused = {
             path: max(_focus(s) for s in sessions if self._path(s) == path) for path in map(self._path, sessions)
         }
-        times = self._opened | focused
-        active = max(times, key=lambda path: times[path], default=None)
+        documents = await self._documents()
+        times = self._opened | focused | documents
+        seen = {path: focus for path, focus in documents.items() if focus} or times
+        active = max(seen, key=lambda path: seen[path], default=None)
         files = tuple(OpenFile(path, times[path], path == active) for path in times)
         # Some frontends have sessions without a file, and files are deleted while their kernels run.
         self._files = await asyncio.to_thread(existing, files)
@@ -271,9 +295,19 @@ class JupyterEditor(EditorBase):
         sessions = await self._server.sessions()
         return tuple(s for s in sessions if any(Path(self._path(s)).is_relative_to(folder) for folder in folders))
 
+    async def _documents(self) -> dict[str, float]:
+        """Return the documents of browsers in the workspace, with the times of their focus."""
+        found = await self._server.documents() if self._server is not None and self._has_front else None
+        self._has_front = found is not None
+        folders = [Path(folder) for folder in self._folders]
+        documents = {absolute(f"{self._root()}/{path}"): focus for path, focus in (found or {}).items()}
+        return {path: focus for path, focus in documents.items() if any(Path(path).is_relative_to(f) for f in folders)}
+
     def _path(self, session: JupyterSession) -> str:
-        root = os.path.realpath(self._address.root) if isinstance(self._address, ServerAddress) else ""
-        return absolute(f"{root}/{session.path}")
+        return absolute(f"{self._root()}/{session.path}")
+
+    def _root(self) -> str:
+        return os.path.realpath(self._address.root) if isinstance(self._address, ServerAddress) else ""
 
     def _kernel(self, name: str) -> Kernel:
         if name not in self._kernels:

@@ -1,10 +1,10 @@
-"""Client of the REST API of a Jupyter server: its sessions, and the variables of its terminals.
+"""Client of the REST API of a Jupyter server: its sessions, the variables of its terminals, and open documents.
 
 A session is a notebook, console or file together with its kernel (jupyter-server.readthedocs.io, "REST API"). Our
 requests do not count as activity, so that a server that is set to end when it is not used still ends.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
@@ -103,6 +103,33 @@ class JupyterServer:
         except JupyterNotFoundError:
             return False
         return True
+
+    async def documents(self) -> Mapping[str, float] | None:
+        """Return the paths of the documents that are open in browsers, with the times of their focus (0: never).
+
+        Paths are relative to the server's root; times are Unix time. None: our extension is not enabled, or has no
+        part in the browser yet.
+        """
+        try:
+            answer = as_object(await self._request("GET", "isthmus/documents"))
+        except JupyterNotFoundError:
+            return None
+        found = answer.get("documents")
+        documents = [as_object(item) for item in cast("list[object]", found)] if isinstance(found, list) else []
+        return {
+            path: float(focused)
+            for document in documents[:MAXIMUM_SESSIONS]
+            if isinstance(path := document.get("path"), str)
+            and isinstance(focused := document.get("focusedAt"), (int, float))
+        }
+
+    async def reload_documents(self, paths: Sequence[str]) -> None:
+        """Have the browsers read documents again; those with unsaved text stay as they are.
+
+        Raises:
+            JupyterNotFoundError: our extension is not enabled in the server.
+        """
+        await self._request("PUT", "isthmus/documents", {"reload": list(paths)})
 
     def websocket_url(self, kernel_id: str, session: str) -> str:
         """Return the URL of a kernel's websocket."""
