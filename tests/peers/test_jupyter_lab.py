@@ -37,6 +37,7 @@ TYPE_MEANWHILE = """(() => {
     return found;
   };
 })()"""
+SCROLLED = "document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer').scrollTop > 1000"
 SOURCES = "model.toJSON().cells.map((cell) => [cell.source].flat().join(''))"
 
 
@@ -170,36 +171,66 @@ async def test_what_is_typed_while_the_text_is_read_is_not_lost(
         assert path.read_text() == "new\n"
 
 
-def notebook(*sources: str) -> Mapping[str, Any]:
+def notebook(sources: Mapping[str, str]) -> str:
+    """Return a notebook of cells with an output each, by the ids of the cells."""
     cells: list[dict[str, Any]] = [
-        {"cell_type": "code", "execution_count": 1, "id": f"cell-{number}", "metadata": {},
-         "outputs": [{"output_type": "stream", "name": "stdout", "text": [f"output {number}\n"]}], "source": [source]}
-        for number, source in enumerate(sources)
+        {"cell_type": "code", "execution_count": 1, "id": name, "metadata": {},
+         "outputs": [{"output_type": "stream", "name": "stdout", "text": [f"output of {name}\n"]}], "source": [source]}
+        for name, source in sources.items()
     ]  # fmt: skip
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
-async def test_a_notebook_follows_with_outputs_and_chosen_cell(lab: RunningJupyter, page: "Page", folder: Path) -> None:
-    path = folder / "e.ipynb"
-    path.write_text(json.dumps(notebook("a = 1", "b = 2", "c = 3")))
+async def test_a_notebook_follows_and_its_other_cells_stay(lab: RunningJupyter, page: "Page", folder: Path) -> None:
+    path, cells = folder / "e.ipynb", {f"cell-{number}": f"a{number} = {number}" for number in range(60)}
+    path.write_text(notebook(cells))
     async with agent_beside(lab, folder) as agent:
         await opened(page, agent, path)
-        await here(page, "content.activeCellIndex = 2")
-        path.write_text(json.dumps(notebook("a = 1", "b = 20", "c = 3")))
+        await here(page, "content.activeCellIndex = 40")
+        await here(page, "content.scrollToItem(40)")
 
-        async def is_new() -> bool:
-            return await here(page, SOURCES) == ["a = 1", "b = 20", "c = 3"]
+        async def is_scrolled() -> bool:
+            return await here(page, SCROLLED)
 
-        await eventually_async(is_new, what="the new cell")
-        assert await here(page, "content.activeCellIndex") == 2
-        outputs = await page.locator(".jp-OutputArea-output").all_inner_texts()
-        assert [text.strip() for text in outputs] == ["output 0", "output 1", "output 2"]
+        await eventually_async(is_scrolled, what="cell 40 in view")
+        await here(page, "(window.kept = content.widgets[40], null)")
+        added = {"added": "new = 1", **cells, "cell-2": "changed = 2"}
+        del added["cell-7"]
+        for changed in ({**cells, "cell-2": "changed = 2"}, added):
+            path.write_text(notebook(changed))
+
+            async def is_new(changed: Mapping[str, str] = changed) -> bool:
+                return await here(page, SOURCES) == list(changed.values())
+
+            await eventually_async(is_new, what="the new cells")
+        assert await here(page, "[kept.isDisposed, content.activeCell === kept]") == [False, True]
+        assert await here(page, SCROLLED)
+        outputs = "model.toJSON().cells.map((cell) => [cell.outputs[0].text].flat().join(''))"
+        assert await here(page, outputs) == [f"output of {name}\n" for name in added]
         await here(page, SAVE)
-        assert [cell["source"] for cell in json.loads(path.read_text())["cells"]] == [["a = 1"], ["b = 20"], ["c = 3"]]
+        assert [cell["source"] for cell in json.loads(path.read_text())["cells"]] == [[text] for text in added.values()]
         assert await told(page, path.name) == []
         await here(page, "content.activeCell.editor.replaceSelection('mine, ')")
-        path.write_text(json.dumps(notebook("a = 10", "b = 20", "c = 3")))
+        path.write_text(notebook(cells))
         await eventually_async(lambda: told(page, path.name), what="the message")
-        assert sorted(await here(page, SOURCES))[0] == "a = 1"
-        assert any("mine, " in source for source in await here(page, SOURCES))
+        sources = await here(page, SOURCES)
+        assert (sources[0], "mine, " in sources[40]) == ("new = 1", True)
+
+
+async def test_a_notebook_that_is_replaced_by_another_one_follows(
+    lab: RunningJupyter, page: "Page", folder: Path
+) -> None:
+    path = folder / "f.ipynb"
+    path.write_text(notebook({"one": "a = 1", "two": "b = 2"}))
+    async with agent_beside(lab, folder) as agent:
+        await opened(page, agent, path)
+        await here(page, "content.activeCellIndex = 1")
+        other = json.loads(notebook({"three": "c = 3"}))
+        path.write_text(json.dumps(other | {"metadata": {**other["metadata"], "title": "Another one"}}))
+
+        async def is_new() -> bool:
+            return await here(page, SOURCES) == ["c = 3"]
+
+        await eventually_async(is_new, what="the new cells")
+        assert await here(page, "[model.getMetadata('title'), content.activeCellIndex]") == ["Another one", 0]

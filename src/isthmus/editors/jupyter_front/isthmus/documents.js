@@ -84,7 +84,7 @@
     /** Read a document again; return whether that was done. What the user types meanwhile is not touched. */
     async function read(context) {
       const { model } = context, known = context.contentsModel, shown = widgets().filter((widget) => widget.context === context);
-      const cells = shown.map(({ content }) => [content, content?.activeCellIndex]).filter(([, index]) => index !== undefined);
+      const chosen = shown.filter(({ content }) => content?.activeCell).map(({ content }) => [content, content.activeCellIndex, content.activeCell.model.id]);
       let isTyped = false;
       const unlessTyped = (take) => (value) => {
         isTyped ||= isUnsaved(context);
@@ -94,7 +94,7 @@
         model.dirty = false;
       };
       model.fromString = unlessTyped((text) => setText(model, text));
-      model.fromJSON = unlessTyped((notebook) => Object.getPrototypeOf(model).fromJSON.call(model, notebook));
+      model.fromJSON = unlessTyped((notebook) => setNotebook(model, notebook));
       try {
         await context.revert();
       } finally {
@@ -102,7 +102,7 @@
         delete model.fromJSON;
       }
       if (isTyped) context._contentsModel = known; // so that saving still finds that the file has changed
-      else for (const [content, index] of cells) content.activeCellIndex = Math.min(index, content.widgets.length - 1);
+      else for (const [content, index, id] of chosen) choose(content, index, id);
       return !isTyped;
     }
 
@@ -111,33 +111,71 @@
     setInterval(report, LOOK_MILLISECONDS);
   }
 
-  /** Replace only the parts that differ, so that cursor, view and undo history stay. */
+  /** Choose the same cell of a notebook as before, or the one in its place. */
+  function choose(content, index, id) {
+    if (content.activeCell?.model.id === id) return;
+    const same = content.widgets.findIndex((cell) => cell.model.id === id);
+    content.activeCellIndex = same >= 0 ? same : Math.min(index, content.widgets.length - 1);
+  }
+
+  /** Replace only the parts of a text that differ, so that cursor, view and undo history stay. */
   function setText(model, text) {
-    const old = model.toString(), parts = differing(old.split(/(?<=\n)/), text.split(/(?<=\n)/));
+    const old = model.toString(), lines = [old, text].map((one) => one.split(/(?<=\n)/)), [oldAt, newAt] = lines.map(placesOf);
     model.sharedModel.transact(() => {
-      for (const [at, before, after] of parts.reverse()) {
+      for (const [from, to, other, otherTo] of differing(...lines).reverse()) {
+        const before = old.slice(oldAt[from], oldAt[to]), after = text.slice(newAt[other], newAt[otherTo]);
         const shorter = Math.min(before.length, after.length);
         let start = 0, end = 0;
         while (start < shorter && before[start] === after[start]) start += 1;
         while (end < shorter - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end += 1;
-        model.sharedModel.updateSource(at + start, at + before.length - end, after.slice(start, after.length - end));
+        model.sharedModel.updateSource(oldAt[from] + start, oldAt[to] - end, after.slice(start, after.length - end));
       }
     });
   }
 
-  /** Return what lies between lines that both texts have once and in the same order: its place, and both texts of it. */
+  /** Replace only the cells of a notebook that differ, so that view, outputs and widgets of the others stay. */
+  function setNotebook(model, notebook) {
+    const now = model.toJSON(), { sharedModel } = model, [oldCells, newCells] = [now, notebook].map(({ cells }) => cells.map(sorted));
+    const frame = ({ nbformat, metadata: { kernelspec, language_info, ...metadata } }) => sorted({ nbformat, metadata });
+    if (frame(now) !== frame(notebook) || !sharedModel.deleteCellRange || !sharedModel.insertCells) {
+      Object.getPrototypeOf(model).fromJSON.call(model, notebook);
+      return;
+    }
+    sharedModel.transact(() => {
+      for (const [from, to, other, otherTo] of differing(oldCells, newCells).reverse()) {
+        if (to > from) sharedModel.deleteCellRange(from, to);
+        if (otherTo > other) sharedModel.insertCells(from, notebook.cells.slice(other, otherTo));
+      }
+    });
+  }
+
+  /** Return a value as text that does not depend on the order of members. */
+  function sorted(value) {
+    const inOrder = (_, one) => (one && typeof one === "object" && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one);
+    return JSON.stringify(value, inOrder);
+  }
+
+  /** Return where each line begins, and where the last one ends. */
+  function placesOf(lines) {
+    const places = [0];
+    for (const line of lines) places.push(places.at(-1) + line.length);
+    return places;
+  }
+
+  /** Return the parts between items that both lists have once and in the same order: [from, to] of the old and the new list. */
   function differing(old, now) {
-    const places = (lines) => lines.reduce((found, line, at) => found.set(line, found.has(line) ? -1 : at), new Map());
+    const places = (items) => items.reduce((found, item, at) => found.set(item, found.has(item) ? -1 : at), new Map());
     const inOld = places(old), inNow = places(now), found = [];
-    let from = 0, to = 0, at = 0;
-    const close = (end, other) => {
-      const before = old.slice(from, end).join(""), after = now.slice(to, other).join("");
-      if (before !== after) found.push([at, before, after]);
-      at += before.length;
-      [from, to] = [end, other];
+    let from = 0, other = 0;
+    const close = (to, otherTo) => {
+      let [a, b, c, d] = [from, to, other, otherTo];
+      while (a < b && c < d && old[a] === now[c]) { a += 1; c += 1; }
+      while (a < b && c < d && old[b - 1] === now[d - 1]) { b -= 1; d -= 1; }
+      if (a < b || c < d) found.push([a, b, c, d]);
+      [from, other] = [to, otherTo];
     };
-    old.forEach((line, index) => {
-      if (inOld.get(line) >= 0 && (inNow.get(line) ?? -1) >= to) close(index, inNow.get(line));
+    old.forEach((item, at) => {
+      if (inOld.get(item) >= 0 && (inNow.get(item) ?? -1) >= other) close(at, inNow.get(item));
     });
     close(old.length, now.length);
     return found;
