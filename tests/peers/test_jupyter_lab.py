@@ -37,6 +37,15 @@ TYPE_MEANWHILE = """(() => {
     return found;
   };
 })()"""
+TYPE_WHILE_SAVING = """(() => {
+  const { contents } = jupyterapp.serviceManager, save = contents.save;
+  contents.save = async function (...options) {
+    contents.save = save;
+    const found = await save.apply(this, options);
+    editor.replaceSelection("typed, ");
+    return found;
+  };
+})()"""
 SCROLLED = "document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer').scrollTop > 1000"
 SOURCES = "model.toJSON().cells.map((cell) => [cell.source].flat().join(''))"
 
@@ -169,6 +178,23 @@ async def test_what_is_typed_while_the_text_is_read_is_not_lost(
         await page.get_by_role("button", name="Cancel").click()
         await saving
         assert path.read_text() == "new\n"
+
+
+async def test_what_is_typed_while_the_text_is_saved_is_not_lost(
+    lab: RunningJupyter, page: "Page", folder: Path
+) -> None:
+    path = folder / "g.txt"
+    path.write_text("old\n")
+    async with agent_beside(lab, folder) as agent:
+        await opened(page, agent, path)
+        await here(page, "editor.replaceSelection('mine, ')")
+        await here(page, TYPE_WHILE_SAVING)
+        await here(page, SAVE)
+        assert path.read_text() == "mine, old\n"
+        assert not await here(page, "model.dirty")  # JupyterLab takes it for saved
+        path.write_text("new\n")
+        await eventually_async(lambda: told(page, path.name), what="the message")
+        assert await here(page, TEXT) == "mine, typed, old\n"
 
 
 def notebook(sources: Mapping[str, str]) -> str:

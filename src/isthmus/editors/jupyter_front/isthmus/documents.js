@@ -11,27 +11,31 @@
   function activate(app) {
     const { contents, serverSettings } = app.serviceManager;
     const told = new Set(); // paths of documents with unsaved text whose change on disk the user was told
-    const saved = new WeakMap(); // the cells of a notebook as they are on disk, by its context
+    const saved = new WeakMap(); // text or cells of a document as they were read or saved last, by its context
     let socket, reported = "", work = Promise.resolve();
 
     const widgets = () => [...app.shell.widgets("main")].filter(({ context }) => context?.model && context.contentsModel !== undefined);
     // Other drives than the server's files and those of shared editing have no files in the workspace.
     const pathOf = ({ path }) => (["", "RTC"].includes(contents.driveName(path)) ? contents.localPath(path) : undefined);
 
-    const cellsOf = ({ model }) => (model.cells ? JSON.stringify(model.toJSON().cells) : undefined);
-    // JupyterLab itself changes the metadata of a notebook when the kernel starts: that is no text of the user.
-    const isUnsaved = (context) => context.model.dirty && !(context.model.cells && saved.get(context) === cellsOf(context));
+    const textOf = ({ model }) => (model.cells ? JSON.stringify(model.toJSON().cells) : model.toString());
+    // `model.dirty` says less: JupyterLab itself changes the metadata of a notebook when the kernel starts, which is no
+    // text of the user, and text that is typed while a document is being saved counts as saved.
+    const isUnsaved = (context) => textOf(context) !== saved.get(context);
 
-    function noteSaved(context) {
+    function watchSaving(context) {
       if (saved.has(context)) return;
-      saved.set(context, "");
-      const note = () => { if (!context.isDisposed) saved.set(context, cellsOf(context)); };
-      void context.ready.then(note);
-      context.saveState.connect((_, state) => { if (state === "completed") note(); });
+      let sent;
+      saved.set(context, undefined);
+      void context.ready.then(() => { if (!context.isDisposed) saved.set(context, textOf(context)); });
+      context.saveState.connect((_, state) => {
+        if (state === "started") sent = textOf(context);
+        else if (state === "completed") saved.set(context, sent);
+      });
     }
 
     function report() {
-      for (const { context } of widgets()) noteSaved(context);
+      for (const { context } of widgets()) watchSaving(context);
       if (socket?.readyState !== 1) return;
       const documents = [...new Set(widgets().map(({ context }) => pathOf(context)))].filter((path) => path);
       const { context } = app.shell.currentWidget ?? {}, current = (context && pathOf(context)) ?? null;
@@ -90,7 +94,7 @@
         isTyped ||= isUnsaved(context);
         if (isTyped) return;
         take(value);
-        saved.set(context, cellsOf(context));
+        saved.set(context, textOf(context));
         model.dirty = false;
       };
       model.fromString = unlessTyped((text) => setText(model, text));
