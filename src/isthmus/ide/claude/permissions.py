@@ -6,7 +6,6 @@ tool as they are, an edit as a diff against the file. Questions that are forms (
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final, cast
 
@@ -15,7 +14,7 @@ from isthmus.errors import DecodeError
 from isthmus.ide.claude.cli_choice import CLAUDE_CODE
 from isthmus.ide.claude.session_file import session_file
 from isthmus.ide.permissions import PermissionAnswer, PermissionAsked, PermissionHook
-from isthmus.ide.reviews.reviewed_file import text_on_disk
+from isthmus.ide.reviews.file_before import file_before
 from isthmus.text.diff import MAXIMUM_DIFF_CHARACTERS, unified_diff
 from isthmus.text.visible import visible_line
 
@@ -35,13 +34,12 @@ def read_permission(message: JsonObject) -> PermissionAsked | None:
     """
     tool, given = message.get("tool_name"), message.get("tool_input")
     if message.get("hook_event_name") != EVENT or not isinstance(tool, str) or not isinstance(given, dict):
-        raise DecodeError(f"expected a message of the hook {EVENT} with tool_name and tool_input")
+        raise DecodeError("message", f"one of the hook {EVENT} with tool_name and tool_input", tool)
     if tool in IN_TERMINAL:
         return None
     title, facts, shown, file = _step(tool, cast(JsonObject, given))
-    agent = message.get("agent_type")
-    facts = {"Folder": message.get("cwd"), "Subagent": agent, **facts}
-    head = [f"{name}: {visible_line(value)}" for name, value in facts.items() if isinstance(value, str) and value]
+    facts = {"Folder": message.get("cwd"), "Subagent": message.get("agent_type"), **facts}
+    head = [visible_line(f"{name}: {value}") for name, value in facts.items() if isinstance(value, str) and value]
     text = "\n".join([*head, "", shown])
     if len(text) > MAXIMUM_CHARACTERS:
         return None
@@ -61,12 +59,14 @@ def write_permission(answer: PermissionAnswer) -> JsonObject:
 CLAUDE_PERMISSIONS = PermissionHook(read_permission, session_file, write_permission)
 
 
-def _step(tool: str, given: JsonObject) -> tuple[str, dict[str, object], str, str | None]:
-    """Return the title of a step, facts about it, all of its input, and the file that it edits."""
-    match tool, given:
-        case "Bash", {"command": str(command), **rest}:
-            return "run a command", {"Its description": rest.pop("description", ""), **_facts(rest)}, command, None
-        case (("Edit" | "MultiEdit" | "Write"), {"file_path": str(path), **rest}):
+def _step(tool: str, given: JsonObject) -> tuple[str, dict[str, str], str, str | None]:
+    """Return the title of a step, facts about it, all else of its input, and the file that it edits."""
+    rest = dict(given)
+    match tool:
+        case "Bash" if isinstance(command := rest.pop("command", None), str):
+            facts = {"Its description" if name == "description" else name: _line(rest[name]) for name in rest}
+            return "run a command", facts, command, None
+        case "Edit" | "MultiEdit" | "Write" if isinstance(path := rest.pop("file_path", None), str):
             return f"edit {path}", {}, _edit(path, rest), path
         case _ if tool.startswith(_MCP):
             server, _, name = tool.removeprefix(_MCP).partition("__")
@@ -75,8 +75,8 @@ def _step(tool: str, given: JsonObject) -> tuple[str, dict[str, object], str, st
             return f"use {tool}", {}, _json(given), None
 
 
-def _facts(given: Mapping[str, object]) -> dict[str, object]:
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+def _line(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _json(value: object) -> str:
@@ -85,9 +85,15 @@ def _json(value: object) -> str:
 
 def _edit(path: str, given: JsonObject) -> str:
     """Return an edit as a diff against the file; as its input, if it does not apply or the diff is too long."""
-    before = text_on_disk(path)
+    file = file_before(path)
+    before = file.text
     after = _after(before, given)
-    if after is None or after == before or len(before or "") + len(after) > MAXIMUM_DIFF_CHARACTERS:
+    if (
+        file.other is not None
+        or after is None
+        or after == before
+        or len(before or "") + len(after) > MAXIMUM_DIFF_CHARACTERS
+    ):
         return _json(given)
     return unified_diff(before, after, PurePath(path).as_posix().lstrip("/"))
 
