@@ -36,9 +36,7 @@ async def _windows(neovim: RunningNeovim, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_neovim_shows_the_question_and_answers_it_and_closes_it_when_the_terminal_did(
-    kind: str, workspace: Path
-) -> None:
+async def test_neovim_answers_the_question_and_closes_it_when_the_terminal_did(kind: str, workspace: Path) -> None:
     async with running_neovim(workspace) as neovim:
         editor = await attach(neovim.address, PATIENT_NEOVIM)
         async with running_host(editor, CompanionOptions()), permission_cli(kind, workspace) as cli:
@@ -96,7 +94,7 @@ async def test_several_questions_of_one_terminal_are_left_to_it(workspace: Path)
         assert (await cli.ended()).by == "hook"
 
 
-async def test_a_subagent_in_the_background_is_answered_here_and_its_terminal_asks_afterwards(workspace: Path) -> None:
+async def test_a_subagent_in_the_background_is_answered_here_before_its_terminal_asks(workspace: Path) -> None:
     async with (
         running_host(HeadlessEditor((str(workspace),)), CompanionOptions(allow_agent_accept=True), SHORT),
         strict_permission_cli(workspace) as cli,

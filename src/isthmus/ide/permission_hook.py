@@ -82,8 +82,10 @@ def answer_to(message: object, folder: str, port: int, protocol: str) -> str:
         request = {"command": "permission", "protocol": protocol, "message": message, "token": token}
         connection.sendall(json.dumps(request).encode() + b"\n")
         line = receive(connection)
-    answer = json.loads(line) if line else {}
-    output = answer["result"]["output"] if answer.get("ok") is True else None
+    answer = json.loads(line) if line else None
+    if not isinstance(answer, dict) or answer["ok"] is not True:
+        return ""
+    output = answer["result"]["output"]
     return json.dumps(output) if isinstance(output, dict) else ""
 
 

@@ -56,7 +56,7 @@ def reason_in(request: JsonObject) -> str:
     """Return the user's words about a no in a command; empty without any.
 
     Raises:
-        ControlCommandError: they are no text, or longer than 20,000 characters.
+        ControlCommandError: expected text of at most 20,000 characters.
     """
     reason = request.get("reason") or ""
     if not isinstance(reason, str) or len(reason) > MAXIMUM_REASON:
