@@ -28,6 +28,11 @@ async def _questions(folder: Path) -> list[dict[str, Any]]:
     return (await user("questions", folder=folder))["questions"]
 
 
+async def _question(folder: Path) -> dict[str, Any]:
+    (question,) = (await user("questions", "--wait", "30", folder=folder))["questions"]
+    return question
+
+
 async def _windows(neovim: RunningNeovim, count: int) -> None:
     async def has_windows() -> bool:
         return await neovim.lua("return #vim.api.nvim_list_wins()") == count
@@ -78,7 +83,7 @@ async def test_an_edit_that_opens_as_a_diff_is_not_asked_twice(where: str, works
 async def test_several_questions_of_one_terminal_are_left_to_it(workspace: Path) -> None:
     async with running_companion(workspace), strict_permission_cli(workspace) as cli:
         await cli.tell(ask=BASH)
-        await eventually_async(lambda: _questions(workspace), 30, what="the first question")
+        await _question(workspace)
         await cli.tell(ask=SUBAGENT)
 
         async def none_waits() -> bool:
@@ -89,7 +94,7 @@ async def test_several_questions_of_one_terminal_are_left_to_it(workspace: Path)
         await cli.answers(yes=True)
         assert [await cli.ended(), await cli.ended()] == [Ended(True, "terminal")] * 2
         await cli.asks("Bash", {"command": "make"})
-        (question,) = await eventually_async(lambda: _questions(workspace), 30, what="the next question")
+        question = await _question(workspace)
         await user("answer", question["id"], "no", folder=workspace)
         assert (await cli.ended()).by == "hook"
 
@@ -100,7 +105,7 @@ async def test_a_subagent_in_the_background_is_answered_here_before_its_terminal
         strict_permission_cli(workspace) as cli,
     ):
         await cli.tell(ask=SUBAGENT, background=True)
-        (question,) = await eventually_async(lambda: _questions(workspace), 30, what="the question")
+        question = await _question(workspace)
         assert "Subagent: general-purpose\n" in question["text"]
         assert "asks if there is no answer within 1 seconds" in question["text"]
         assert not cli.still_asks()
@@ -110,6 +115,6 @@ async def test_a_subagent_in_the_background_is_answered_here_before_its_terminal
         assert await cli.ended() == Ended(True, "terminal")
         patient = asyncio.create_task(cli.ended())
         await cli.tell(ask=SUBAGENT, background=True)
-        (question,) = await eventually_async(lambda: _questions(workspace), 30, what="the question")
+        question = await _question(workspace)
         await user("answer", question["id"], "no", folder=workspace)
         assert (await patient).by == "hook"

@@ -110,10 +110,14 @@ async def test_all_of_what_is_asked_is_shown_before_a_yes_counts(kind: str, work
     async with _companion(workspace), permission_cli(kind, workspace) as cli:
         await cli.asks(*BASH)
 
-        async def waiting() -> list[dict[str, Any]]:
-            return (await user("status", folder=workspace))["questions"]
+        found: list[dict[str, Any]] = []
 
-        (question,) = await eventually_async(waiting, what="the question")
+        async def is_asked() -> bool:
+            found[:] = (await user("status", folder=workspace))["questions"]
+            return bool(found)
+
+        await eventually_async(is_asked, what="the question")
+        (question,) = found
         status, said = await _answer(workspace, question["id"], "yes")
         assert status == 1
         assert "was not shown here yet, so nothing is decided" in said

@@ -68,7 +68,9 @@ class Cli:
         common = {"session_id": "session-1", "transcript_path": str(TRANSCRIPT), "cwd": str(Path.cwd())}
         asked = {**common, "permission_mode": "default", "hook_event_name": "PermissionRequest", **message}
         project = Path(".claude/settings.json")  # of a folder that the user trusts
-        variables = json.loads(project.read_text(encoding="utf-8"))["env"] if project.exists() else {}
+        variables: dict[str, str] = {}
+        if project.exists():
+            variables = json.loads(project.read_text(encoding="utf-8"))["env"]
         hook = subprocess.Popen(
             ["/bin/sh", "-c", self.command], env={**os.environ, **variables},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, text=True, encoding="utf-8",

@@ -82,10 +82,10 @@ def answer_to(message: object, folder: str, port: int, protocol: str) -> str:
         request = {"command": "permission", "protocol": protocol, "message": message, "token": token}
         connection.sendall(json.dumps(request).encode() + b"\n")
         line = receive(connection)
-    answer = json.loads(line) if line else None
-    if not isinstance(answer, dict) or answer["ok"] is not True:
+    if not line:
         return ""
-    output = answer["result"]["output"]
+    answer = json.loads(line)  # of another form it raises an error below, and nothing is printed
+    output = answer["result"]["output"] if answer["ok"] is True else None
     return json.dumps(output) if isinstance(output, dict) else ""
 
 

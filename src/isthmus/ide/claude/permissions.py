@@ -103,7 +103,7 @@ def _after(before: str | None, given: JsonObject) -> str | None:
     match given:
         case {"content": str(content)} if len(given) == 1:
             return content
-        case {"edits": list(edits)} if len(given) == 1:
+        case {"edits": edits} if len(given) == 1 and isinstance(edits, list):
             text = before
             for edit in cast("list[object]", edits):
                 text = _replaced(text, cast(JsonObject, edit)) if isinstance(edit, dict) else None

@@ -13,7 +13,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.agent_client import Client
@@ -114,9 +114,10 @@ class PermissionQuestions:
             await asyncio.wait({over, opened, asking}, return_when=asyncio.FIRST_COMPLETED)
             return asking.result() if asking.done() else None
         finally:
-            for task in filter(None, (over, opened, asking)):
+            begun: list[asyncio.Task[Any]] = [over, opened, *([asking] if asking is not None else [])]
+            for task in begun:
                 task.cancel()
-            await asyncio.gather(*filter(None, (over, opened, asking)), return_exceptions=True)
+            await asyncio.gather(*begun, return_exceptions=True)
 
     async def _until(self, is_over: Callable[[], bool], end: asyncio.Event) -> None:
         """Return once the question is over in the terminal, or given back to it."""
