@@ -23,6 +23,7 @@ from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 
 SECONDS = 60.0
+AGAIN_SECONDS = 2.0
 KINDS = ["strict", *(["real"] if PROGRAM else [])]
 DONE = "All is done."
 QUESTION = "Esc to cancel"
@@ -145,7 +146,16 @@ class RealPermissionCli:
         return f"{DONE} {self._count}"
 
     async def answers(self, *, yes: bool) -> None:
-        self.terminal.press("1" if yes else "\x1b")
+
+        async def has_taken() -> bool:
+            # Right after a question has come, a key counts as meant for something else.
+            self.terminal.press("1" if yes else "\x1b")
+            again = asyncio.get_running_loop().time() + AGAIN_SECONDS
+            while self.still_asks() and asyncio.get_running_loop().time() < again:
+                await asyncio.sleep(0.05)
+            return not self.still_asks()
+
+        await eventually_async(has_taken, SECONDS, what="the answer is taken")
 
     async def ended(self) -> Ended:
 
