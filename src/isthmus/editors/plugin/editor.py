@@ -265,7 +265,7 @@ class StdioEditor(EditorBase):
     async def confirm(self, title: str, text: str) -> bool:
         self._require(Capability.CONFIRM)
         params = wire.encode_question(title, text)
-        # A question that stays open too long is no answer: the user can give it elsewhere.
+        # A question that stays open too long was not answered: the user can do so elsewhere.
         answer = await self._ask("question", "window/showMessageRequest", params, seconds=self._limits.confirm_seconds)
         return wire.decode_answer(answer)
 
