@@ -1310,7 +1310,7 @@ The companion offers the tools that are there when it starts."
 (defvar-local isthmus--paged-at 0.0 "When a page of this question was last shown by a key that answers.")
 
 (defun isthmus--note-seen (window &rest _)
-  "Note what WINDOW, which shows a question, has on the screen."
+  "Note the part of a question that is on the screen in WINDOW."
   (with-current-buffer (window-buffer window)
     (when (and (derived-mode-p 'isthmus-question-mode) (<= (window-start window) isthmus--seen-to))
       (setq isthmus--seen-to (max isthmus--seen-to (window-end window t))))))
