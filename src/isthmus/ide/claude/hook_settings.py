@@ -17,6 +17,9 @@ from isthmus.ide.cli_settings import read_settings
 from isthmus.ide.control.questions import PERMISSION_SECONDS
 
 PROGRAM: Final = "claude"
+_NAMES: Final = frozenset({PROGRAM, "claude-code"})
+_LAUNCHERS: Final = frozenset({"npx", "bunx", "env"})
+"""Programs that start another one on this machine, whose name is one of their arguments."""
 OPTION: Final = "--settings"
 _WITHOUT_QUESTIONS: Final = frozenset({"-p", "--print"})
 """Options with which the CLI asks nothing in its terminal: a script must not wait for an answer there."""
@@ -31,7 +34,8 @@ def with_permission_hook(arguments: Sequence[str], folder: Path, port: int) -> l
     user's own on the command line are read, and go along.
     """
     given = list(arguments)
-    at = next((index for index, each in enumerate(given) if PurePath(each).stem == PROGRAM), None)
+    may_be = given if given and _name(given[0]) in _LAUNCHERS else given[:1]
+    at = next((index for index, each in enumerate(may_be) if _name(each) in _NAMES), None)
     if at is None or not _WITHOUT_QUESTIONS.isdisjoint(given[at:]):
         return given
     users, rest = _users_settings(given[at + 1 :])
@@ -39,6 +43,11 @@ def with_permission_hook(arguments: Sequence[str], folder: Path, port: int) -> l
         return given
     settings = json.dumps(_with_hook(users, _command(folder, port)))
     return [*given[: at + 1], OPTION, settings, *rest]
+
+
+def _name(argument: str) -> str:
+    """Return the name of a program, or of a package without its version."""
+    return PurePath(argument).name.partition("@")[0]
 
 
 def _command(folder: Path, port: int) -> str:

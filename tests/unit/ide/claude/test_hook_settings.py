@@ -29,6 +29,8 @@ def _commands(settings: dict[str, Any]) -> list[str]:
         (["claude"], ["claude"], []),
         (["/opt/bin/claude", "--ide", "hello"], ["/opt/bin/claude"], ["--ide", "hello"]),
         (["npx", "claude", "-c"], ["npx", "claude"], ["-c"]),
+        (["npx", "-y", "@anthropic-ai/claude-code@2.1.332"], ["npx", "-y", "@anthropic-ai/claude-code@2.1.332"], []),
+        (["env", "X=1", "claude"], ["env", "X=1", "claude"], []),
     ],
 )
 def test_claude_gets_the_hook_by_its_first_option(given: list[str], before: list[str], after: list[str]) -> None:
@@ -41,7 +43,19 @@ def test_claude_gets_the_hook_by_its_first_option(given: list[str], before: list
 
 
 @pytest.mark.parametrize(
-    "given", [["gemini"], ["claude", "-p", "hello"], ["claude", "--print"], ["qwen", "--", "claude-like"], ["python"]]
+    "given",
+    [
+        ["gemini"],
+        ["claude", "-p", "hello"],
+        ["claude", "--print"],
+        ["qwen", "--", "claude-like"],
+        ["python"],
+        ["gemini", "claude"],
+        ["docker", "run", "image", "claude"],
+        ["ssh", "host", "claude"],
+        ["npx", "x"],
+        [],
+    ],
 )
 def test_other_agents_and_scripts_start_as_they_are(given: list[str]) -> None:
     assert with_permission_hook(given, FOLDER, 4711) == given
