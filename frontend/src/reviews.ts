@@ -38,6 +38,8 @@ export interface Waiting {
   /** The agent that asks, among all agents of the companion: reviews of one source can be answered together. */
   source: string;
   folders: string[];
+  /** Whether it is about one step: there is no yes for the session, and words about a rejection reach the agent. */
+  isPermission: boolean;
 }
 
 /** A file that is not text: its size if it was read, its kind if it is known, and an image that can be shown in base64. */
@@ -74,7 +76,7 @@ export interface Companion {
   folders: string[];
   agents: string[];
   reviews: { id: string; file: string; agent: string; owner: string; opened: number; shown: boolean; new: boolean }[];
-  questions: { id: string; agent: string; title: string; text: string; opened: number }[];
+  questions: { id: string; agent: string; title: string; text: string; opened: number; permission?: boolean }[];
   ended: Outcome[];
   /** Null if an editor shows the files, and not the page. */
   files?: OpenFile[] | null;
@@ -206,10 +208,10 @@ export class ReviewStore extends EventTarget {
     for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
     this.waiting = companions.flatMap(({ id, folders, reviews, questions }) => [
       ...reviews.map((one): Waiting => ({
-        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, source: `${id}/${one.owner}`, folders,
+        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, source: `${id}/${one.owner}`, folders, isPermission: false,
       })),
       ...questions.map((one): Waiting => ({
-        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, source: "", folders,
+        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, source: "", folders, isPermission: one.permission === true,
       })),
     ]).filter((one) => !this.#outcomes.has(one.key)).sort((one, other) => other.at - one.at);
   }
@@ -247,8 +249,9 @@ export function rejectReview(key: string, reason = ""): Promise<Decided> {
   return decided(`reviews/${encodeURIComponent(key)}`, { decision: "reject", ...(reason ? { reason } : {}) });
 }
 
-export function answerQuestion(key: string, answer: "yes" | "session" | "no"): Promise<Decided> {
-  return decided(`questions/${encodeURIComponent(key)}`, { answer });
+/** Answer a question; a no may have words for the agent if it asks for a permission. */
+export function answerQuestion(key: string, answer: "yes" | "session" | "no", reason = ""): Promise<Decided> {
+  return decided(`questions/${encodeURIComponent(key)}`, { answer, ...(reason ? { reason } : {}) });
 }
 
 export function folderOf(item: Waiting): string {

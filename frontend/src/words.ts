@@ -145,6 +145,7 @@ const TABLE = {
   allowSession: ["Allow until it leaves", "在其离开前允许"],
   reviewCovers: ["this change only; {0} writes it once you accept", "仅限这一处改动;您接受后由 {0} 写入"],
   questionCovers: ["this question, once", "此问题,仅一次"],
+  permissionCovers: ["this step only; {0} asks in its terminal too, and the first answer counts", "仅限这一步;{0} 也会在其终端中询问,以先到的回答为准"],
   queuedReview: ["Another change of this file is decided first. This one is then compared with the result.", "此文件的另一处改动须先决定,之后再与其结果比较。"],
   changedMeanwhile: ["The file or the proposal changed while you looked. Nothing is decided yet: look again.", "您查看期间,文件或提议已改变。尚未作出决定,请再看一次。"],
   outcomeAccepted: ["Accepted by {0}", "已由 {0} 接受"],

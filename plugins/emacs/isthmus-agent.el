@@ -186,9 +186,15 @@ ENVIRONMENT may be that of a project, as direnv sets it."
       (setenv name value))
     process-environment))
 
+(defun isthmus-agent--name (words)
+  "Return the name of the agent CLI that the program and arguments WORDS start.
+`isthmus companion exec' starts the one behind two hyphens."
+  (let ((started (and (equal (file-name-base (car words)) "isthmus") (cadr (member "--" words)))))
+    (file-name-base (or started (car words)))))
+
 (defun isthmus-agent--run (words folder environment)
   "Run the program and arguments WORDS in a terminal in FOLDER, with ENVIRONMENT."
-  (let* ((program (file-name-base (car words)))
+  (let* ((program (isthmus-agent--name words))
          (project (isthmus--visible (file-name-nondirectory (directory-file-name folder))))
          (buffer (generate-new-buffer (format "*%s: %s*" program project))))
     (with-current-buffer buffer

@@ -1310,8 +1310,37 @@ The companion offers the tools that are there when it starts."
     map)
   "Keys in a question.")
 
+(defconst isthmus--page-seconds 0.7
+  "Seconds after a page of a question was shown in which a held key does nothing.")
+
+(defvar-local isthmus--seen-to 1 "The position up to which the text of this question was on the screen.")
+(defvar-local isthmus--paged-at 0.0 "When a page of this question was last shown by a key that answers.")
+
+(defun isthmus--note-seen (window &rest _)
+  "Note the part of a question that is on the screen in WINDOW."
+  (with-current-buffer (window-buffer window)
+    (when (and (derived-mode-p 'isthmus-question-mode) (<= (window-start window) isthmus--seen-to))
+      (setq isthmus--seen-to (max isthmus--seen-to (window-end window t))))))
+
+(defun isthmus--reads-on ()
+  "Return whether a part of the question in this buffer was not on the screen yet.
+It is then."
+  (let ((windows (get-buffer-window-list nil nil t))
+        (is-held (< (- (float-time) isthmus--paged-at) isthmus--page-seconds)))
+    (mapc #'isthmus--note-seen windows)
+    (when (or is-held (< isthmus--seen-to (point-max)))
+      (setq isthmus--paged-at (float-time))
+      (unless is-held
+        (dolist (window (or windows (list (display-buffer (current-buffer)))))
+          (set-window-start window isthmus--seen-to)
+          (set-window-point window isthmus--seen-to))
+        (isthmus--say "not all of the question was on the screen: read on, and answer at its end"))
+      t)))
+
 (define-derived-mode isthmus-question-mode special-mode "Question"
-  "A question of an agent: y is yes, n or killing the buffer is no."
+  "A question of an agent: y is yes, n or killing the buffer is no.
+A yes counts once all of the question was on the screen."
+  (add-hook 'window-scroll-functions #'isthmus--note-seen nil t)
   (setq header-line-format (substitute-command-keys
                             "\\<isthmus-question-mode-map>\\[isthmus-answer-yes] yes   \\[isthmus-answer-no] no")))
 
@@ -1410,7 +1439,8 @@ Without an ANSWER it is only closed."
   "Answer the question in this buffer with yes."
   (interactive)
   (isthmus--require-user)
-  (isthmus--close-question "Yes"))
+  (unless (isthmus--reads-on)
+    (isthmus--close-question "Yes")))
 
 (defun isthmus-answer-no ()
   "Answer the question in this buffer with no."
@@ -1428,7 +1458,8 @@ Without an ANSWER it is only closed."
     (let ((answer (if (y-or-n-p (concat (buffer-substring (point-min) (line-end-position)) " ")) "Yes" "No")))
       (if (buffer-live-p buffer)
           (with-current-buffer buffer
-            (isthmus--close-question answer))
+            (unless (and (equal answer "Yes") (isthmus--reads-on))
+              (isthmus--close-question answer)))
         (isthmus--say "this answer is not needed any more")))))
 
 (defun isthmus--on-cancel (params _id)

@@ -81,7 +81,7 @@ async def test_the_user_sees_the_code_and_answers_once(jupyter: RunningJupyter, 
         assert "42\n" in "".join(item["text"] for item in content)
         again = await _run("answer", question["id"], "no", folder=workspace)
         assert again.returncode == 1
-        assert f"no question {question['id']} waits for an answer; waiting questions: none" in again.stderr
+        assert f"no question {question['id']} waits for an answer; isthmus ide answered yes; waiting" in again.stderr
 
 
 async def test_a_yes_for_the_session_counts_until_the_agent_leaves(jupyter: RunningJupyter, workspace: Path) -> None:

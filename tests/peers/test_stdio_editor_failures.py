@@ -64,6 +64,8 @@ async def test_while_a_plugin_hangs_its_last_files_stand_in_and_the_late_answer_
             await driver.editor.text(str(path))
         with pytest.raises(EditorError, match="does not answer"):
             await driver.editor.open_diff(review_of(path))
+        with pytest.raises(EditorError, match="does not answer"):  # which is no answer of the user
+            await driver.editor.confirm("May I?", "make")
     asked = len(await driver.plugin.heard("editor/openFiles"))
     async with told(driver.editor) as events:
         await driver.open(other)

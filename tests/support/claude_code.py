@@ -172,7 +172,7 @@ class ClaudeCode:
         self._model.add(Reply.of(Call("Read", {"file_path": str(file)})), Reply.of(Call("Edit", edit)))
         if not is_rejected:
             self._model.add(Reply.of(Say(DONE)))
-        await self._ask("edit it")
+        await submit(self._terminal, self._model, "edit it", self._idle)
         await self._shows(DIALOG)
 
     async def write(self, path: Path, text: str) -> None:
@@ -180,26 +180,8 @@ class ClaudeCode:
         done = f"Written {path.name}."
         self._model.add(Reply.of(Call("Read", {"file_path": str(path)})))
         self._model.add(Reply.of(Call("Write", {"file_path": str(path), "content": text})), Reply.of(Say(done)))
-        await self._ask(f"write {path.name}")
+        await submit(self._terminal, self._model, f"write {path.name}", self._idle)
         await self._shows(done)
-
-    async def _ask(self, prompt: str) -> None:
-        await self._shows(self._idle)
-        before = len(self._model.model_requests)
-        self._terminal.press(prompt)
-        await self._shows(prompt)
-
-        async def submitted() -> bool:
-            # An Enter right after the text counts as a part of it.
-            self._terminal.press("\r")
-            with_model = asyncio.get_running_loop().time() + ENTER_AGAIN_SECONDS
-            while len(self._model.model_requests) == before:
-                if asyncio.get_running_loop().time() > with_model:
-                    return False
-                await asyncio.sleep(0.05)
-            return True
-
-        await eventually_async(submitted, SECONDS, what="a model request")
 
     async def answer(self, *, yes: bool) -> None:
         self._terminal.press("1" if yes else "\x1b")
@@ -211,6 +193,26 @@ class ClaudeCode:
             return DIALOG not in screen and self._idle in screen
 
         await eventually_async(is_idle, SECONDS, what="the end of the turn")
+
+
+async def submit(terminal: PtyProgram, model: AnthropicWire, prompt: str, idle: str = IDLE) -> None:
+    """Type a prompt into the real CLI, which shows `idle` before, and wait until the model is asked."""
+    await eventually_async(lambda: terminal.screen_with(idle), SECONDS, what="the prompt")
+    before = len(model.model_requests)
+    terminal.press(prompt)
+    await eventually_async(lambda: terminal.screen_with(prompt), SECONDS, what="what was typed")
+
+    async def submitted() -> bool:
+        # An Enter right after the text counts as a part of it.
+        terminal.press("\r")
+        with_model = asyncio.get_running_loop().time() + ENTER_AGAIN_SECONDS
+        while len(model.model_requests) == before:
+            if asyncio.get_running_loop().time() > with_model:
+                return False
+            await asyncio.sleep(0.05)
+        return True
+
+    await eventually_async(submitted, SECONDS, what="a model request")
 
 
 @asynccontextmanager
@@ -228,7 +230,21 @@ async def cli_in_a_terminal(kind: str, folder: Path, variables: Mapping[str, str
 async def claude_code(folder: Path, variables: Mapping[str, str], *arguments: str) -> AsyncGenerator[ClaudeCode]:
     """Start the real CLI with the variables of a companion; without a mode in `arguments`, in its default, auto."""
     idle = IDLE if "--permission-mode" in arguments else IDLE_IN_AUTO_MODE
-    home = Path(os.environ["HOME"])
+    with claude_model() as model:
+        environment = claude_environment(folder, model.base_url, variables)
+        with pty_program([PROGRAM, *arguments], folder=folder, environment=environment) as terminal:
+            cli = ClaudeCode(terminal, model, idle)
+            await eventually_async(lambda: terminal.screen_with(idle), SECONDS, what="the prompt")
+            yield cli
+
+
+def claude_model() -> AnthropicWire:
+    """Return a scripted model for the real CLI, which also answers its other requests."""
+    return _Model()
+
+
+def claude_environment(folder: Path, model_url: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a CLI that asks nothing when it starts in `folder`; write its settings into HOME."""
     project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     settings = {
         "hasCompletedOnboarding": True,
@@ -236,19 +252,14 @@ async def claude_code(folder: Path, variables: Mapping[str, str], *arguments: st
         "customApiKeyResponses": {"approved": [_KEY[-20:]], "rejected": []},
         "projects": {str(folder): project},
     }
-    (home / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
-    with _Model() as model:
-        environment = {
-            **{name: os.environ[name] for name in ("HOME", "TMPDIR", "PATH")},
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "ANTHROPIC_BASE_URL": model.base_url,
-            "ANTHROPIC_API_KEY": _KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            **variables,
-        }
-        with pty_program([PROGRAM, *arguments], folder=folder, environment=environment) as terminal:
-            cli = ClaudeCode(terminal, model, idle)
-            await eventually_async(lambda: terminal.screen_with(idle), SECONDS, what="the prompt")
-            yield cli
+    (Path(os.environ["HOME"]) / ".claude.json").write_text(json.dumps(settings), encoding="utf-8")
+    return {
+        **{name: os.environ[name] for name in ("HOME", "TMPDIR", "PATH")},
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "ANTHROPIC_BASE_URL": model_url,
+        "ANTHROPIC_API_KEY": _KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        **variables,
+    }

@@ -43,7 +43,7 @@ export class ReviewCard extends AnswerCard {
   }
 
   protected override get carriesWords(): boolean {
-    return this.seen?.reasons ?? false;
+    return this.item.isPermission || (this.seen?.reasons ?? false);
   }
 
   protected override get digest(): string {
@@ -110,16 +110,17 @@ export class ReviewCard extends AnswerCard {
   }
 
   #question() {
-    const title = exactLine(this.item.about, 300);
+    const title = exactLine(this.item.about, 300), { isPermission } = this.item;
     return html`<article class="question" aria-label=${title}>
       <div class="card-top"><h2 tabindex="-1" dir="auto">${title}</h2>
-        <dl class="facts"><dt>${t("covers")}</dt><dd>${t("questionCovers")}</dd></dl></div>
+        <dl class="facts"><dt>${t("covers")}</dt><dd dir="auto">${isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers")}</dd></dl></div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">${this.shownText(this.item.text, title)}</div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : html`${this.hints()}<div class="actions">
+      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t("reasonTo", visibleLine(this.item.agent, 80))) : html`${this.hints()}<div class="actions">
         ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}
-        <span class="right row wider">${this.#answer("session", t("allowSession"), "1", "quiet")}</span>
+        ${isPermission ? this.button(t("rejectTelling"), "t", "", false, true, this.tell)
+        : html`<span class="right row wider">${this.#answer("session", t("allowSession"), "1", "quiet")}</span>`}
       </div>`}
     </article>`;
   }
@@ -154,7 +155,8 @@ export class ReviewCard extends AnswerCard {
   }
 
   protected override async told(words: string): Promise<void> {
-    if (this.isReady) await this.#post("tell", () => rejectReview(this.item.key, this.carriesWords ? words : ""));
+    const { key, kind } = this.item, said = this.carriesWords ? words : "";
+    if (this.isReady) await this.#post("tell", () => (kind === "question" ? answerQuestion(key, "no", said) : rejectReview(key, said)));
   }
 
   async #post(name: string, post: () => Promise<Decided>): Promise<void> {
@@ -188,8 +190,8 @@ export class ReviewCard extends AnswerCard {
     const isReview = this.item.kind === "review";
     if (key === "y") void this.#send(isReview ? "accept" : "yes");
     else if (key === "n") void this.#send(isReview ? "reject" : "no");
-    else if (key === "1" && !isReview) void this.#send("session");
-    else if (key === "t" && this.seen?.reasons) this.tell();
+    else if (key === "1" && !isReview && !this.item.isPermission) void this.#send("session");
+    else if (key === "t" && this.carriesWords) this.tell();
     else return false;
     return true;
   }

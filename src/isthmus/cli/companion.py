@@ -194,9 +194,14 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
 @click.option("--editor", type=EditorName(["nvim", "jupyter", "web", "headless"]), help=_EDITOR_HELP)
 @click.option("--workspace", "workspaces", metavar="DIR", multiple=True, help=_WORKSPACE_HELP)
 @click.option("--address", metavar="ADDRESS", help=_ADDRESS_HELP)
+@click.option("--no-permissions", is_flag=True, help="Leave permission questions to the agent's own terminal.")
 @click.argument("arguments", metavar="-- CMD [ARGUMENTS]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def exec_command(
-    editor: str | None, workspaces: tuple[str, ...], address: str | None, arguments: tuple[str, ...]
+    editor: str | None,
+    workspaces: tuple[str, ...],
+    address: str | None,
+    no_permissions: bool,
+    arguments: tuple[str, ...],
 ) -> None:
     """Run an agent CLI that is connected to this workspace's companion.
 
@@ -205,12 +210,16 @@ def exec_command(
     NO_PROXY, but not the token with which you accept edits. Qwen Code is then in IDE mode, unless your settings say
     ide.enabled: false; in Gemini CLI enter /ide enable once.
 
+    What Claude Code asks permission for is asked in your editor, the inbox of the workbench and `isthmus ide questions`
+    too; the first answer counts. It gets the hook for that by its option --settings; no file of yours is changed.
+
     \b
     isthmus companion exec -- gemini
     """
     import shutil
 
-    from isthmus.files.locations import data_directory
+    from isthmus.files.locations import data_directory, runtime_directory
+    from isthmus.ide.claude.hook_settings import with_permission_hook
     from isthmus.ide.gemini.cli_settings import gemini_ide_mode, ide_mode_defaults
     from isthmus.network.loopback import terminal_environment
 
@@ -225,10 +234,13 @@ def exec_command(
         hint := gemini_ide_mode(Path.cwd(), os.environ)
     ):
         click.echo(f"isthmus: Gemini CLI: {hint}", err=True)
+    command_line = list(arguments)
+    if not no_permissions:
+        command_line = with_permission_hook(arguments, runtime_directory(), companion.port)
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execve(program, list(arguments), environment)  # noqa: S606 - no shell, on purpose
+        os.execve(program, command_line, environment)  # noqa: S606 - no shell, on purpose
     except OSError as error:
         click.echo(f"isthmus: {program} cannot be run: {error.strerror}", err=True)
         raise SystemExit(126) from error

@@ -292,14 +292,20 @@ def questions(user: CompanionUser, wait: float | None) -> None:
 @command.command("answer")
 @click.argument("question", metavar="ID")
 @click.argument("decision", metavar="yes|no|session", type=click.Choice(["yes", "no", "session"]))
+@click.option("--reason", metavar="TEXT", default="", help="With no: words for the agent, if it asks for a permission.")
 @user_command
-def answer(user: CompanionUser, question: str, decision: str) -> None:
+def answer(user: CompanionUser, question: str, decision: str, reason: str) -> None:
     """Answer a question of `isthmus ide questions` with yes or no. No answer within 10 minutes counts as no.
 
     "session" answers yes to all such questions of this agent until it disconnects: for code in a notebook, to any code
-    in it.
+    in it. A yes counts once `isthmus ide questions` has shown the question.
+
+    A question about one step of Claude Code, which its terminal asks too, has no "session" and no deadline: until it is
+    answered here or there, it waits.
     """
-    result = user.ask("answer", id=question, yes=decision != "no", session=decision == "session")
+    if reason and decision != "no":
+        raise click.UsageError("--reason belongs to no")
+    result = user.ask("answer", id=question, yes=decision != "no", session=decision == "session", reason=reason or None)
     user.show(result, f"answered {decision}: {result['title']}")
 
 

@@ -124,7 +124,10 @@ class CompanionHost:
         except OSError as error:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._state_file = state_file
-        control = ControlServer(companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept)
+        hooks = {name: known.permissions() for name, known in self._protocols.items() if known.permissions is not None}
+        control = ControlServer(
+            companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept, hooks=hooks
+        )
         self.control = control
         async with AsyncExitStack() as ending:  # callbacks run last to first; a failing one does not stop the rest
             ending.push_async_callback(self._editor.aclose)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isthmus.ide.agent_server import AgentServer
     from isthmus.ide.clients.ide_client import ConnectableClient
     from isthmus.ide.companion import Companion
+    from isthmus.ide.permissions import PermissionHook
     from isthmus.network.checked_transport import AddressPolicy
 
 
@@ -90,7 +91,8 @@ class IdeProtocol:
 
     ``port_variable`` is the environment variable by which our own agent finds an IDE's port. ``find`` blocks.
     ``client`` makes a client of the best IDE, ``server`` a server that calls the callback when its saved state has
-    changed; both import the modules that they need.
+    changed; both import the modules that they need, and so does ``permissions``, which makes the messages of the
+    hook with which its CLI asks for permissions; None without such a hook.
     """
 
     name: str
@@ -99,6 +101,7 @@ class IdeProtocol:
     find: Callable[[Path, Mapping[str, str]], FoundIdes]
     client: "Callable[[Path, Mapping[str, str]], ConnectableClient]"
     server: "Callable[[Companion, Callable[[], None]], AgentServer]"
+    permissions: "Callable[[], PermissionHook] | None" = None
 
 
 def sort_files(

@@ -90,6 +90,20 @@ class ClaudeServerLimits(ListenerLimits):
     """Maximum wait in seconds for the client's close frame."""
 
 
+@record(kw_only=True)
+class PermissionLimits:
+    """Times of permission questions that an agent's hook asks beside its terminal."""
+
+    look_seconds: float = 0.1
+    """Interval in seconds at which a waiting question is compared with the agent's terminal."""
+    terminal_seconds: float = 2.0
+    """Time in seconds within which the terminal must say that it asks, too."""
+    diff_seconds: float = 1.5
+    """Time in seconds in which an agent that asks about an edit may open it as a diff, which is then the question."""
+    first_seconds: float = 60.0
+    """Time in seconds for which a question is asked whose terminal asks only afterwards."""
+
+
 @record
 class CompanionLimits:
     """Limits of a companion."""
@@ -117,3 +131,4 @@ class CompanionLimits:
     reviews: ReviewLimits = ReviewLimits()
     gemini: GeminiServerLimits = GeminiServerLimits()
     claude: ClaudeServerLimits = ClaudeServerLimits()
+    permissions: PermissionLimits = PermissionLimits()

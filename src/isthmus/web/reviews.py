@@ -170,8 +170,10 @@ def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:
 
 
 def _of_question(given: Mapping[str, object]) -> dict[str, object] | str:
-    answer = given.get("answer")
-    return {"answer": answer} if answer in ("yes", "session", "no") else "expected answer as yes, session or no"
+    answer, reason = given.get("answer"), given.get("reason", "")
+    if answer not in ("yes", "session", "no") or not isinstance(reason, str):
+        return "expected answer as yes, session or no, and reason, if given, as text"
+    return {"answer": answer, "reason": reason} if reason else {"answer": answer}
 
 
 def _browser_of(request: HttpRequest) -> int | None:

@@ -297,6 +297,27 @@ async def test_a_question_is_answered_in_its_own_window_and_takes_no_focus(
     await eventually_async(lambda: _nobody_asks(driver), what="the question is gone")
 
 
+@pytest.mark.parametrize("by", ["\x18oy", "\x1bxisthmus-answer\ry"], ids=["key", "command"])
+async def test_a_yes_counts_once_all_of_the_question_was_on_the_screen(driver: EmacsDriver, by: str) -> None:
+    text = "\n".join(f"step {number};" for number in range(1, 121))
+    question = asyncio.create_task(driver.editor.confirm("May I?", text))
+    await driver.emacs.shows("May I?")
+    driver.emacs.terminal.press(by)
+    await driver.emacs.shows("not all of the question was on the screen")
+    assert not question.done()
+
+    def reads_on() -> bool:
+        driver.emacs.terminal.press("y")
+        return question.done() or "step 120;" in driver.emacs.terminal.screen
+
+    driver.emacs.terminal.press("yyyy")  # a held key goes no further
+    await driver.emacs.evaluate("(setq isthmus--page-seconds 0)")
+    await eventually_async(reads_on, what="the end of the question")
+    for _ in range(2):
+        driver.emacs.terminal.press("y")
+    assert await asyncio.wait_for(question, 30) is True
+
+
 async def _nobody_asks(driver: EmacsDriver) -> bool:
     return not any("asks" in name for name in await driver.emacs.buffers())
 

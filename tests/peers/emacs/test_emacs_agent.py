@@ -183,6 +183,19 @@ async def test_lines_are_mentioned_as_the_agent_reads_them(
     _gets(received, f"\x1b[200~{expected}\x1b[201~".encode())
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ('("/opt/bin/claude" "--" "x")', "claude"),
+        ('("isthmus" "companion" "exec" "--" "/opt/claude" "--ide")', "claude"),
+        ('("isthmus")', "isthmus"),
+    ],
+)
+async def test_an_agent_that_companion_exec_starts_has_its_own_name(driver: EmacsDriver, words: str, name: str) -> None:
+    await driver.emacs.evaluate("(autoload-do-load (symbol-function 'isthmus-agent-start))")
+    assert await driver.emacs.evaluate(f"(isthmus-agent--name '{words})") == name
+
+
 async def test_without_an_agent_in_emacs_the_companion_mentions_the_file(driver: EmacsDriver, workspace: Path) -> None:
     path = await _open(driver, workspace / "a.py")
     async with hearing(driver.editor) as heard:

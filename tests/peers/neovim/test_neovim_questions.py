@@ -48,15 +48,58 @@ async def test_a_key_answers_and_closing_the_window_is_a_no(
     assert await neovim.lua(_WINDOWS) == 1
 
 
-async def test_a_question_that_is_not_shown_to_its_end_says_so(neovim: RunningNeovim, editor: NeovimEditor) -> None:
-    asking = asyncio.create_task(editor.confirm("May I?", "\n" * 1500 + "evil()"))
+@pytest.mark.parametrize(
+    "text",
+    ["\n".join(f"step {number}" for number in range(60)), "x" * 4000, "\n" * 1500 + "evil()"],
+    ids=["many-lines", "one-long-line", "hidden-below"],
+)
+@pytest.mark.parametrize("by", ["y", "IsthmusAllow"])
+async def test_a_yes_counts_once_all_of_the_question_was_on_the_screen(
+    neovim: RunningNeovim, editor: NeovimEditor, text: str, by: str
+) -> None:
+    asking = asyncio.create_task(editor.confirm("May I?", text))
+    await eventually_async(lambda: _has_windows(neovim, 2), what="the question's window")
+    shown = await neovim.lines()
+    if "\n" in text:
+        assert shown[2 : 2 + len(text.split("\n"))] == text.split("\n")
+    else:
+        assert "".join(line.removeprefix("\u21b3 ") for line in shown[2:-2]) == text
+    assert not asking.done()
+    for _ in range(5):  # a held key goes no further than one page
+        await _say_yes(neovim, by)
+    assert not asking.done()
+    assert await neovim.lua("return vim.fn.line('w0') > 1")
+    await neovim.type("G")
+    await neovim.lua("vim.cmd.redraw()")
+    await _say_yes(neovim, by)
+    assert not asking.done()  # the middle was not shown
 
-    async def is_cut() -> bool:
-        return "... 501 more lines are not shown here; `isthmus ide questions` shows all" in await neovim.lines()
+    async def is_answered() -> bool:
+        await _say_yes(neovim, by)
+        return asking.done()
 
-    await eventually_async(is_cut, what="what is left out")
-    await neovim.enter("IsthmusRefuse")
-    assert await asyncio.wait_for(asking, 30) is False
+    await neovim.lua("vim.uv = vim.uv or vim.loop; vim.uv.hrtime_was = vim.uv.hrtime")
+    await neovim.lua("local n = 0; vim.uv.hrtime = function() n = n + 1e9; return vim.uv.hrtime_was() + n end")
+    await eventually_async(is_answered, what="the answer at the end")
+    assert await asking is True
+
+
+@pytest.mark.parametrize("text", ["print(1)", "a wide line " * 12], ids=["small", "wrapped"])
+async def test_a_question_that_is_shown_whole_is_answered_at_once(
+    neovim: RunningNeovim, editor: NeovimEditor, text: str
+) -> None:
+    asking = asyncio.create_task(editor.confirm("May I?", text))
+    await eventually_async(lambda: _has_windows(neovim, 2), what="the question's window")
+    await neovim.type("y")
+    assert await asyncio.wait_for(asking, 30) is True
+
+
+async def _has_windows(neovim: RunningNeovim, count: int) -> bool:
+    return await neovim.lua(_WINDOWS) == count
+
+
+async def _say_yes(neovim: RunningNeovim, by: str) -> None:
+    await (neovim.type("y") if by == "y" else neovim.enter(by))
 
 
 @pytest.mark.parametrize(("command", "answer"), [("IsthmusAllow", True), ("IsthmusRefuse", False)])

@@ -21,6 +21,8 @@ from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import lineage
 from isthmus.ide.control.control import ControlServer
+from isthmus.ide.control.questions import Answered
+from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.web.bundle import Bundle
 from isthmus.web.pages import WorkbenchPages
@@ -100,6 +102,34 @@ async def test_a_device_accepts_a_review_and_the_next_device_learns_of_it(
     assert [ended["id"] for ended in found["ended"]] == [listed["id"]]
 
 
+async def test_a_phone_answers_a_permission_once_with_words_for_the_agent(
+    http: httpx2.AsyncClient, pages: WorkbenchPages, companion: Companion
+) -> None:
+    head = await paired(http, pages)
+    still_asks = [True]
+    asking = companion.asking.ask_permission("An agent", "May I?", "make", lambda: not still_asks[0], 60.0)
+    asked = asyncio.create_task(asking)
+    await companion.asking.wait(30)
+    (found,) = (await http.get("reviews", headers=head)).json()["companions"]
+    (listed,) = found["questions"]
+    assert (listed["title"], listed["text"], listed["permission"]) == ("May I?", "make", True)
+    path = f"questions/{listed['id']}"
+    for refused, status in (({"answer": "session"}, 403), ({"answer": "no", "reason": 1}, 400)):
+        assert (await http.post(path, headers=head, json=refused)).status_code == status
+    answered = await http.post(path, headers=head, json={"answer": "no", "reason": "use make"})
+    assert (answered.status_code, answered.json()["outcome"]["by"]) == (200, "A phone")
+    ended = await asyncio.wait_for(asked, 30)
+    assert ended.state == Answered(Consent.NO, "use make")
+    late = await http.post(path, headers=head, json={"answer": "yes"})
+    assert (late.status_code, late.json()["outcome"]["decision"]) == (409, "no")
+    again = asyncio.create_task(companion.asking.ask_permission("x", "y", "z", lambda: not still_asks[0], 60.0))
+    (question,) = await companion.asking.wait(30)
+    still_asks[0] = False  # answered in the terminal, which nobody has noticed yet
+    late = await http.post(f"questions/{os.getpid()}.{question.id}", headers=head, json={"answer": "yes"})
+    assert (late.status_code, late.json()["outcome"]["decision"]) == (409, "closed")
+    assert not (await asyncio.wait_for(again, 30)).is_allowed
+
+
 async def test_reviews_are_the_owners_and_only_devices_answer(
     http: httpx2.AsyncClient, pages: WorkbenchPages, companion: Companion, client: Recorder, workspace: Path
 ) -> None:
@@ -127,6 +157,7 @@ async def test_reviews_are_the_owners_and_only_devices_answer(
         ("POST", "reviews/{id}", '{"decision": "accept"}', 400),
         ("POST", "reviews/{id}", '{"decision": "accept", "state": "", "content": 1}', 400),
         ("POST", "questions/{id}", '{"answer": true}', 400),
+        ("POST", "questions/{id}", '{"answer": "no", "reason": []}', 400),
         ("POST", "reviews", "{}", 404),
         ("POST", "reviews/1", "{}", 404),
         ("GET", "questions", "", 404),

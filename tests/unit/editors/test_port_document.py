@@ -52,7 +52,7 @@ def test_the_deadlines_and_limits_are_those_of_the_code() -> None:
     assert limits["an answer to diagnostics requests"] == f"{plugin.snapshot_seconds:g} s"
     assert limits["an answer to `editor/reload`"] == f"{plugin.snapshot_seconds:g} s"
     assert limits["`editor/openDiff`"] == limits["any other answer"] == f"{plugin.command_seconds:g} s"
-    assert limits["`window/showMessageRequest`"] == f"{plugin.confirm_seconds / 60:g} min"
+    assert limits["`window/showMessageRequest`"] == f"{plugin.confirm_seconds / 3600:g} h"
     assert limits["`editor/executeCode`"] == f"{plugin.execute_seconds / 3600:g} h"
     assert limits["`editor/callTool`"] == f"{plugin.tool_seconds:g} s"
     assert limits["header of a frame"] == f"{lsp.MAXIMUM_HEADER_BYTES / 1024:g} KiB"

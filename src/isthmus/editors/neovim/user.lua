@@ -8,7 +8,6 @@ local session = ...
 local api, fn = vim.api, vim.fn
 local notify, tell, focus = session.notify, session.tell, session.focus
 
-local MAX_QUESTION_LINES = 1000
 local NOT_USERS = "the question is not answered: %s; once more answers"
 local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
@@ -19,6 +18,10 @@ local COMMANDS = {
   IsthmusAllow = "Answer the agent's question with yes",
   IsthmusRefuse = "Answer the agent's question with no",
 }
+
+local UNREAD = "not all of the question was on the screen: read on, and answer at its end"
+local PAGE_MS = 700 -- in which a held key goes no page further, and answers nothing
+local CONTINUED = "\226\134\179 " -- begins the rest of a line that is shown in pieces
 
 local questions = {} -- id -> view with its buffer, while nobody has answered
 local oldest = {} -- their ids in order
@@ -63,18 +66,27 @@ function session.answer_oldest(yes)
   local reason = id and focus.why_not_users()
   if reason then
     tell(NOT_USERS:format(reason))
-  elseif id then
+  elseif id and not (yes and questions[id].reads_on()) then
     answer(id, yes)
   end
   return id ~= nil
 end
 
-function session.ask(id, title, text)
-  local all = vim.split(text, "\n", { plain = true })
-  local lines = vim.list_slice(all, 1, MAX_QUESTION_LINES)
-  if #all > #lines then
-    lines[#lines + 1] = ("... %d more lines are not shown here; `isthmus ide questions` shows all"):format(#all - #lines)
+local function in_pieces(text, width) -- the lines of a text; one that does not fit into a small window is split
+  local lines = {}
+  for _, line in ipairs(vim.split(text, "\n", { plain = true })) do
+    local rest, begin = line, ""
+    while fn.strdisplaywidth(rest) > 2 * width do
+      lines[#lines + 1] = begin .. fn.strcharpart(rest, 0, width)
+      rest, begin = fn.strcharpart(rest, width), CONTINUED
+    end
+    lines[#lines + 1] = begin .. rest
   end
+  return lines
+end
+
+function session.ask(id, title, text)
+  local lines = in_pieces(text, math.max(20, vim.o.columns - 4))
   local hint = "y yes   n no   (or :IsthmusAllow, :IsthmusRefuse)"
   local width = math.max(fn.strdisplaywidth(title), fn.strdisplaywidth(hint))
   for _, line in ipairs(lines) do
@@ -84,7 +96,11 @@ function session.ask(id, title, text)
   local shown = { (title:gsub("\n", " ")), "" }
   vim.list_extend(shown, lines)
   vim.list_extend(shown, { "", hint })
-  local height = math.max(3, math.min(#shown, math.floor(vim.o.lines * 0.6)))
+  local rows = 0
+  for _, line in ipairs(shown) do
+    rows = rows + math.max(1, math.ceil(fn.strdisplaywidth(line) / width))
+  end
+  local height = math.max(3, math.min(rows, math.floor(vim.o.lines * 0.6)))
   local buffer = api.nvim_create_buf(false, true)
   api.nvim_buf_set_lines(buffer, 0, -1, false, shown)
   vim.bo[buffer].modifiable = false
@@ -107,7 +123,9 @@ function session.ask(id, title, text)
     if reason or focus.why_not(question) then
       return tell(reason and NOT_USERS:format(reason) or "read the question first; then y once more")
     end
-    answer(id, true)
+    if not question.reads_on() then
+      answer(id, true)
+    end
   end)
   map({ "n", "N", "q", "<Esc>" }, function()
     local reason = focus.why_not_users()
@@ -126,7 +144,43 @@ function session.ask(id, title, text)
     style = "minimal", border = "rounded", zindex = 60,
   })
   vim.wo[window].wrap = true
+  vim.wo[window].scrolloff = 0
   questions[id] = question
+  local seen = 0 -- all lines up to this one were on the screen
+  local function look()
+    if not api.nvim_win_is_valid(window) then
+      return
+    end
+    local first, last = fn.line("w0", window), fn.line("w$", window)
+    local column = math.max(1, #(shown[last] or ""))
+    if last > first and fn.screenpos(window, last, column).row == 0 then
+      last = last - 1 -- only its beginning is on the screen
+    end
+    if first <= seen + 1 then
+      seen = math.max(seen, last)
+    end
+  end
+  local paged_at = -math.huge
+  function question.reads_on() -- whether a part was not on the screen yet; it is then
+    local now = (vim.uv or vim.loop).hrtime() / 1e6
+    local is_held = now - paged_at < PAGE_MS
+    look()
+    if is_held then
+      paged_at = now
+      return true
+    elseif seen >= #shown then
+      return false
+    end
+    paged_at = now
+    tell(UNREAD)
+    if api.nvim_win_is_valid(window) then
+      api.nvim_win_call(window, function()
+        fn.winrestview({ topline = seen + 1, lnum = seen + 1, col = 0 })
+      end)
+    end
+    return true
+  end
+  api.nvim_create_autocmd("WinScrolled", { group = session.group, pattern = tostring(window), callback = look })
   function question.is_open()
     return questions[id] == question
   end

@@ -275,12 +275,9 @@ class StdioEditor(EditorBase):
     async def confirm(self, title: str, text: str) -> bool:
         self._require(Capability.CONFIRM)
         params = wire.encode_question(title, text)
-        with contextlib.suppress(_NoAnswerError):
-            answer = await self._ask(
-                "question", "window/showMessageRequest", params, seconds=self._limits.confirm_seconds
-            )
-            return wire.decode_answer(answer)
-        return False
+        # A question that stays open too long was not answered: the user can do so elsewhere.
+        answer = await self._ask("question", "window/showMessageRequest", params, seconds=self._limits.confirm_seconds)
+        return wire.decode_answer(answer)
 
     @override
     async def execute_code(self, code: str, notebook: str | None = None) -> CodeExecution:

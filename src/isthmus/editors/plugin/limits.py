@@ -16,8 +16,8 @@ class PluginLimits(PipeLimits):
     """Maximum time in which late folders and files are still taken."""
     command_seconds: float = 10.0
     """Maximum wait for any other answer."""
-    confirm_seconds: float = 900.0
-    """Maximum wait for the user's answer to a question."""
+    confirm_seconds: float = 25 * 3600.0
+    """Maximum wait for the user's answer to a question; each question has a shorter one of its own."""
     execute_seconds: float = 3600.0
     """Maximum time for code to run."""
     tool_seconds: float = 60.0

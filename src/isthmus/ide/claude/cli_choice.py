@@ -56,11 +56,16 @@ def claude_remarks(folder: Path, environment: Mapping[str, str]) -> tuple[str, .
     files = (
         user, project / "settings.json", project / "settings.local.json", Path(managed) / "managed-settings.json",
     )  # fmt: skip
-    mode = last_value(read_all(files), "permissions.defaultMode")
+    settings = read_all(files)
+    mode = last_value(settings, "permissions.defaultMode")
+    remarks: tuple[str, ...] = ()
+    if any(values.get("disableAllHooks") is True for values in settings):
+        remarks = ("disableAllHooks is set: its permission questions are asked in its own terminal alone",)
     if mode is not None and mode not in AUTOMATIC_MODES:
-        return ()
+        return remarks
     starts = "it starts in auto mode (2.1.283 and later)" if mode is None else f"it starts in the mode {mode}"
     return (
         f"{starts}, in which it shows no diffs: Shift+Tab changes it, `claude --permission-mode default` or "
         f"permissions.defaultMode = default in {user} starts it in the one that asks",
+        *remarks,
     )

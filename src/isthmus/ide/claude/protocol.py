@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from isthmus.ide.agent_server import AgentServer
     from isthmus.ide.clients.ide_client import ConnectableClient
     from isthmus.ide.companion import Companion
+    from isthmus.ide.permissions import PermissionHook
 
 
 def _client(workspace: Path, environment: Mapping[str, str]) -> "ConnectableClient":
@@ -26,6 +27,12 @@ def _server(companion: "Companion", _state_changed: Callable[[], None]) -> "Agen
     return ClaudeServer(companion, companion.limits.claude)
 
 
+def _permissions() -> "PermissionHook":
+    from isthmus.ide.claude.permissions import CLAUDE_PERMISSIONS
+
+    return CLAUDE_PERMISSIONS
+
+
 CLAUDE = IdeProtocol(
     "claude",
     PORT_VARIABLE,
@@ -33,4 +40,5 @@ CLAUDE = IdeProtocol(
     find_ides,
     _client,
     _server,
+    _permissions,
 )

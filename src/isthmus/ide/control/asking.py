@@ -9,9 +9,10 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable
+from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable, TimedOut
 from isthmus.ide.editor import Capability, Consent, Editor, EditorError
 from isthmus.ide.reviews.outcomes import Outcomes
 from isthmus.text.visible import visible, without_control_characters
@@ -40,8 +41,11 @@ class CompanionQuestions:
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._allowed: dict[tuple[str, str], str] = {}
+        self._over: dict[str, Callable[[], bool]] = {}
         self.outcomes = Outcomes(changed=changed)
         """Ends of the newest questions, and who ended them."""
+        self.listed: set[str] = set()
+        """Ids of the open questions whose whole text a command of the user returned."""
         self._is_stopped = False
 
     @property
@@ -71,10 +75,35 @@ class CompanionQuestions:
         """
         if self._is_stopped:
             return False
-        one_line = visible(" ".join(without_control_characters(title).split()))  # clients choose their names
         if (client_id, about) in self._allowed:
             return True
-        question = self._table.ask(client, one_line, text, self._clock(), time.time())
+        question = self._table.ask(client, _one_line(title), text, self._clock(), time.time())
+        ended = await self._until_ended(question)
+        if ended.state == Answered(Consent.SESSION) and about:
+            self._allowed[client_id, about] = question.title
+        return ended.is_allowed
+
+    async def ask_permission(
+        self, client: str, title: str, text: str, is_over: Callable[[], bool], seconds: float
+    ) -> ClientQuestion:
+        """Ask for one step of an agent that asks in its own terminal at the same time; return the question as it ended.
+
+        Only :class:`Answered` is an answer of the user: after ``seconds``, or when the companion ends, the question is
+        left to the terminal. Cancelling withdraws it, because it was answered there; an answer that comes before that
+        does not count if ``is_over`` returns true.
+
+        Raises:
+            TooManyQuestionsError: too many questions are waiting; this one was not asked.
+        """
+        now, title = self._clock(), _one_line(title)
+        question = self._table.ask(client, title, text, now, time.time(), is_permission=True, patience=seconds)
+        if self._is_stopped:
+            return self._table.cancel(question.id) or question
+        self._over[question.id] = is_over
+        return await self._until_ended(question)
+
+    async def _until_ended(self, question: ClientQuestion) -> ClientQuestion:
+        """Ask on every surface, and return the question as it ended. Cancelling withdraws it."""
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
         in_editor = asyncio.create_task(self._ask_in_editor(question))
         self._tasks.add(in_editor)
@@ -82,25 +111,31 @@ class CompanionQuestions:
         try:
             await self._announce()
             async with asyncio.timeout(max(question.deadline - self._clock(), 0)):
-                answered = await ended
-                if answered.state == Answered(Consent.SESSION) and about:
-                    self._allowed[client_id, about] = one_line
-                return answered.is_allowed
+                return await ended
         except TimeoutError:
             self._table.expire(self._clock())
-            return False
+            return ended.result() if ended.done() and not ended.cancelled() else replace(question, state=TimedOut())
         finally:
             self._table.cancel(question.id)
+            client = question.client
             self.outcomes.note(question.id, question.title, client, "closed", client)  # unless it was answered
             del self._ended[question.id]
+            self._over.pop(question.id, None)
+            self.listed.discard(question.id)
             in_editor.cancel()  # not awaited: an editor that closes it slowly must not delay the answer
 
-    def answer(self, question_id: str, consent: Consent, *, by: str = "") -> ClientQuestion | None:
+    def answer(self, question_id: str, consent: Consent, *, by: str = "", reason: str = "") -> ClientQuestion | None:
         """Answer on behalf of the user; return None if the question does not exist or has ended.
 
-        ``by`` is the place where the user answered, for those who look elsewhere.
+        ``by`` is the place where the user answered, for those who look elsewhere. ``reason`` has the user's words to
+        the agent about a no.
         """
-        answered = self._table.answer(question_id, consent)
+        is_over = self._over.get(question_id)
+        if is_over is not None and is_over():
+            if (over := self._settle(self._table.cancel(question_id))) is not None:
+                self.outcomes.note(question_id, over.title, over.client, "closed", over.client)
+            return None
+        answered = self._table.answer(question_id, consent, reason)
         if answered is not None:
             self.outcomes.note(question_id, answered.title, answered.client, consent.value, by)
         return self._settle(answered)
@@ -125,8 +160,7 @@ class CompanionQuestions:
         """Ask in the editor; if the editor cannot ask, show how to answer in a terminal."""
         try:
             if Capability.CONFIRM not in self._editor.unavailable:
-                # The user must see the real text: editors obey characters that reorder it.
-                consent = await self._consent(question.title, visible(question.text))
+                consent = await self._consent(question)
                 self.answer(question.id, consent, by=self._editor.identity.display_name)
                 return
         except EditorError:
@@ -134,8 +168,10 @@ class CompanionQuestions:
         with suppress(EditorError):
             await self._editor.show_message(f"{question.title}: isthmus ide answer {question.id} yes|no")
 
-    async def _consent(self, title: str, text: str) -> Consent:
-        if isinstance(self._editor, ConsentTaker):
+    async def _consent(self, question: ClientQuestion) -> Consent:
+        # The user must see the real text: editors obey characters that reorder it.
+        title, text = question.title, visible(question.text)
+        if isinstance(self._editor, ConsentTaker) and not question.is_permission:
             return await self._editor.consent(title, text)
         return Consent.of(yes=await self._editor.confirm(title, text))
 
@@ -147,3 +183,8 @@ class CompanionQuestions:
     async def _announce(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def _one_line(title: str) -> str:
+    """Return a title in one line that shows what it hides: clients choose their names."""
+    return visible(" ".join(without_control_characters(title).split()))

@@ -16,7 +16,7 @@ from isthmus.ide import context
 from isthmus.ide.agent_client import Client
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.questions import ClientQuestion
-from isthmus.ide.editor import Capability, Consent, Diagnostic, NotAvailableError, Position, Range, Severity
+from isthmus.ide.editor import Capability, Diagnostic, NotAvailableError, Position, Range, Severity
 from isthmus.ide.editor_messages import HasMessages
 from isthmus.ide.positions import from_encoding, from_one_based, line_at, one_based, ordered
 from isthmus.ide.processes import place_of
@@ -65,7 +65,7 @@ async def status(companion: Companion, request: JsonObject) -> JsonObject:
         "workspace_folders": list(await companion.workspace_folders()),
         "agents": [await _agent(client) for client in companion.clients],
         "diffs": [_review(companion, review) for review in companion.reviews.all()],
-        "questions": [_question(question) for question in companion.asking.open_questions],
+        "questions": [question_to_json(question) for question in companion.asking.open_questions],
         "allowed": list(companion.asking.allowed),
         "context": context.to_json(context.ide_context(await companion.context())),
         "written": companion.written.counts(),
@@ -152,7 +152,7 @@ async def diagnostics(companion: Companion, request: JsonObject) -> JsonObject:
 
 async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews; with ``wait``, wait at most that many seconds for one."""
-    wait = _wait(request)
+    wait = requested_wait(request)
     reviews = companion.reviews.all() if wait is None else await companion.queue.wait(wait)
     for review in reviews:
         old = await asyncio.to_thread(text_on_disk, review.file_path)
@@ -202,7 +202,7 @@ async def log(companion: Companion, request: JsonObject) -> JsonObject:
 
     ``last`` is the number of the newest one. Secrets are hidden.
     """
-    after, wait = _number(request, "after") or 0, _wait(request)
+    after, wait = _number(request, "after") or 0, requested_wait(request)
     if wait is not None:
         await companion.wire.wait(after, wait)
     found = companion.wire.after(after)
@@ -214,26 +214,6 @@ async def page(companion: Companion, request: JsonObject) -> JsonObject:
     """Return a link to the page on which the user can answer; null if the editor has no page."""
     editor = companion.editor
     return {"page": editor.review_page() if isinstance(editor, PageServer) else None}
-
-
-async def questions(companion: Companion, request: JsonObject) -> JsonObject:
-    """Return the unanswered questions; with ``wait``, wait at most that many seconds for one."""
-    asking, wait = companion.asking, _wait(request)
-    found = asking.open_questions if wait is None else await asking.wait(wait)
-    return {"questions": [_question(question) for question in found]}
-
-
-async def answer(companion: Companion, request: JsonObject) -> JsonObject:
-    """Answer a question with ``yes`` true or false; with ``session``, a yes lasts until the agent disconnects."""
-    question_id, yes, is_lasting = request.get("id"), request.get("yes"), request.get("session", False)
-    if not isinstance(question_id, str) or not isinstance(yes, bool) or not isinstance(is_lasting, bool):
-        raise ControlCommandError("expected id as text, yes as true or false, and session, if given, as true or false")
-    consent = Consent.SESSION if yes and is_lasting else Consent.of(yes=yes)
-    answered = companion.asking.answer(question_id, consent, by=TERMINAL)
-    if answered is None:
-        waiting = ", ".join(question.id for question in companion.asking.open_questions) or "none"
-        raise ControlCommandError(f"no question {question_id} waits for an answer; waiting questions: {waiting}")
-    return {"id": question_id, "title": answered.title, "yes": yes}
 
 
 COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]] = {
@@ -248,8 +228,6 @@ COMMANDS: Mapping[str, Callable[[Companion, JsonObject], Awaitable[JsonObject]]]
     "reject": reject,
     "log": log,
     "page": page,
-    "questions": questions,
-    "answer": answer,
 }
 
 PERMISSIONS = frozenset({"accept", "answer", "page"})
@@ -268,7 +246,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     if not found:
         waiting = ", ".join(review.file_path for review in reviews) or "none"
         ended = [outcome for outcome in companion.queue.outcomes.all if named == os.path.realpath(outcome.about)]
-        last = f"; the last one was {_end(ended[-1])}" if ended else ""
+        last = f"; the last one was {end_of(ended[-1])}" if ended else ""
         raise ControlCommandError(f"no diff is open for {path}{last}; open diffs: {waiting}")
     # The review that the user sees: two agents that propose the same file are answered in the order of their requests.
     # Reviews of disconnected agents, which may never return, come last.
@@ -291,8 +269,8 @@ async def _with_hunks(companion: Companion, review: DiffReview, shown: str, hunk
     return await asyncio.to_thread(with_accepted_hunks, review.file_path, old, shown, numbers)
 
 
-def _end(outcome: Outcome) -> str:
-    """Return how a review ended, to be read after "was"."""
+def end_of(outcome: Outcome) -> str:
+    """Return how a review or question ended, to be read after "was"."""
     if outcome.decision == "closed":
         return f"taken back by {outcome.by}, or answered in its own terminal"
     return f"{outcome.decision} by {outcome.by or 'the user'}"
@@ -301,7 +279,7 @@ def _end(outcome: Outcome) -> str:
 def _decided(companion: Companion, review: DiffReview, decided: DiffReview | None, decision: str) -> JsonObject:
     if decided is None:
         outcome = companion.queue.outcomes.get(review.id)
-        how = "answered elsewhere" if outcome is None else _end(outcome)
+        how = "answered elsewhere" if outcome is None else end_of(outcome)
         raise ControlCommandError(f"the diff of {review.file_path} was {how} a moment ago; nothing was changed")
     if isinstance(decided.state, Rejected) and decided.state.instead:
         raise ControlCommandError(f"not accepted: {decided.state.instead}")
@@ -336,7 +314,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
     return encoded
 
 
-def _wait(request: JsonObject) -> float | None:
+def requested_wait(request: JsonObject) -> float | None:
     """Return the requested wait in seconds, at most an hour; None if none is requested."""
     wait = request.get("wait")
     if isinstance(wait, (int, float)) and not isinstance(wait, bool) and wait > 0:
@@ -344,8 +322,15 @@ def _wait(request: JsonObject) -> float | None:
     return None
 
 
-def _question(question: ClientQuestion) -> JsonObject:
-    return {"id": question.id, "agent": question.client, "title": question.title, "text": question.text}
+def question_to_json(question: ClientQuestion) -> JsonObject:
+    """Return an open question with its whole text."""
+    return {
+        "id": question.id,
+        "agent": question.client,
+        "title": question.title,
+        "text": question.text,
+        "permission": question.is_permission,
+    }
 
 
 def _path(request: JsonObject) -> str:

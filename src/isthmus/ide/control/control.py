@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from isthmus.encoding.codec import JsonObject
@@ -24,12 +25,15 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.control import lineage
 from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandError
 from isthmus.ide.control.page_commands import PAGE_COMMANDS, PAGE_PERMISSIONS
+from isthmus.ide.control.permissions import PermissionQuestions
+from isthmus.ide.control.question_commands import QUESTION_COMMANDS
 from isthmus.ide.control.written_commands import (
     WRITTEN_COMMANDS,
     WRITTEN_PERMISSIONS,
     WRITTEN_QUESTIONS,
 )
 from isthmus.ide.editor import Capability, EditorError
+from isthmus.ide.permissions import PermissionHook
 from isthmus.ide.processes import process_is_alive
 from isthmus.listeners.gate import same_secret
 from isthmus.text.visible import visible_line
@@ -43,18 +47,30 @@ MAXIMUM_SOCKET_PATH_BYTES = 100
 MAXIMUM_SHOWN_CHARACTERS = 500
 CONFIRM_SECONDS = 25.0
 """Maximum wait in seconds for an answer in the editor; the waiting command gives up soon afterwards."""
+USER_COMMANDS = {**COMMANDS, **QUESTION_COMMANDS, **WRITTEN_COMMANDS}
 QUESTIONS = {"accept": "Accept the change of", "answer": "Answer the question", **WRITTEN_QUESTIONS}
 """Opening words of the question whether the user sent a command; doubtful commands not listed here are refused."""
-ALL_COMMANDS = {**COMMANDS, **WRITTEN_COMMANDS, **PAGE_COMMANDS}
+ALL_COMMANDS = {**USER_COMMANDS, **PAGE_COMMANDS}
 _OWN_FOLDER = "isthmus-"
 _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 
 
 class ControlServer:
-    """Server of the control channel; listens between :meth:`start` and :meth:`stop`."""
+    """Server of the control channel; listens between :meth:`start` and :meth:`stop`.
 
-    def __init__(self, companion: Companion, folder: Path, *, allow_agent_accept: bool) -> None:
+    ``hooks`` has the hooks of CLIs that may ask for permissions, by the names of their protocols.
+    """
+
+    def __init__(
+        self,
+        companion: Companion,
+        folder: Path,
+        *,
+        allow_agent_accept: bool,
+        hooks: Mapping[str, PermissionHook] = MappingProxyType({}),
+    ) -> None:
         self._companion = companion
+        self._permissions = PermissionQuestions(companion, hooks)
         self._folder = folder
         self._ports: tuple[int, ...] = ()
         self._allow_agent_accept = allow_agent_accept
@@ -144,7 +160,7 @@ class ControlServer:
             serving.add_done_callback(self._serving.discard)
         try:
             while line := await reader.readline():
-                answer = await self._answer(line, writer)
+                answer = await self._answer(line, reader, writer)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError):
@@ -154,13 +170,13 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> JsonObject:
+    async def _answer(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> JsonObject:
         try:
-            return {"ok": True, "result": await self._run(line, writer)}
+            return {"ok": True, "result": await self._run(line, reader, writer)}
         except IsthmusError as error:
             return {"ok": False, "error": str(error)}
 
-    async def _run(self, line: bytes, writer: asyncio.StreamWriter) -> JsonObject:
+    async def _run(self, line: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> JsonObject:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -179,15 +195,33 @@ class ControlServer:
             with suppress(psutil.Error, ValueError, OverflowError):  # gone, or in another container
                 self._agents.append(psutil.Process(pid))
             return {}
+        if name == "permission":
+            return await self._ask_permission(request, reader, writer)
         command = ALL_COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
-            known = ", ".join((*COMMANDS, *WRITTEN_COMMANDS))
-            raise ControlCommandError(f"unknown command {name!r}; expected one of {known}")
+            raise ControlCommandError(f"unknown command {name!r}; expected one of {', '.join(USER_COMMANDS)}")
         if name in PERMISSIONS | WRITTEN_PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_agents(writer, name, request)
         if name in PAGE_PERMISSIONS and not self._allow_agent_accept:
             await self._refuse_page(writer, request)
         return await command(self._companion, request)
+
+    async def _ask_permission(
+        self, request: JsonObject, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> JsonObject:
+        """Ask for a hook, and take the question back when the hook has ended: its terminal has the answer."""
+        pid = lineage.peer_process(writer.get_extra_info("socket"))
+        asking = asyncio.create_task(self._permissions.ask(request, pid))
+        ended = asyncio.create_task(reader.read(1))
+        try:
+            await asyncio.wait({asking, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise ControlCommandError("the hook that asked has ended; its terminal decides")
+            return asking.result()
+        finally:
+            asking.cancel()
+            ended.cancel()
+            await asyncio.gather(asking, ended, return_exceptions=True)
 
     async def refuse_browser(self, pid: int | None) -> None:
         """Refuse an answer in a page whose browser is process ``pid`` of this machine, None if it is not known.

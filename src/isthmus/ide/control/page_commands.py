@@ -14,6 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.ide.companion import Companion
 from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.control.page_files import FILE_COMMANDS, shown_files
+from isthmus.ide.control.question_commands import reason_in, require_answerable
 from isthmus.ide.control.written_commands import WRITTEN_PAGE_COMMANDS, WRITTEN_PAGE_PERMISSIONS
 from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.file_before import file_before
@@ -26,8 +27,6 @@ MAXIMUM_WAIT_SECONDS: Final = 60.0
 """Maximum time in seconds for which a command waits for a change."""
 MAXIMUM_NAME: Final = 60
 """Maximum number of characters of the name of who answers."""
-MAXIMUM_REASON: Final = 20_000
-"""Maximum number of characters of the user's words about a rejection."""
 
 
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
@@ -63,6 +62,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
                 "title": question.title,
                 "text": question.text,
                 "opened": question.asked,
+                "permission": question.is_permission,
             }
             for question in asking.open_questions
         ],
@@ -114,9 +114,7 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
     may have a ``reason`` for an agent whose protocol carries one; otherwise it is refused, and nothing is decided.
     """
     review_id, decision, by = _text(request, "id"), request.get("decision"), _name(request)
-    content, reason = request.get("content"), request.get("reason") or ""
-    if not isinstance(reason, str) or len(reason) > MAXIMUM_REASON:
-        raise ControlCommandError(f"expected reason as text of at most {MAXIMUM_REASON} characters")
+    content, reason = request.get("content"), reason_in(request)
     if decision not in ("accept", "reject") or not (content is None or isinstance(content, str)):
         raise ControlCommandError("expected decision as accept or reject, and content, if given, as text")
     found, outcomes = companion.reviews.get(review_id), companion.queue.outcomes
@@ -136,12 +134,19 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
 
 
 async def reply(companion: Companion, request: JsonObject) -> JsonObject:
-    """Answer a question with ``answer`` yes, session or no; the result is as of :func:`decide`."""
+    """Answer a question with ``answer`` yes, session or no; the result is as of :func:`decide`.
+
+    A no to a permission may have a ``reason`` for the agent.
+    """
     question_id, asking = _text(request, "id"), companion.asking
     consent = next((each for each in Consent if each.value == request.get("answer")), None)
     if consent is None:
         raise ControlCommandError("expected answer as yes, session or no")
-    answered = asking.answer(question_id, consent, by=_name(request))
+    reason = "" if consent.is_yes else reason_in(request)
+    question = next((found for found in asking.open_questions if found.id == question_id), None)
+    if question is not None:
+        require_answerable(question, is_lasting=consent is Consent.SESSION, reason=reason)
+    answered = asking.answer(question_id, consent, by=_name(request), reason=reason)
     outcome = asking.outcomes.get(question_id)
     return _late(outcome) if answered is None else {"outcome": _outcome(outcome)}
 

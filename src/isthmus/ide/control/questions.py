@@ -15,6 +15,9 @@ from isthmus.record import record
 
 MAXIMUM_QUESTIONS = 20
 PATIENCE_SECONDS = 600.0
+"""Time in seconds for which a question waits for an answer."""
+PERMISSION_SECONDS = 24 * 3600.0
+"""The same for a question that its agent asks in its own terminal at the same time."""
 REMEMBERED_IDS = 1000
 """Number of recent ids that are not reused, so that a late answer does not match a newer question."""
 
@@ -30,9 +33,10 @@ class Unanswered:
 
 @record
 class Answered:
-    """Answered by the user with yes or no; closing the question is a no."""
+    """Answered by the user with yes or no; closing the question is a no. ``reason`` has their words about a no."""
 
     consent: Consent
+    reason: str = ""
 
 
 @record
@@ -54,7 +58,8 @@ class ClientQuestion:
 
     ``id`` is short, because users type it, and not reused for the next :data:`REMEMBERED_IDS` questions. ``client`` is
     the client's name, ``title`` one line, ``text`` the details in any length. ``deadline`` is in seconds of the
-    caller's clock, ``asked`` the Unix time in seconds of the request.
+    caller's clock, ``asked`` the Unix time in seconds of the request. ``is_permission``: the agent asks for one step,
+    in its own terminal too; so there is no yes for the session, and words about a no reach the agent.
     """
 
     id: str
@@ -64,6 +69,7 @@ class ClientQuestion:
     deadline: float
     state: QuestionState = field(default_factory=Unanswered)
     asked: float = field(default=0.0, compare=False)
+    is_permission: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -74,7 +80,7 @@ class ClientQuestion:
     def is_allowed(self) -> bool:
         """Whether the user said yes."""
         match self.state:
-            case Answered(consent):
+            case Answered(consent, _):
                 return consent.is_yes
             case Unanswered() | Cancelled() | TimedOut():
                 return False
@@ -106,8 +112,18 @@ class QuestionTable:
         """Return an open question, or None."""
         return self._open.get(question_id)
 
-    def ask(self, client: str, title: str, text: str, now: float, asked: float = 0.0) -> ClientQuestion:
-        """Add a question; ``asked`` is the Unix time in seconds.
+    def ask(
+        self,
+        client: str,
+        title: str,
+        text: str,
+        now: float,
+        asked: float = 0.0,
+        *,
+        is_permission: bool = False,
+        patience: float = PATIENCE_SECONDS,
+    ) -> ClientQuestion:
+        """Add a question that waits for ``patience`` seconds; ``asked`` is the Unix time in seconds.
 
         Raises:
             TooManyQuestionsError: 20 questions are waiting.
@@ -117,14 +133,16 @@ class QuestionTable:
         while (question_id := self._new_id()) in self._used or question_id in self._open:
             pass
         self._used.append(question_id)
-        question = ClientQuestion(question_id, client, title, text, now + PATIENCE_SECONDS, asked=asked)
+        question = ClientQuestion(
+            question_id, client, title, text, now + patience, asked=asked, is_permission=is_permission
+        )
         self._open[question.id] = question
         self._changed()
         return question
 
-    def answer(self, question_id: str, consent: Consent) -> ClientQuestion | None:
+    def answer(self, question_id: str, consent: Consent, reason: str = "") -> ClientQuestion | None:
         """Record the user's answer."""
-        return self._end(question_id, Answered(consent))
+        return self._end(question_id, Answered(consent, reason))
 
     def cancel(self, question_id: str) -> ClientQuestion | None:
         """Withdraw a question, because its caller no longer waits for the answer."""

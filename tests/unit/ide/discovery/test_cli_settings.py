@@ -81,6 +81,15 @@ def test_a_mode_without_diffs_is_said_with_the_way_out_of_it(
     assert f"{option} default" in said
 
 
+def test_hooks_that_are_switched_off_are_said(workspace: Path, environment: dict[str, str]) -> None:
+    asks = {"permissions": {"defaultMode": "default"}}
+    _write(Path(environment["HOME"]) / ".claude/settings.json", asks)
+    assert _remarks(CLAUDE, workspace, environment) == ()
+    _write(workspace / ".claude/settings.json", {"disableAllHooks": True})
+    (said,) = _remarks(CLAUDE, workspace, environment)
+    assert said == "disableAllHooks is set: its permission questions are asked in its own terminal alone"
+
+
 def test_the_defaults_are_those_of_the_machine_with_ide_mode_on(tmp_path: Path, environment: dict[str, str]) -> None:
     theirs = tmp_path / "QWEN_CODE" / "system-defaults.json"
     _write(theirs, {"ui": {"theme": "Ayu"}, "ide": {"hasSeenNudge": False}})
