@@ -19,7 +19,7 @@ from typing_extensions import override
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.msgpack_rpc import RpcConnection
-from isthmus.editors.neovim.shown_file import read_shown
+from isthmus.editors.neovim.shown_file import NEW_FILE, read_shown
 from isthmus.editors.neovim.startup import start_in
 from isthmus.editors.neovim.text import BufferText, final_text
 from isthmus.editors.neovim.tools import NeovimTools
@@ -118,6 +118,7 @@ class NeovimEditor(EditorBase):
         self._connection: RpcConnection | None = None
         self._channel = 0
         self._reviews: dict[str, DiffReview] = {}
+        self._reading = asyncio.Lock()
         self._questions: dict[str, asyncio.Future[bool]] = {}
         self._tools = NeovimTools()
         self._files: tuple[OpenFile, ...] = ()
@@ -179,11 +180,16 @@ class NeovimEditor(EditorBase):
         While the user is typing, it opens without the focus, and a message says so. A busy Neovim, or
         one that waits at a prompt, shows it later; that is not an error, because an agent would give up its edit.
         """
-        current, note = await asyncio.to_thread(read_shown, review.file_path)
+        async with self._reading:  # in the order of the requests, in which the user sees the reviews
+            current, note = await asyncio.to_thread(read_shown, review.file_path)
         options = {
             "path": review.file_path,
             "label": self._label(review.file_path),
             "note": note,
+            "agent": review.title,
+            "owner": review.owner,
+            "asked": review.opened,
+            "is_new": note == NEW_FILE,
             "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
             "current": current.to_neovim(),
             "proposed": BufferText.of(review.proposed).to_neovim(),

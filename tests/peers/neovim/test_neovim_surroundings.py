@@ -1,0 +1,92 @@
+"""Reviews beside other things of Neovim: labels of tab pages, saved sessions, ``nvim -M``."""
+
+from pathlib import Path
+
+import pytest
+
+from isthmus.editors.neovim.editor import NeovimEditor, attach
+from isthmus.ide.editor import DiffAccepted
+from support.editing import make_file, review
+from support.editor_deadlines import PATIENT_NEOVIM
+from support.neovim import Heard, RunningNeovim, hearing, running_neovim, view_is_closed
+from support.waiting import eventually_async
+
+pytestmark = pytest.mark.anyio
+
+_TABLINE = """
+vim.cmd("redraw")
+local cells = {}
+for column = 1, vim.o.columns do cells[column] = vim.fn.screenstring(1, column) end
+return table.concat(cells)
+"""
+
+
+async def test_the_label_of_a_tab_page_has_the_name_of_the_file_and_no_abbreviations(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
+    labels: str = await neovim.lua(_TABLINE)
+    assert "a.py (proposed)" in labels
+    assert "/" not in labels
+
+
+async def test_a_file_that_has_the_name_of_a_view_is_left_alone(
+    neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
+) -> None:
+    own = make_file(workspace, "a.py (proposed)", "mine\n")
+    await neovim.lua("vim.cmd.edit(vim.fn.fnameescape(...))", own)
+    await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
+    await neovim.enter("w")
+    assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
+    await view_is_closed(neovim)
+    assert await neovim.lines() == ["mine"]
+    assert Path(own).read_text(encoding="utf-8") == "mine\n"
+
+
+@pytest.mark.parametrize("layout", ["tab", "vertical", "unified"])
+async def test_a_session_that_is_saved_during_a_review_is_restored_without_it(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, layout: str
+) -> None:
+    await neovim.lua("vim.g.isthmus_review = { pause = 0, reading = 0, layout = ... }", layout)
+    await neovim.command(f"edit {make_file(workspace, 'own.txt')}")
+    await editor.open_diff(review(make_file(workspace, "a.py"), "proposed\n"))
+    await neovim.command("mksession saved.vim")
+    async with running_neovim(workspace, "-S", "saved.vim") as restored:
+
+        async def is_loaded() -> bool:
+            return await restored.lua("return vim.v.vim_did_enter == 1 and vim.fn.exists('g:SessionLoad') == 0")
+
+        await eventually_async(is_loaded, what="the session is loaded")
+        assert await restored.tabs() == 1
+        assert await restored.lua("return vim.fn.winnr('$')") == 1
+        assert [Path(name).name for name in await restored.buffers() if name] == ["own.txt"]
+        assert not await restored.has_message("E")
+
+
+async def test_a_session_without_a_review_is_saved_as_ever(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    await neovim.command(f"edit {make_file(workspace, 'own.txt')}", "mksession saved.vim")
+    await editor.aclose()
+    await neovim.command("mksession other.vim")
+    saved = (workspace / "saved.vim").read_text(encoding="utf-8")
+    assert saved == (workspace / "other.vim").read_text(encoding="utf-8")
+
+
+async def test_with_writing_switched_off_a_review_names_the_command_that_accepts(workspace: Path) -> None:
+    async with running_neovim(workspace, "-M", make_file(workspace, "own.txt")) as neovim:
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
+        async with hearing(editor) as heard:
+            await editor.open_diff(review(make_file(workspace, "a.py"), "one\nTWO\nthree\n"))
+            assert ":IsthmusDiffAccept accept" in await neovim.lua(
+                "return (vim.wo.winbar:gsub('%%#%w+#', ''):gsub('%%%*', ''))"
+            )
+            await neovim.enter("w")
+            await eventually_async(
+                lambda: neovim.has_message("writing is switched off (nvim -M): :IsthmusDiffAccept accepts"),
+                what="it says so",
+            )
+            assert heard.decisions == []
+            await neovim.enter("IsthmusHunkReject", "IsthmusHunkAccept", "IsthmusDiffAccept")
+            assert await heard.decision() == DiffAccepted("review-1", "one\nTWO\nthree\n")
+        await editor.aclose()
