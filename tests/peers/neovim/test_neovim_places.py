@@ -215,6 +215,25 @@ async def test_a_key_begins_a_new_line_in_the_prompt(workspace: Path, tmp_path: 
         )
 
 
+async def test_a_large_paste_of_the_user_arrives_as_one(workspace: Path, tmp_path: Path) -> None:
+    async with _neovim(workspace, {"command": [_agent(tmp_path)]}) as neovim:
+        await neovim.command("IsthmusTerminal")
+        await _noted(tmp_path, "variables")
+        for phase, part in ((1, "one\ntw"), (2, "o\nthr"), (3, "ee")):
+            await neovim.connection.request("nvim_paste", part, False, phase, timeout=30)
+        received = tmp_path / "received"
+
+        def arrived() -> bool:
+            assert received.read_bytes().replace(b"\r", b"\n") == b"\x1b[200~one\ntwo\nthree\x1b[201~"
+            return True
+
+        await eventually_async(arrived)
+        await neovim.command("enew")
+        for phase, part in ((1, "one\ntw"), (3, "o")):
+            await neovim.connection.request("nvim_paste", part, False, phase, timeout=30)
+        assert await neovim.lines() == ["one", "two"]
+
+
 @pytest.mark.parametrize("focuses", [True, False])
 async def test_after_sending_the_terminal_gets_the_focus_if_the_setting_says_so(
     workspace: Path, tmp_path: Path, focuses: bool

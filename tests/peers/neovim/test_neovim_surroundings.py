@@ -1,5 +1,6 @@
 """Reviews beside other things of Neovim: labels of tab pages, saved sessions, ``nvim -M``."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted
 from support.editing import make_file, review
 from support.editor_deadlines import PATIENT_NEOVIM
-from support.neovim import Heard, RunningNeovim, hearing, running_neovim, view_is_closed
+from support.neovim import PLUGIN, Heard, RunningNeovim, hearing, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -89,4 +90,26 @@ async def test_with_writing_switched_off_a_review_names_the_command_that_accepts
             assert heard.decisions == []
             await neovim.enter("IsthmusHunkReject", "IsthmusHunkAccept", "IsthmusDiffAccept")
             assert await heard.decision() == DiffAccepted("review-1", "one\nTWO\nthree\n")
+        await editor.aclose()
+
+
+async def test_with_changing_switched_off_a_question_is_asked_and_an_agent_started(workspace: Path) -> None:
+    plugin = ("--cmd", "let g:isthmus = {'autostart': v:false}", "--cmd", f"set runtimepath^={PLUGIN}")
+    async with running_neovim(workspace, "-M", *plugin) as neovim:
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
+        asking = asyncio.create_task(editor.confirm("Run it?", "rm a.py"))
+
+        async def is_asked() -> bool:
+            return "rm a.py" in await neovim.lines()
+
+        await eventually_async(is_asked, what="the question")
+        await neovim.type("y")
+        assert await asyncio.wait_for(asking, 30) is True
+        await neovim.lua("_G.isthmus_environment = { former = {} }")
+        await neovim.command("IsthmusTerminal cat")
+
+        async def runs() -> bool:
+            return await neovim.lua("return vim.b.terminal_job_id ~= nil")
+
+        await eventually_async(runs, what="the agent")
         await editor.aclose()

@@ -159,6 +159,7 @@ local function run(terminal, line)
     on_stdout = function(_, data) note_output(terminal, data) end,
     on_exit = function(_, code) ended(terminal, code) end,
   })
+  require("isthmus.paste").watch()
   local newline = setting("newline_key")
   if newline then
     vim.keymap.set("t", newline, function() fn.chansend(terminal.job, NEW_LINE) end, {

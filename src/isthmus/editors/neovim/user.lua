@@ -90,6 +90,7 @@ function session.ask(id, title, text)
   vim.list_extend(shown, { "", hint })
   local height = math.max(3, math.min(#shown, math.floor(vim.o.lines * 0.6)))
   local buffer = api.nvim_create_buf(false, true)
+  vim.bo[buffer].modifiable = true -- also with `nvim -M`
   api.nvim_buf_set_lines(buffer, 0, -1, false, shown)
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].bufhidden = "wipe"
