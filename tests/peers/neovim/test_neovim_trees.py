@@ -177,12 +177,18 @@ async def test_the_files_of_a_range_are_mentioned(workspace: Path, tree: str) ->
         await _mentioned(heard, plain, spaced)
 
 
-async def test_marked_files_of_netrw_are_mentioned(workspace: Path) -> None:
+@pytest.mark.parametrize("tree", ["netrw", "nvim-tree", "snacks"])
+async def test_marked_files_are_mentioned(workspace: Path, tree: str) -> None:
     plain, spaced = _files(workspace)
-    async with _tree(workspace, "netrw") as (neovim, heard):
+    async with _tree(workspace, tree) as (neovim, heard):
         for name in ("a.py", "b c.py"):
-            await _go_to(neovim, name)
-            await neovim.type("mf")
+            line = await _go_to(neovim, name)
+            if tree == "netrw":
+                await neovim.type("mf")
+            elif PLUGINS:
+                await neovim.type({"nvim-tree": "m", "snacks": "<Tab>"}[tree])
+            else:
+                await neovim.lua("_G.mark(...)", line)
         await _go_to(neovim, "lib")
         await neovim.enter("IsthmusMention")
         await _mentioned(heard, plain, spaced)

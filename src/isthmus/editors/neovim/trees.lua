@@ -42,8 +42,10 @@ end
 
 local nvim_tree = { name = "nvim-tree" }
 
-function nvim_tree.marked()
-  return vim.tbl_map(function(node) return node.absolute_path end, require("nvim-tree.api").marks.list())
+function nvim_tree.marked() -- which it keeps in no order
+  local paths = vim.tbl_map(function(node) return node.absolute_path end, require("nvim-tree.api").marks.list())
+  table.sort(paths)
+  return paths
 end
 
 function nvim_tree.lines(first, last)
