@@ -9,7 +9,7 @@ from isthmus.editors.neovim.editor import NeovimEditor, attach
 from isthmus.ide.editor import DiffAccepted
 from support.editing import make_file, review
 from support.editor_deadlines import PATIENT_NEOVIM
-from support.neovim import PLUGIN, Heard, RunningNeovim, hearing, running_neovim, view_is_closed
+from support.neovim import PLUGIN, Heard, RunningNeovim, hearing, neovim_with_plugin, running_neovim, view_is_closed
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -113,3 +113,29 @@ async def test_with_changing_switched_off_a_question_is_asked_and_an_agent_start
 
         await eventually_async(runs, what="the agent")
         await editor.aclose()
+
+
+async def test_a_session_that_is_saved_beside_an_agent_is_restored_without_it(workspace: Path, tmp_path: Path) -> None:
+    agent = tmp_path / "claude"
+    agent.write_text("#!/bin/sh\nexec cat\n", encoding="utf-8")
+    agent.chmod(0o700)
+    own = make_file(workspace, "own.txt")
+    terminal = {"command": [str(agent), "--option"]}
+    async with neovim_with_plugin(workspace, has_screen=True, autostart=False, terminal=terminal) as neovim:
+        editor = await attach(neovim.address, PATIENT_NEOVIM)
+        await neovim.lua("_G.isthmus_environment = { former = {} }")
+        await neovim.command(f"edit {own}", "IsthmusTerminal", f"IsthmusTerminal {agent}")
+        assert sorted(Path(name).name for name in await neovim.buffers()) == [
+            "claude (agent 2)", "claude (agent)", "own.txt",
+        ]  # fmt: skip
+        await neovim.command("IsthmusFocus", "mksession saved.vim")
+        await editor.aclose()
+    async with running_neovim(workspace, "-S", "saved.vim") as restored:
+
+        async def is_loaded() -> bool:
+            return await restored.lua("return vim.v.vim_did_enter == 1 and vim.fn.exists('g:SessionLoad') == 0")
+
+        await eventually_async(is_loaded, what="the session is loaded")
+        assert await restored.lua("return vim.fn.winnr('$')") == 1
+        assert [Path(name).name for name in await restored.buffers() if name] == ["own.txt"]
+        assert await restored.jobs() == []

@@ -33,6 +33,7 @@ local MODELS = { claude = { "opus", "opus[1m]", "sonnet", "sonnet[1m]", "haiku",
 local NEW_LINE = "\27\r" -- Alt-Enter, which agents take as a new line in the prompt
 local COMPANION_MS, LOOK_MS = 5000, 50 -- the longest wait for the companion's variables, and between two looks
 local PASTE_MS = 30000 -- the longest wait of a text for an agent that starts or is busy
+local MOST_NAMES = 100 -- of terminals of the same program
 local ENTER_MS = 150 -- between a text and Enter, which agents take as a part of the text when it comes at once
 local MAX_BYTES = 1024 * 1024 -- of the texts that wait
 -- Neovim gives its address to each of its jobs, whatever their `env`; with it, an agent could press the user's keys.
@@ -144,6 +145,22 @@ local function run_in(buffer, line, options)
   end)
 end
 
+-- Give the terminal a short name, in place of Neovim's, by which a saved session would start a shell.
+local function rename(terminal, line)
+  local program, former = fn.fnamemodify(line[1], ":t"), api.nvim_buf_get_name(terminal.buffer)
+  for number = 1, MOST_NAMES do
+    local name = number == 1 and ("%s (agent)"):format(program) or ("%s (agent %d)"):format(program, number)
+    if pcall(api.nvim_buf_set_name, terminal.buffer, name) then
+      break
+    end
+  end
+  for _, buffer in ipairs(api.nvim_list_bufs()) do -- Neovim keeps the former name in a buffer of its own
+    if buffer ~= terminal.buffer and api.nvim_buf_get_name(buffer) == former then
+      pcall(api.nvim_buf_delete, buffer, { force = true })
+    end
+  end
+end
+
 local function without_address()
   return fn.executable("sh") == 1 and vim.deepcopy(WITHOUT_ADDRESS) or {}
 end
@@ -159,6 +176,7 @@ local function run(terminal, line)
     on_stdout = function(_, data) note_output(terminal, data) end,
     on_exit = function(_, code) ended(terminal, code) end,
   })
+  rename(terminal, line)
   require("isthmus.paste").watch()
   local newline = setting("newline_key")
   if newline then

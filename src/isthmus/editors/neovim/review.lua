@@ -516,16 +516,6 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
-function session.review_buffers() -- the names of their buffers, without folders
-  local names = {}
-  for _, review in ipairs(ordered()) do
-    for _, buffer in ipairs({ review.current, review.proposed }) do
-      names[#names + 1] = fn.fnamemodify(api.nvim_buf_get_name(buffer), ":t")
-    end
-  end
-  return names
-end
-
 function session.answer_review(review, accepting, is_quiet)
   (accepting and accept or reject)(review, is_quiet)
 end

@@ -1,25 +1,31 @@
--- Sessions that the user saves with `:mksession` while reviews are open: restoring one shows no windows of reviews, which
--- nobody could decide then. Argument: the session that session.lua made and review.lua completed.
+-- Sessions that the user saves with `:mksession` while reviews or agents are open: restoring one shows none of their
+-- windows, in which nothing could be decided or said then. Argument: the session that session.lua made and review.lua
+-- completed.
 --
--- Neovim writes the windows of a review as empty ones with its name. A command at the end of the file closes them.
+-- Neovim writes these windows as empty ones with their names. A command at the end of the file closes them.
 
 local session = ...
 local api, fn = vim.api, vim.fn
 
-local COMMAND = [[lua for _, w in ipairs(vim.api.nvim_list_wins()) do local b = vim.api.nvim_win_get_buf(w) ]]
-  .. [[if vim.tbl_contains(%s, vim.fn.fnamemodify(vim.api.nvim_buf_get_name(b), ":t")) and not vim.b[b].isthmus_path then ]]
-  .. [[pcall(vim.api.nvim_win_close, w, true) pcall(vim.api.nvim_buf_delete, b, { force = true }) end end]]
+local COMMAND = [[lua for _, b in ipairs(vim.api.nvim_list_bufs()) do ]]
+  .. [[local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(b), ":t") ]]
+  .. [[if vim.tbl_contains(%s, name) and not (vim.b[b].isthmus_path or vim.b[b].isthmus_agent) then ]]
+  .. [[for _, w in ipairs(vim.fn.win_findbuf(b)) do pcall(vim.api.nvim_win_close, w, true) end ]]
+  .. [[pcall(vim.api.nvim_buf_delete, b, { force = true }) end end]]
 
 local function add_command()
-  local names = session.review_buffers()
-  local path = vim.v.this_session
-  if #names == 0 or path == "" then
-    return
+  local names = {}
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    if vim.b[buffer].isthmus_path or vim.b[buffer].isthmus_agent then
+      names[#names + 1] = ("%q"):format(fn.fnamemodify(api.nvim_buf_get_name(buffer), ":t"))
+    end
   end
-  local lines = fn.readfile(path)
-  local quoted = vim.tbl_map(function(name) return ("%q"):format(name) end, names)
-  table.insert(lines, (COMMAND:format("{ " .. table.concat(quoted, ", ") .. " }")))
-  fn.writefile(lines, path)
+  local path = vim.v.this_session
+  if #names > 0 and path ~= "" then
+    local lines = fn.readfile(path)
+    table.insert(lines, (COMMAND:format("{ " .. table.concat(names, ", ") .. " }")))
+    fn.writefile(lines, path)
+  end
 end
 
 if fn.exists("##SessionWritePost") == 1 then -- since Neovim 0.9
