@@ -1,5 +1,6 @@
 """Several reviews at once in Neovim: their order, how fast they can be decided, and all of an agent by one command."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import replace
@@ -98,6 +99,16 @@ async def test_a_review_that_comes_later_does_not_take_the_place_of_the_one_that
     assert await editor.close_diff("review-1") == "proposed\n"
     await _front(neovim, "a.py")
     assert "more" not in await neovim.lua("return vim.wo.winbar")
+
+
+async def test_the_first_that_was_asked_is_in_front_though_its_file_takes_longer_to_read(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    large = _asked(workspace, 1, "large.txt")
+    (workspace / "large.txt").write_bytes(b"0123456789abcde\n" * 500_000)
+    await asyncio.gather(editor.open_diff(large), editor.open_diff(_asked(workspace, 2, "small.txt")))
+    await _front(neovim, "large.txt")
+    assert "1 more" in await neovim.lua("return vim.wo.winbar")
 
 
 async def test_six_reviews_are_decided_by_keys_without_a_pause_between_them(
