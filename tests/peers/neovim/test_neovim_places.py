@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,8 @@ async def test_a_terminal_keeps_the_focus_and_stays_beside_the_review(
             await _noted(tmp_path, "variables")
             await neovim.type("i")
             for number, name in enumerate(("a.py", "b.py"), 1):
-                await editor.open_diff(review(make_file(workspace, name), "proposed\n", number))
+                asked = replace(review(make_file(workspace, name), "proposed\n", number), opened=float(number))
+                await editor.open_diff(asked)
                 assert await neovim.lua("return vim.b.isthmus_agent ~= nil")
                 assert await neovim.mode() == "t"
             await neovim.type("still here")
@@ -277,7 +279,8 @@ async def test_a_terminal_keeps_the_focus_and_stays_beside_the_review(
             await eventually_async(lambda: received.read_bytes().endswith(b"still here"), what="the keys")
             names = "return vim.tbl_map(function(w) return vim.fn.fnamemodify(vim.api.nvim_buf_get_name("
             names += "vim.api.nvim_win_get_buf(w)), ':t') end, vim.api.nvim_tabpage_list_wins(0))"
-            assert any("(proposed)" in name for name in await neovim.lua(names))
+            assert "a.py (proposed)" in await neovim.lua(names)
+            assert "b.py (proposed)" not in await neovim.lua(names)
             assert heard.decisions == []
             await neovim.type("<C-\\><C-n>")
             await neovim.enter("IsthmusDiffAcceptAll")

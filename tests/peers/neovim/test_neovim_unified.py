@@ -15,7 +15,6 @@ pytestmark = pytest.mark.anyio
 
 _SHOWN = """
 local shown = {}
-local spaces = vim.tbl_filter(function(id) return id end, vim.tbl_values(vim.api.nvim_get_namespaces()))
 local marks = {}
 for name, space in pairs(vim.api.nvim_get_namespaces()) do
   if name:match("^isthmus_unified_") then
@@ -27,7 +26,7 @@ for _, mark in ipairs(marks) do
   local row, details = mark[2], mark[4]
   added[row] = added[row] or details.line_hl_group ~= nil
   if details.virt_lines then
-    local texts = vim.tbl_map(function(line) return "-" .. line[1][1] end, details.virt_lines)
+    local texts = vim.tbl_map(function(line) return line[1][1]:sub(1, 1) .. line[2][1] end, details.virt_lines)
     if details.virt_lines_above then above[row] = texts else below[row] = texts end
   end
 end
@@ -46,6 +45,24 @@ NEW = "ONE\ntwo\nfour\nfive\nsix\n"
 async def _open(neovim: RunningNeovim, editor: NeovimEditor, workspace: Path, layout: str = "unified") -> None:
     await neovim.lua("vim.g.isthmus_review = { pause = 0, reading = 0, layout = ... }", layout)
     await editor.open_diff(review(make_file(workspace, "a.py", OLD), NEW))
+
+
+async def _screen(neovim: RunningNeovim) -> list[str]:
+    """Return the rows of the review's window, below its bar."""
+    return await neovim.lua(
+        """
+        vim.cmd("redraw")
+        local top, rows = vim.fn.win_screenpos(0)[1], {}
+        for row = 1, vim.api.nvim_win_get_height(0) - 1 do
+          local cells = {}
+          for column = 1, vim.o.columns do
+            cells[column] = vim.fn.screenstring(top + row, column)
+          end
+          rows[row] = (table.concat(cells):gsub("%s+$", ""))
+        end
+        return rows
+        """
+    )
 
 
 async def _shows(neovim: RunningNeovim, *lines: str) -> None:
@@ -74,9 +91,16 @@ async def test_the_lines_above_the_first_one_are_on_the_screen(
     neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
 ) -> None:
     await _open(neovim, editor, workspace)
-    screen = "local row = vim.fn.win_screenpos(0)[1] + (vim.wo.winbar ~= '' and 1 or 0); vim.cmd('redraw') return "
-    cells = "table.concat(vim.tbl_map(function(column) return vim.fn.screenstring(row, column) end, { 1, 2, 3 }))"
-    assert await neovim.lua(screen + cells) == "one"
+    assert (await _screen(neovim))[:3] == ["- one", "+ ONE", "  two"]
+
+
+async def test_removed_lines_stand_in_line_with_the_others_beside_numbers_and_with_tabs(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    await neovim.command("set number tabstop=4")
+    await neovim.lua("vim.g.isthmus_review = { pause = 0, reading = 0, layout = 'unified' }")
+    await editor.open_diff(review(make_file(workspace, "a.txt", "one\na\tb\n"), "one\na\tc\n"))
+    assert (await _screen(neovim))[:3] == ["    1 one", "-     a   b", "+   2 a   c"]
 
 
 async def test_edits_and_decided_hunks_are_drawn_anew(
@@ -105,6 +129,20 @@ async def test_closing_it_rejects_and_a_removed_end_is_shown_behind_the_text(
     await neovim.enter("q")
     assert await heard.decision() == DiffRejected("review-1")
     await view_is_closed(neovim)
+
+
+async def test_the_bar_says_what_is_new_and_what_is_not_saved(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    await neovim.command("set columns=120", f"edit {make_file(workspace, 'a.py', OLD)}")
+    await neovim.set_lines("mine")
+    await _open(neovim, editor, workspace)
+    assert "a.py, without your unsaved changes" in await neovim.lua("return vim.wo.winbar")
+    await neovim.enter("w")
+    await view_is_closed(neovim)
+    await editor.open_diff(review(f"{workspace}/new.py", "new\n", 2))
+    assert "new.py, new file" in await neovim.lua("return vim.wo.winbar")
+    assert await neovim.lines() == ["new"]
 
 
 async def test_the_users_colours_are_kept(neovim: RunningNeovim, editor: NeovimEditor, workspace: Path) -> None:

@@ -9,11 +9,16 @@ local bars = {} -- window -> what its bar says, to be drawn again when its width
 -- Draw a bar that fits: the hint whole, and as much of who proposed the edit of which file as has room beside it.
 local function draw_bar(window)
   local hint, highlight, names, label = unpack(bars[window])
-  local waiting = session.count_reviews() - 1
-  if hint ~= "" and waiting > 0 then
-    hint = hint .. ("%%#Title#%d more%%*  "):format(waiting)
+  local width = api.nvim_win_get_width(window)
+  local function room_beside(text)
+    return width - fn.strdisplaywidth((text:gsub("%%#%w+#", ""):gsub("%%%*", "")))
   end
-  local room = api.nvim_win_get_width(window) - fn.strdisplaywidth((hint:gsub("%%#%w+#", ""):gsub("%%%*", "")))
+  local waiting = session.count_reviews() - 1
+  local counting = hint .. ("%%#Title#%d more%%*  "):format(waiting)
+  if hint ~= "" and waiting > 0 and room_beside(counting) > 0 then
+    hint = counting
+  end
+  local room = room_beside(hint)
   local tail = fn.fnamemodify(label, ":t")
   local name, file = "", ""
   local choices = { { names[1], label }, { names[1], tail }, { names[1] }, { names[2], tail }, { names[2] } }
@@ -71,6 +76,9 @@ function session.bar_of_proposal(window, review, takes_keys)
   if not takes_keys and review.takes_keys_at then -- it is in front
     hint = review.gives_back and KEYS_GO_BACK or KEYS_SOON
   end
-  local long = review.options.proposed_by
-  session.bar(window, "DiffAdd", { long, (long:gsub("^proposed ", "")) }, hint, review.options.label)
+  local long, label = review.options.proposed_by, review.options.label
+  if review.is_unified then -- no window beside it says so
+    label = label .. (review.options.is_new and ", new file" or "") .. (review.unsaved or "")
+  end
+  session.bar(window, "DiffAdd", { long, (long:gsub("^proposed ", "")) }, hint, label)
 end

@@ -55,8 +55,9 @@ local function open_first(review)
   local layout = session.review_setting("layout") or "tab"
   review.is_unified = UNIFIED[layout] ~= nil
   layout = UNIFIED[layout] or layout
-  for _, window in ipairs(review.is_unified and {} or windows) do
-    layout = vim.wo[window].diff and "tab" or layout
+  for _, window in ipairs(windows) do
+    local is_review = vim.b[api.nvim_win_get_buf(window)].isthmus_path ~= nil
+    layout = (is_review or vim.wo[window].diff and not review.is_unified) and "tab" or layout
   end
   review.own = layout == "window" and own_window(review) or nil
   local splits = LAYOUTS[layout] or layout == "window" and LAYOUTS.vertical or LAYOUTS.tab
@@ -102,6 +103,7 @@ function session.show_review(review)
   pcall(api.nvim_set_option_value, "winfixbuf", false, { win = right, scope = "local" })
   local target = find_buffer(options.path)
   local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
+  review.unsaved = unsaved
   if review.own then
     api.nvim_win_call(left, function()
       review.own_place = fn.winsaveview()

@@ -36,6 +36,17 @@ end
 
 session.ordered_reviews = ordered
 
+function session.has_review_in_tab(tab)
+  for _, window in ipairs(api.nvim_tabpage_list_wins(tab)) do
+    for _, review in pairs(reviews) do
+      if api.nvim_win_get_buf(window) == review.proposed then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 function session.count_reviews()
   return vim.tbl_count(reviews)
 end
@@ -462,6 +473,7 @@ function session.open_diff(id, options)
   local mode = api.nvim_get_mode().mode
   review.from_terminal = mode == "t"
   review.stays = session.review_setting("stay_in_terminal") == true and vim.bo.buftype == "terminal"
+  local stays_here = review.stays and session.has_review_in_tab(api.nvim_get_current_tabpage())
   -- Behind a review at which the user is, the others wait for their turn.
   local comes = focus.may_come() and not review.stays and not session.review_here()
   terminals[review.came_from] = review.from_terminal or nil
@@ -477,7 +489,7 @@ function session.open_diff(id, options)
   else -- keys that are under way must not land in the proposal
     local waits_behind = false
     focus.by_us(function()
-      api.nvim_set_current_win(review.beside or review.came_from)
+      api.nvim_set_current_win(not stays_here and review.beside or review.came_from)
       waits_behind = session.review_here() ~= nil
       if session.VISUAL[mode:sub(1, 1)] then
         vim.cmd("normal! gv")

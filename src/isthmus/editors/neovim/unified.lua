@@ -12,14 +12,31 @@ for name, group in pairs({ IsthmusAdded = "DiffAdd", IsthmusRemoved = "DiffDelet
   api.nvim_set_hl(0, name, { link = group, default = true }) -- users may set others
 end
 
+-- Return a text with spaces in place of its tabs, which Neovim draws in no virtual line.
+local function without_tabs(text, tabstop)
+  while true do
+    local before, after = text:match("^([^\t]*)\t(.*)$")
+    if not before then
+      return text
+    end
+    text = before .. (" "):rep(tabstop - fn.strdisplaywidth(before) % tabstop) .. after
+  end
+end
+
+-- Return the virtual lines of removed ones: with a minus in the first column of the window, where added lines have a plus.
 local function removed_lines(review, from, size)
-  local shown = {}
+  local shown, tabstop = {}, vim.bo[review.proposed].tabstop
+  local window = fn.win_findbuf(review.proposed)[1]
+  local columns = window and fn.getwininfo(window)[1].textoff or 2
+  local function add(text)
+    local mark = "-" .. (" "):rep(columns - 1)
+    shown[#shown + 1] = { { mark, "IsthmusRemoved" }, { text, "IsthmusRemoved" } }
+  end
   for index = from + 1, from + math.min(size, MOST_REMOVED) do
-    local text = review.options.current.lines[index]
-    shown[#shown + 1] = { { text == "" and " " or text, "IsthmusRemoved" } }
+    add(without_tabs(review.options.current.lines[index], tabstop))
   end
   if size > MOST_REMOVED then
-    shown[#shown + 1] = { { ("... %d more lines"):format(size - MOST_REMOVED), "IsthmusRemoved" } }
+    add(("... %d more lines"):format(size - MOST_REMOVED))
   end
   return shown
 end
@@ -46,7 +63,7 @@ local function draw(review)
   for _, hunk in ipairs(review.unified_hunks) do
     local start, count, from, size = unpack(hunk)
     for row = start, start + count - 1 do
-      api.nvim_buf_set_extmark(buffer, namespace, row, 0, { line_hl_group = "IsthmusAdded" })
+      api.nvim_buf_set_extmark(buffer, namespace, row, 0, { line_hl_group = "IsthmusAdded", sign_text = "+" })
     end
     if size > 0 then
       local is_behind = start >= #lines
@@ -54,6 +71,7 @@ local function draw(review)
       api.nvim_buf_set_extmark(buffer, namespace, is_behind and #lines - 1 or start, 0, {
         virt_lines = removed,
         virt_lines_above = not is_behind,
+        virt_lines_leftcol = true,
       })
       if start == 0 and not is_behind then
         show_above_first(review, #removed)
@@ -95,6 +113,7 @@ end
 
 -- Draw a review in its window, and put the cursor on its first hunk.
 function session.begin_unified(review, window)
+  api.nvim_set_option_value("signcolumn", "yes", { win = window, scope = "local" })
   draw(review)
   for key, is_back in pairs({ ["]c"] = false, ["[c"] = true }) do
     vim.keymap.set("n", key, function() go(review, is_back) end, {
