@@ -32,8 +32,7 @@ return pids
 """
 _HAS_VIEW = """
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-  local name = vim.api.nvim_buf_get_name(buffer)
-  if vim.b[buffer].isthmus_path or name:find("isthmus:", 1, true) then
+  if vim.b[buffer].isthmus_path or vim.b[buffer].isthmus_question then
     return true
   end
 end

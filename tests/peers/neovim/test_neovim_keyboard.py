@@ -51,7 +51,7 @@ async def _pass(neovim: RunningNeovim, seconds: float) -> None:
 
 
 async def _is_in_front(neovim: RunningNeovim) -> bool:
-    return await neovim.lua("return vim.b.isthmus_path ~= nil or vim.fn.bufname():find('isthmus://', 1, true) ~= nil")
+    return await neovim.lua("return (vim.b.isthmus_path or vim.b.isthmus_question) ~= nil")
 
 
 async def _in_front(neovim: RunningNeovim) -> None:

@@ -16,7 +16,8 @@ local COMMAND = [[lua for _, b in ipairs(vim.api.nvim_list_bufs()) do ]]
 local function add_command()
   local names = {}
   for _, buffer in ipairs(api.nvim_list_bufs()) do
-    if vim.b[buffer].isthmus_path or vim.b[buffer].isthmus_agent then
+    local variables = vim.b[buffer]
+    if variables.isthmus_path or variables.isthmus_agent or variables.isthmus_question then
       names[#names + 1] = ("%q"):format(fn.fnamemodify(api.nvim_buf_get_name(buffer), ":t"))
     end
   end

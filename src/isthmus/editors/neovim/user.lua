@@ -94,7 +94,8 @@ function session.ask(id, title, text)
   api.nvim_buf_set_lines(buffer, 0, -1, false, shown)
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].bufhidden = "wipe"
-  api.nvim_buf_set_name(buffer, "isthmus://question/" .. id)
+  vim.b[buffer].isthmus_question = id
+  pcall(api.nvim_buf_set_name, buffer, ("question %s (agent)"):format(id:sub(1, 8))) -- the label of its tab page
   local question = { buffer = buffer }
   local function map(keys, act)
     for _, key in ipairs(keys) do
