@@ -19,13 +19,12 @@ from typing_extensions import override
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
 from isthmus.editors.neovim.msgpack_rpc import RpcConnection
-from isthmus.editors.neovim.shown_file import NEW_FILE, read_shown
+from isthmus.editors.neovim.shown_file import read_shown
 from isthmus.editors.neovim.startup import start_in
 from isthmus.editors.neovim.text import BufferText, final_text
 from isthmus.editors.neovim.tools import NeovimTools
-from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range
+from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range, encode_review
 from isthmus.encoding.codec import JsonObject
-from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -43,7 +42,6 @@ from isthmus.ide.editor import (
     WorkspaceChanged,
 )
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
-from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.record import record
 from isthmus.rpc.messages import Notification, RpcError
@@ -182,19 +180,7 @@ class NeovimEditor(EditorBase):
         """
         async with self._reading:  # in the order of the requests, in which the user sees the reviews
             current, note = await asyncio.to_thread(read_shown, review.file_path)
-        options = {
-            "path": review.file_path,
-            "label": self._label(review.file_path),
-            "note": note,
-            "agent": review.title,
-            "owner": review.owner,
-            "asked": review.opened,
-            "is_new": note == NEW_FILE,
-            "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
-            "current": current.to_neovim(),
-            "proposed": BufferText.of(review.proposed).to_neovim(),
-            "kept_folder": str(data_directory() / KEPT_FOLDER),
-        }
+        options = encode_review(review, self._label(review.file_path), note, current)
         self._reviews[review.id] = review
         try:
             await self._command(review.file_path, "open_diff", review.id, options, timeout=self._limits.view_seconds)
