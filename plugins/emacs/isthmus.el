@@ -1122,13 +1122,14 @@ Do nothing if it has unsaved changes.  Return whether it was read."
              (error nil))))))
 
 (defun isthmus--note-conflict (buffer)
-  "Tell the user once that the file of BUFFER changed on disk.
-They have unsaved changes in it."
+  "Tell the user once that the file of BUFFER changed on disk, unlike the buffer.
+They have unsaved changes in it, or files are not read again."
   (with-current-buffer buffer
     (unless (or isthmus--conflict (verify-visited-file-modtime buffer))
       (setq isthmus--conflict t)
-      (isthmus--say "%s changed on disk; your changes are kept.  M-x revert-buffer takes the file"
-                    (file-name-nondirectory buffer-file-name)))))
+      (isthmus--say "%s changed on disk; %s.  M-x revert-buffer takes the file"
+                    (file-name-nondirectory buffer-file-name)
+                    (if (buffer-modified-p) "your changes are kept" "this buffer has the former text")))))
 
 (defun isthmus--check-anew (buffer)
   "Start Flymake and Flycheck in BUFFER, and tell its new diagnostics.
@@ -1649,12 +1650,25 @@ WAITING stands there while the review takes no keys."
 
 ;; Showing
 
+(defun isthmus--frame ()
+  "Return the frame in which the user works.
+That is the one with the keyboard's focus, else that of the last key.  A new
+frame, which a program may have made, is selected before the user goes there."
+  (let* ((has-focus (lambda (frame) (eq (frame-focus-state frame) t)))
+         (found (or (seq-find has-focus (frame-list))
+                    (and (framep last-event-frame) (frame-live-p last-event-frame) last-event-frame)
+                    (selected-frame)))
+         (frame (or (frame-parent found) found)))
+    (if (eq (framep frame) t) ; a terminal shows one of its frames
+        (tty-top-frame (frame-terminal frame))
+      frame)))
+
 (defun isthmus--may-show ()
   "Return non-nil if a review may be shown now.
 That is when the user does not type, and answers no question of Emacs."
   (and (zerop (minibuffer-depth))
        (not (or defining-kbd-macro executing-kbd-macro (bound-and-true-p isearch-mode)))
-       (not (equal (terminal-name) "initial_terminal"))
+       (not (equal (terminal-name (isthmus--frame)) "initial_terminal"))
        (let ((idle (current-idle-time)))
          (and idle (>= (float-time idle) isthmus-review-when-idle)))))
 
@@ -1675,6 +1689,10 @@ That is when the user does not type, and answers no question of Emacs."
 A terminal that has the focus keeps it, and stays below; one at a side of
 the frame stays there.  UNTIL and RETURNS: see `isthmus--fresh'; without
 them the user asked for it."
+  (let ((frame (isthmus--frame)))
+    (when (and isthmus--layout (not (eq frame (window-configuration-frame isthmus--layout))))
+      (isthmus--restore-layout)) ; the user works in another frame now
+    (select-frame frame))
   (unless isthmus--layout
     (setq isthmus--layout (current-window-configuration)))
   (setf (isthmus-review-is-seen review) t)
@@ -1711,7 +1729,12 @@ them the user asked for it."
         (isthmus--take-keys-later review until returns)
         (when (and (eq isthmus-review-layout 'ediff) (not (isthmus--is-fresh review)))
           (isthmus--start-ediff review)))
-      (isthmus--say "%s%s" (isthmus--keys)
+      (isthmus--say "%s%s"
+                    (if terminal ; its keys go to the program in it
+                        (format "a review of %s is shown above; %s goes there"
+                                (file-name-nondirectory (isthmus-review-path review))
+                                (substitute-command-keys "\\[other-window]"))
+                      (isthmus--keys))
                     (if (> others 0) (format "; %d more review(s)" others) "")))))
 
 (defun isthmus--take-keys-later (review until returns)
@@ -2223,6 +2246,9 @@ Nil means exactly as proposed."
       (user-error "Isthmus: the companion is gone; your text stays here"))
     (isthmus--notify "editor/didAcceptDiff" said)
     (isthmus--close review 'accepted)
+    (when-let ((buffer (isthmus--buffer-of (isthmus-review-path review))))
+      (with-current-buffer buffer
+        (setq isthmus--conflict nil))) ; so that it is said once more if the buffer stays as it is
     (isthmus--reload-when-written (isthmus-review-path review))
     (isthmus--say "accepted %s" (file-name-nondirectory (isthmus-review-path review)))))
 
@@ -2395,7 +2421,9 @@ The agent takes its time for that; LOOKS is the number of tries so far."
   (let ((buffer (isthmus--buffer-of path))
         (looks (or looks 0)))
     (when buffer
-      (isthmus--read-again buffer))
+      (if (and isthmus-reload-files (not (buffer-modified-p buffer)))
+          (isthmus--read-again buffer)
+        (isthmus--note-conflict buffer)))
     (when (< looks 150)
       (run-at-time 0.2 nil #'isthmus--reload-when-written path (1+ looks)))))
 

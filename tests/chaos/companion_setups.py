@@ -29,7 +29,7 @@ _GO_TO_PROPOSAL = """
 for _, window in ipairs(vim.api.nvim_list_wins()) do
   local buffer = vim.api.nvim_win_get_buf(window)
   local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\\n")
-  if vim.api.nvim_buf_get_name(buffer):find("isthmus://proposed", 1, true) and text:find(..., 1, true) then
+  if vim.api.nvim_buf_get_name(buffer):find(" (proposed)", 1, true) and text:find(..., 1, true) then
     vim.api.nvim_set_current_win(window)
     return true
   end

@@ -52,7 +52,7 @@ async def test_neovim_is_seen_and_steered_and_its_user_decides(workspace: Path) 
         async def view(is_open: bool) -> None:
             async def is_so() -> bool:
                 name = await neovim.lua("return vim.api.nvim_buf_get_name(0)")
-                return str(name).startswith("isthmus://proposed") is is_open and (await neovim.tabs() == 2) is is_open
+                return str(name).endswith(" (proposed)") is is_open and (await neovim.tabs() == 2) is is_open
 
             await eventually_async(is_so, what="the diff has the focus" if is_open else "the diff is closed")
 

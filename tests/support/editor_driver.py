@@ -164,7 +164,7 @@ class NeovimDriver:
         await self._neovim.lua(
             """
             for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-              local is_proposed = vim.api.nvim_buf_get_name(buffer):find("isthmus://proposed", 1, true)
+              local is_proposed = vim.api.nvim_buf_get_name(buffer):find(" (proposed)", 1, true)
               if is_proposed and vim.b[buffer].isthmus_path == ... then
                 return vim.api.nvim_set_current_win(vim.fn.win_findbuf(buffer)[1])
               end

@@ -30,6 +30,14 @@ for _, channel in ipairs(vim.api.nvim_list_chans()) do
 end
 return pids
 """
+_HAS_VIEW = """
+for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+  if vim.b[buffer].isthmus_path or vim.b[buffer].isthmus_question then
+    return true
+  end
+end
+return false
+"""
 _NO_PROVIDER = ("--cmd", "let g:loaded_python3_provider = 0")
 """Arguments without which a Python file makes Neovim look for a Python plugin host: a second, ten on a busy machine."""
 
@@ -71,8 +79,9 @@ class RunningNeovim:
         return await self.connection.request("nvim_exec_lua", code, list(arguments), timeout=30)
 
     async def has_message(self, text: str) -> bool:
-        """Return whether Neovim has shown a message with this text."""
-        return await self.lua("return vim.fn.execute('messages'):find(..., 1, true) ~= nil", text)
+        """Return whether Neovim has shown a message with this text; a long message comes line by line."""
+        messages: str = await self.lua("return vim.fn.execute('messages')")
+        return text in messages or text in " ".join(messages.split())
 
     async def mode(self) -> str:
         """Return the mode as `:help mode()` names it."""
@@ -219,4 +228,4 @@ async def view_is_closed(neovim: RunningNeovim) -> None:
 
 
 async def _no_view(neovim: RunningNeovim) -> bool:
-    return await neovim.tabs() == 1 and not any("isthmus:" in name for name in await neovim.buffers())
+    return await neovim.tabs() == 1 and not await neovim.lua(_HAS_VIEW)

@@ -1,6 +1,6 @@
 -- Starts and stops the companion with Neovim (0.8 or newer). The companion attaches to this Neovim by its socket and does
--- the rest; while it is attached, its commands (:IsthmusDiffAccept, :IsthmusDiffReject, :IsthmusMention, :IsthmusAllow,
--- :IsthmusRefuse) replace those here. isthmus/terminal.lua has the agents' terminals.
+-- the rest; while it is attached, its commands (:IsthmusDiffAccept, :IsthmusMention, :IsthmusAllow and others, see
+-- COMMANDS_OF_COMPANION) replace those here. isthmus/terminal.lua has the agents' terminals.
 --
 --   require("isthmus").setup({      -- or: vim.g.isthmus = {
 --     program = "isthmus",          -- the program, or a list with its first arguments
@@ -28,10 +28,18 @@ local MAPPINGS = {
   { "n", "l", "<Cmd>IsthmusLog<CR>", "Show what agents and companion send each other" },
   { "n", "a", function() require("isthmus").decide(true) end, "Accept the proposed edit under the cursor" },
   { "n", "r", function() require("isthmus").decide(false) end, "Reject the proposed edit under the cursor" },
+  { "n", "A", "<Cmd>IsthmusDiffAcceptAll<CR>", "Accept all proposed edits of this agent" },
+  { "n", "R", "<Cmd>IsthmusDiffRejectAll<CR>", "Reject all proposed edits of this agent" },
   { "n", "ha", "<Cmd>IsthmusHunkAccept<CR>", "Accept the hunk under the cursor" },
   { "x", "ha", ":IsthmusHunkAccept<CR>", "Accept the hunks in these lines" },
   { "n", "hr", "<Cmd>IsthmusHunkReject<CR>", "Reject the hunk under the cursor" },
   { "x", "hr", ":IsthmusHunkReject<CR>", "Reject the hunks in these lines" },
+}
+
+local COMMANDS_OF_COMPANION = { -- and their options here
+  IsthmusDiffAccept = {}, IsthmusDiffReject = {}, IsthmusAllow = {}, IsthmusRefuse = {},
+  IsthmusDiffAcceptAll = { nargs = "?" }, IsthmusDiffRejectAll = { nargs = "?" },
+  IsthmusMention = { range = true, nargs = "?" }, IsthmusHunkAccept = { range = true }, IsthmusHunkReject = { range = true },
 }
 
 local job -- while the companion runs
@@ -128,6 +136,10 @@ function M.stop()
   end
 end
 
+function M.is_attached()
+  return next(_G.isthmus_sessions or {}) ~= nil
+end
+
 function M.is_running()
   return job ~= nil
 end
@@ -183,6 +195,27 @@ function M.agents()
   return titles
 end
 
+-- Point the attached agents to a file or folder, or to lines of it (from 1), as a picker of your own may do. Return whether
+-- a companion is attached.
+function M.mention(path, first, last)
+  local _, session = next(_G.isthmus_sessions or {})
+  if session then
+    session.mention(vim.fn.fnamemodify(path, ":p"), first and first - 1, first and (last or first) - 1)
+  end
+  return session ~= nil
+end
+
+function M.status()
+  local waiting, agents = 0, M.agents()
+  for _, session in pairs(_G.isthmus_sessions or {}) do
+    waiting = waiting + session.count_reviews()
+  end
+  local companion = M.is_attached() and "agents can find this Neovim" or M.is_running() and "the companion is starting"
+    or "no companion runs; :IsthmusStart starts one"
+  local attached = #agents > 0 and table.concat(agents, ", ") or "none"
+  tell(("%s; attached: %s; reviews that wait: %d"):format(companion, attached, waiting))
+end
+
 local function in_terminal(name, ...)
   require("isthmus.terminal")[name](...)
 end
@@ -209,14 +242,24 @@ function M.define_commands()
     nargs = "?", range = true, complete = function() return { "text" } end,
     desc = "Send this file or these lines to the agent's terminal, as a mention or as text",
   })
-  for _, name in ipairs({ "IsthmusDiffAccept", "IsthmusDiffReject", "IsthmusAllow", "IsthmusRefuse" }) do
-    define(name, nobody)
+  define("IsthmusModel", function(command) in_terminal("choose_model", command.args) end, {
+    nargs = "?", complete = function() return require("isthmus.terminal").models() end,
+    desc = "Choose a model, and start the agent with it in a terminal",
+  })
+  define("IsthmusStatus", M.status, { desc = "Say whether agents can find this Neovim, and what waits" })
+  for name, options in pairs(COMMANDS_OF_COMPANION) do
+    define(name, nobody, options)
   end
-  define("IsthmusMention", nobody, { range = true, nargs = "?" })
-  define("IsthmusHunkAccept", nobody, { range = true })
-  define("IsthmusHunkReject", nobody, { range = true })
   if not M.watching then
     M.watching = true
+    vim.api.nvim_create_autocmd("User", {
+      pattern = { "IsthmusDiffOpened", "IsthmusDiffClosed" },
+      callback = function(event)
+        if setting("terminal", {}).size_in_review then
+          in_terminal("fit", event.match == "IsthmusDiffOpened")
+        end
+      end,
+    })
     vim.api.nvim_create_autocmd("VimLeavePre", {
       callback = function()
         leaving = true

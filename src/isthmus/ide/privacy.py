@@ -59,13 +59,19 @@ class HiddenFiles:
         self._tops = tuple(dict.fromkeys(names))
 
     def hides(self, path: str) -> bool:
-        """Return whether an absolute path must not be sent to agents; the file need not exist."""
+        """Return whether an absolute path must not be sent to agents; the file need not exist.
+
+        A path that ends with a slash is that of a folder, for which ignore files have rules of their own.
+        """
+        end = "/" if path.endswith("/") else ""
         path = os.path.normpath(path)
         real = os.path.realpath(path)
         if self._real_paths.get(path, real) != real and not any(_is_below(top, real) for top in self._tops):
             return True
         names = {path, real}
-        return any(has_hidden_name(name) or any(self._is_ignored(top, name) for top in self._tops) for name in names)
+        return any(
+            has_hidden_name(name) or any(self._is_ignored(top, name, end) for top in self._tops) for name in names
+        )
 
     def opens(self, path: str, real: str) -> None:
         """Record that the editor is about to open a workspace file for an agent; ``real`` is its current real path."""
@@ -83,7 +89,7 @@ class HiddenFiles:
         self._real_paths = {path: known.get(path) or os.path.realpath(path) for path in names | self._opening}
         self._opening -= names
 
-    def _is_ignored(self, top: str, path: str) -> bool:
+    def _is_ignored(self, top: str, path: str, path_end: str) -> bool:
         prefix = top.rstrip("/") + "/"
         if not path.startswith(prefix):
             return False
@@ -96,7 +102,7 @@ class HiddenFiles:
             folder = prefix + relative
             scopes = [scope.with_file(relative, self._rules(folder + scope.file_name)) for scope in scopes]
             # A file below an ignored folder cannot be re-included, as in git.
-            end = "" if index == len(parts) - 1 else "/"
+            end = path_end if index == len(parts) - 1 else "/"
             if any(scope.ignores(relative + part + end, part + end) for scope in scopes):
                 return True
             relative += part + "/"

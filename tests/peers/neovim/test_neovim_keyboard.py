@@ -51,7 +51,7 @@ async def _pass(neovim: RunningNeovim, seconds: float) -> None:
 
 
 async def _is_in_front(neovim: RunningNeovim) -> bool:
-    return "isthmus://" in await neovim.lua("return vim.fn.bufname()")
+    return await neovim.lua("return (vim.b.isthmus_path or vim.b.isthmus_question) ~= nil")
 
 
 async def _in_front(neovim: RunningNeovim) -> None:
@@ -224,11 +224,11 @@ async def test_keys_for_one_review_do_not_decide_the_next(
     await heard.decision()
     await eventually_async(lambda: neovim.lua("return vim.fn.tabpagenr('$') == 2"), what="one view is left")
     await neovim.type(":wq<CR>")
-    await _told(neovim, "a.py is not accepted: that began before it could be read")
+    await _told(neovim, "b.py is not accepted: that began before it could be read")
     await _pass(neovim, 1.01)
     await neovim.type(":w<CR>")
     await eventually_async(lambda: len(heard.decisions) == 2, what="the other decision")
-    assert heard.decisions == [DiffAccepted("review-2", "proposed\n"), DiffAccepted("review-1", "proposed\n")]
+    assert heard.decisions == [DiffAccepted("review-1", "proposed\n"), DiffAccepted("review-2", "proposed\n")]
 
 
 async def test_a_command_that_was_begun_for_a_review_that_ended_does_not_accept_another(
@@ -243,7 +243,7 @@ async def test_a_command_that_was_begun_for_a_review_that_ended_does_not_accept_
         await neovim.connection.request("nvim_input", command, timeout=30)
         await _pass(neovim, 0.1)
         if command == ":w":
-            assert await editor.close_diff("review-2") == "proposed\n"
+            assert await editor.close_diff("review-1") == "proposed\n"
         else:
             await editor.open_diff(review(make_file(workspace, "c.py"), "proposed\n", 3))
             assert await editor.close_diff("review-3") == "proposed\n"
@@ -251,7 +251,7 @@ async def test_a_command_that_was_begun_for_a_review_that_ended_does_not_accept_
         await neovim.type("<CR>")
         assert heard.decisions == []
     await neovim.type(":IsthmusDiffAccept<CR>")
-    assert await heard.decision() == DiffAccepted("review-1", "proposed\n")
+    assert await heard.decision() == DiffAccepted("review-2", "proposed\n")
 
 
 @pytest.mark.parametrize("command", ["silent! write", "wall", "lua vim.cmd('update')"])

@@ -42,9 +42,15 @@ async def _sizes(neovim: RunningNeovim) -> str:
 @pytest.mark.parametrize(
     ("layout", "shown"),
     [
-        ("vertical", ["col", ["row", "current a.py (diff)", "proposed a.py (diff)"], ["row", "own.txt", "other.txt"]]),
-        ("horizontal", ["row", ["col", "current a.py (diff)", "proposed a.py (diff)"], "own.txt", "other.txt"]),
-        ("window", ["col", ["row", "current a.py (diff)", "proposed a.py (diff)"], ["row", "own.txt", "other.txt"]]),
+        (
+            "vertical",
+            ["col", ["row", "a.py (on disk) (diff)", "a.py (proposed) (diff)"], ["row", "own.txt", "other.txt"]],
+        ),
+        ("horizontal", ["row", ["col", "a.py (on disk) (diff)", "a.py (proposed) (diff)"], "own.txt", "other.txt"]),
+        (
+            "window",
+            ["col", ["row", "a.py (on disk) (diff)", "a.py (proposed) (diff)"], ["row", "own.txt", "other.txt"]],
+        ),
     ],
 )
 async def test_a_review_opens_in_the_tab_page_of_the_user_and_leaves_it_as_it_was(
@@ -69,7 +75,7 @@ async def test_the_window_that_has_the_file_becomes_one_side_and_stays(
     path = make_file(workspace, "a.py")
     await neovim.command(f"edit {path}", "3")
     await editor.open_diff(review(path, "one\nTWO\nthree\n"))
-    assert await neovim.lua(_LAYOUT) == ["row", "a.py (diff)", "proposed a.py (diff)"]
+    assert await neovim.lua(_LAYOUT) == ["row", "a.py (diff)", "a.py (proposed) (diff)"]
     await neovim.enter("q")
     assert await heard.decision() == DiffRejected("review-1")
     await view_is_closed(neovim)
@@ -85,7 +91,7 @@ async def test_a_window_with_unsaved_changes_is_no_side_of_a_review(
     await neovim.command(f"edit {path}")
     await neovim.type("inew<Esc>")
     await editor.open_diff(review(path, "proposed\n"))
-    assert await neovim.lua(_LAYOUT) == ["col", ["row", "current a.py (diff)", "proposed a.py (diff)"], "a.py"]
+    assert await neovim.lua(_LAYOUT) == ["col", ["row", "a.py (on disk) (diff)", "a.py (proposed) (diff)"], "a.py"]
 
 
 async def test_diffs_are_not_mixed_and_a_screen_without_room_gives_a_tab_page(
@@ -120,6 +126,31 @@ async def test_a_user_who_types_goes_on_and_is_told_in_which_window_the_review_w
     await eventually_async(is_told, what="the window")
 
 
+async def test_autocommands_tell_how_many_hunks_were_accepted(
+    neovim: RunningNeovim, editor: NeovimEditor, workspace: Path
+) -> None:
+    await neovim.lua(_NOTE_EVENTS)
+    await editor.open_diff(review(make_file(workspace, "a.py"), "ONE\ntwo\nTHREE\nfour\n"))
+    await neovim.enter("1IsthmusHunkReject")
+    await neovim.type("Goown<Esc>")
+    await neovim.enter("w")
+    await view_is_closed(neovim)
+    await editor.open_diff(review(f"{workspace}/new.py", "new\n", 2))
+    await neovim.enter("w")
+    await view_is_closed(neovim)
+
+    async def told() -> list[Any]:
+        events = await neovim.lua("return _G.events")
+        keys = ("new_file", "hunks", "accepted_hunks", "edited")
+        return [[data.get(key) for key in keys] for name, data in events if name == "IsthmusDiffClosed"]
+
+    async def is_told() -> bool:
+        assert await told() == [[False, 2, 0, True], [True, 1, 1, False]]
+        return True
+
+    await eventually_async(is_told)
+
+
 async def test_autocommands_tell_what_became_of_a_review_and_which_agents_are_there(
     neovim: RunningNeovim, editor: NeovimEditor, heard: Heard, workspace: Path
 ) -> None:
@@ -134,8 +165,14 @@ async def test_autocommands_tell_what_became_of_a_review_and_which_agents_are_th
         if not keys:
             await editor.close_diff(f"review-{number}")
         await view_is_closed(neovim)
-        closed = {"path": path, "accepted": number == 0, "rejected": number == 1}
-        expected += [["IsthmusDiffOpened", {"path": path}], ["IsthmusDiffClosed", closed]]
+        about = {"id": f"review-{number}", "path": path, "agent": "Gemini CLI", "new_file": False}
+        outcome = ("accepted", "rejected", "elsewhere")[number]
+        closed = {"outcome": outcome, "accepted": number == 0, "rejected": number == 1, "hunks": 1, "edited": False}
+        taken = {} if number == 2 else {"accepted_hunks": 1 - number}
+        expected += [
+            ["IsthmusDiffOpened", about | {"hunks": 1, "added": 1, "removed": 3}],
+            ["IsthmusDiffClosed", about | closed | taken],
+        ]
     await editor.aclose()
     expected.append(["IsthmusDetached", {"agent": "Gemini CLI"}])
 

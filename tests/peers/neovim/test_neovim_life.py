@@ -81,7 +81,7 @@ async def test_a_neovim_that_has_not_started_gets_its_review_afterwards(workspac
         assert await neovim.lua("return vim.v.vim_did_enter") == 0
         neovim.show_screen(80, 24)
         editor = await asyncio.wait_for(showing, 30)
-        assert await neovim.lua(_TABS) == [["a.py"], ["current a.py", "proposed a.py"], ["b.py"]]
+        assert await neovim.lua(_TABS) == [["a.py"], ["a.py (on disk)", "a.py (proposed)"], ["b.py"]]
         await editor.aclose()
 
 
@@ -128,8 +128,8 @@ async def test_a_companion_that_leaves_takes_everything_with_it(neovim: RunningN
 
 async def test_a_companion_that_dies_leaves_what_the_user_typed(neovim: RunningNeovim, workspace: Path) -> None:
     editor = await attach(neovim.address, PATIENT_NEOVIM)
-    await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n"))
-    await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n", 2))
+    await editor.open_diff(review(make_file(workspace, "b.py"), "proposed\n"))
+    await editor.open_diff(review(make_file(workspace, "a.py"), "untouched\n", 2))
     await neovim.set_lines("typed by the user")
     # Cut the connection without a message, as kill -9 does.
     await neovim.lua("for c in pairs(_G.isthmus_sessions) do vim.fn.chanclose(c) end")
@@ -168,7 +168,7 @@ async def test_a_companion_ends_while_neovim_is_at_a_prompt_and_its_variables_go
 
 async def _orphaned(neovim: RunningNeovim) -> bool:
     names = await neovim.buffers()
-    return await neovim.tabs() == 2 and not any("isthmus://proposed" in name for name in names)
+    return await neovim.tabs() == 2 and not any(" (proposed)" in name for name in names)
 
 
 async def test_two_companions_at_one_neovim_do_not_disturb_each_other(

@@ -23,7 +23,7 @@ Way = Callable[[RpcConnection, str], Awaitable[object]]
 
 _PROPOSAL = """
 for _, window in ipairs(vim.api.nvim_list_wins()) do
-  if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)):find("isthmus://proposed", 1, true) then
+  if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)):find(" (proposed)", 1, true) then
     return window
   end
 end

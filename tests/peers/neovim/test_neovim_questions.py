@@ -169,9 +169,9 @@ async def test_the_command_accepts_the_review_of_its_window(
     await editor.open_diff(review(one, "first\n", 1))
     await editor.open_diff(review(two, "second\n", 2))
     await neovim.enter("IsthmusDiffAccept")
-    await eventually_async(lambda: heard.decisions == [DiffAccepted("review-2", "second\n")], what="the decision")
+    await eventually_async(lambda: heard.decisions == [DiffAccepted("review-1", "first\n")], what="the decision")
     await neovim.enter("tabfirst", "IsthmusDiffReject")  # the only one that waits, from another window
-    await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-1")], what="the other decision")
+    await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-2")], what="the other decision")
     await view_is_closed(neovim)
 
 

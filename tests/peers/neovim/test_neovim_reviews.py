@@ -40,8 +40,8 @@ async def test_the_label_of_its_tab_says_which_file_is_reviewed(
     (workspace / "other").mkdir()
     for number, path in enumerate((make_file(workspace, "a.py"), make_file(workspace / "other", "a.py"))):
         await editor.open_diff(review(path, "new\n", number))
-    labels = [name for name in await neovim.buffers() if "proposed" in name]
-    assert sorted(labels) == ["isthmus://proposed a.py", "isthmus://proposed a.py in other"]
+    labels = [Path(name).name for name in await neovim.buffers() if "proposed" in name]
+    assert sorted(labels) == ["a.py (proposed)", "a.py in other (proposed)"]
 
 
 @pytest.mark.parametrize(("lines", "syntax"), [(10, "python"), (20000, "")])
@@ -228,15 +228,15 @@ async def test_a_new_file_and_a_file_that_is_not_utf8_are_reviewed(
     await editor.open_diff(review(new, "hello\n"))
     await editor.open_diff(review(latin, "café\n", 2))
     await neovim.enter("write")
-    assert await heard.decision() == DiffAccepted("review-2", "café\n")
+    assert await heard.decision() == DiffAccepted("review-1", "hello\n")
 
     async def is_shown() -> bool:
-        return await neovim.lines() == ["hello"]
+        return await neovim.lines() == ["café"]
 
     await eventually_async(is_shown, what="the other review")
     await neovim.enter("write")
     await eventually_async(lambda: len(heard.decisions) == 2)
-    assert heard.decisions[-1] == DiffAccepted("review-1", "hello\n")
+    assert heard.decisions[-1] == DiffAccepted("review-2", "café\n")
     assert names(workspace) == ["latin.txt"]
     assert content(latin) == b"caf\xe9\n"
 
@@ -279,12 +279,12 @@ async def test_two_reviews_are_decided_each_for_itself(
     path = make_file(workspace, "a.py")
     await editor.open_diff(review(path, "first\n", 1))
     await editor.open_diff(review(path, "second\n", 2))
-    await neovim.command("tabprevious")
+    await neovim.command("tabnext")
     await neovim.enter("write")
-    await eventually_async(lambda: heard.decisions == [DiffAccepted("review-1", "first\n")])
-    assert await neovim.lines() == ["second"]
+    await eventually_async(lambda: heard.decisions == [DiffAccepted("review-2", "second\n")])
+    assert await neovim.lines() == ["first"]
     await neovim.command("quit")
-    await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-2")])
+    await eventually_async(lambda: heard.decisions[1:] == [DiffRejected("review-1")])
     await view_is_closed(neovim)
 
 

@@ -64,6 +64,15 @@ def test_an_ignore_file_in_a_folder_counts_below_it_and_over_those_above(hidden:
     assert not hidden.hides(str(workspace / "secret.txt"))
 
 
+def test_a_folder_is_hidden_by_the_rules_for_folders(hidden: HiddenFiles, workspace: Path) -> None:
+    (workspace / ".geminiignore").write_text("secret/\n", encoding="utf-8")
+    (workspace / "secret").mkdir()
+    assert hidden.hides(f"{workspace}/secret/")
+    assert hidden.hides(f"{workspace}/other/secret/")
+    assert not hidden.hides(f"{workspace}/secret")  # so named it may be a file, which the rule leaves
+    assert not hidden.hides(f"{workspace}/")
+
+
 def test_a_changed_ignore_file_counts(hidden: HiddenFiles, workspace: Path) -> None:
     path = str(workspace / "a.txt")
     assert not hidden.hides(path)

@@ -5,23 +5,43 @@
 --
 --   vim.g.isthmus = { terminal = {
 --     command = { "claude", "--permission-mode", "default" },  -- or a string; the default is "claude", which does not ask
---     position = "right",  -- or "left", "top", "bottom"
---     size = 0.4,          -- a part of the screen; from 1 on columns or lines
+--     position = "right",  -- or "left", "top", "bottom", "float", "external" (external.lua), "none", function(buffer)
+--     size = 0.4,          -- of a split: a part of the screen; from 1 on columns or lines
+--     size_in_review = nil, -- the same while a review is open
+--     float = { width = 0.8, height = 0.8, border = "rounded" }, -- and more options of nvim_open_win
+--     external = nil,      -- how your terminal program is started, such as "alacritty -e %s"
+--     cwd = nil,           -- the agents' folder; "git": the repository of the file; function({file, folder, cwd})
+--     env = {},            -- more variables for agents
+--     auto_close = true,   -- close the window when the agent ends well
+--     auto_insert = true,  -- type at once when the terminal gets the focus
+--     focus_after_send = false, -- go to the terminal after :IsthmusSend and :IsthmusPrompt
+--     newline_key = "<S-CR>",   -- a new line in the prompt instead of sending it; false: none
+--     models = { "opus", ... }, -- what :IsthmusModel offers
 --   } }
 
 local isthmus = require("isthmus")
+local window_of_agents = require("isthmus.window")
 local api, fn = vim.api, vim.fn
 local tell, WARN = isthmus.tell, vim.log.levels.WARN
 
 local M = {}
-local DEFAULTS = { command = "claude", position = "right", size = 0.4 }
-local SPLITS = { right = "botright vsplit", left = "topleft vsplit", top = "topleft split", bottom = "botright split" }
+local DEFAULTS = {
+  command = "claude", position = "right", size = 0.4, env = {},
+  auto_close = true, auto_insert = true, newline_key = "<S-CR>",
+}
+local MODELS = { claude = { "opus", "opus[1m]", "sonnet", "sonnet[1m]", "haiku", "default" } } -- by program
+local NEW_LINE = "\27\r" -- Alt-Enter, which agents take as a new line in the prompt
 local COMPANION_MS, LOOK_MS = 5000, 50 -- the longest wait for the companion's variables, and between two looks
 local PASTE_MS = 30000 -- the longest wait of a text for an agent that starts or is busy
+local MOST_NAMES = 100 -- of terminals of the same program
 local ENTER_MS = 150 -- between a text and Enter, which agents take as a part of the text when it comes at once
 local MAX_BYTES = 1024 * 1024 -- of the texts that wait
 -- Neovim gives its address to each of its jobs, whatever their `env`; with it, an agent could press the user's keys.
 local WITHOUT_ADDRESS = { "sh", "-c", 'unset NVIM NVIM_LISTEN_ADDRESS; exec "$@"', "agent" }
+local TREES = { -- file types; the companion's script knows the files in them
+  netrw = true, NvimTree = true, ["neo-tree"] = true, oil = true, minifiles = true, dirvish = true,
+  snacks_picker_list = true, snacks_picker_input = true,
+}
 local TAIL = 32 -- bytes of output that are kept, in which a control sequence may have begun
 
 local terminals = {} -- command line -> terminal, while its program runs
@@ -40,35 +60,38 @@ local function window_here() -- the one of this tab page that shows an agent
   end
 end
 
-local function open_window(buffer)
-  local position, size = setting("position"), setting("size")
-  local split = SPLITS[position] or SPLITS[DEFAULTS.position]
-  vim.cmd(split)
-  local window = api.nvim_get_current_win()
-  local is_column = split:find("vsplit") ~= nil
-  local whole = is_column and vim.o.columns or vim.o.lines
-  local cells = math.max(1, math.floor(size < 1 and whole * size or size))
-  api.nvim_win_set_buf(window, buffer)
-  if is_column then
-    api.nvim_win_set_width(window, cells)
-  else
-    api.nvim_win_set_height(window, cells)
-  end
-  for option, value in pairs({ number = false, relativenumber = false, signcolumn = "no", winfixwidth = is_column }) do
-    api.nvim_set_option_value(option, value, { win = window, scope = "local" })
-  end
-  return window
-end
-
 local function show(terminal)
   last = terminal
   local window = window_here()
   if window then
     api.nvim_win_set_buf(window, terminal.buffer)
-  else
-    window = open_window(terminal.buffer)
+    return window
   end
-  return window
+  return window_of_agents.open(terminal.buffer, setting("position"), setting("size"), setting("float"))
+end
+
+local function type_on() -- in the terminal that has the focus
+  if setting("auto_insert") then
+    vim.cmd("startinsert")
+  end
+end
+
+-- Return the folder in which agents start.
+local function folder()
+  local cwd, file = setting("cwd"), vim.bo.buftype == "" and api.nvim_buf_get_name(0) or ""
+  local here = file ~= "" and fn.fnamemodify(file, ":p:h") or fn.getcwd()
+  if type(cwd) == "function" then
+    cwd = cwd({ file = file ~= "" and file or nil, folder = here, cwd = fn.getcwd() })
+  elseif cwd == "git" then
+    local found = vim.fs.find(".git", { path = here, upward = true })[1]
+    cwd = found and vim.fs.dirname(found)
+  end
+  cwd = cwd and fn.fnamemodify(fn.expand(cwd), ":p"):gsub("(.)/$", "%1")
+  if cwd and fn.isdirectory(cwd) == 0 then
+    tell(("there is no folder %s; the agent starts in %s"):format(cwd, fn.getcwd()), WARN)
+    cwd = nil
+  end
+  return cwd or fn.getcwd()
 end
 
 local function deliver(terminal)
@@ -104,11 +127,11 @@ local function ended(terminal, code)
   last = last ~= terminal and last or select(2, next(terminals))
   if not api.nvim_buf_is_valid(terminal.buffer) or vim.v.exiting ~= vim.NIL then
     return
-  elseif code == 0 then
+  elseif code == 0 and setting("auto_close") then
     api.nvim_buf_delete(terminal.buffer, { force = true })
   else -- what it said stays readable until another agent is shown in its place
     vim.bo[terminal.buffer].bufhidden = "wipe"
-    tell(("%s ended with code %d"):format(terminal.name, code), WARN)
+    tell(("%s ended with code %d"):format(terminal.name, code), code == 0 and vim.log.levels.INFO or WARN)
   end
 end
 
@@ -122,18 +145,47 @@ local function run_in(buffer, line, options)
   end)
 end
 
+-- Give the terminal a short name, in place of Neovim's, by which a saved session would start a shell.
+local function rename(terminal, line)
+  local program, former = fn.fnamemodify(line[1], ":t"), api.nvim_buf_get_name(terminal.buffer)
+  for number = 1, MOST_NAMES do
+    local name = number == 1 and ("%s (agent)"):format(program) or ("%s (agent %d)"):format(program, number)
+    if pcall(api.nvim_buf_set_name, terminal.buffer, name) then
+      break
+    end
+  end
+  for _, buffer in ipairs(api.nvim_list_bufs()) do -- Neovim keeps the former name in a buffer of its own
+    if buffer ~= terminal.buffer and api.nvim_buf_get_name(buffer) == former then
+      pcall(api.nvim_buf_delete, buffer, { force = true })
+    end
+  end
+end
+
+local function without_address()
+  return fn.executable("sh") == 1 and vim.deepcopy(WITHOUT_ADDRESS) or {}
+end
+
 local function run(terminal, line)
   if not api.nvim_buf_is_valid(terminal.buffer) then
     terminals[terminal.name] = nil
     return
   end
-  local has_shell = fn.executable("sh") == 1
-  terminal.job = run_in(terminal.buffer, has_shell and vim.list_extend(vim.deepcopy(WITHOUT_ADDRESS), line) or line, {
+  terminal.job = run_in(terminal.buffer, vim.list_extend(without_address(), line), {
+    cwd = terminal.folder,
+    env = next(setting("env")) and setting("env") or nil,
     on_stdout = function(_, data) note_output(terminal, data) end,
     on_exit = function(_, code) ended(terminal, code) end,
   })
+  rename(terminal, line)
+  require("isthmus.paste").watch()
+  local newline = setting("newline_key")
+  if newline then
+    vim.keymap.set("t", newline, function() fn.chansend(terminal.job, NEW_LINE) end, {
+      buffer = terminal.buffer, desc = "Isthmus: Begin a new line in the prompt",
+    })
+  end
   if api.nvim_get_current_buf() == terminal.buffer then
-    vim.cmd("startinsert")
+    type_on()
   end
 end
 
@@ -165,13 +217,23 @@ function M.open(line)
   local terminal = line and terminals[name] or not line and last or nil
   if terminal then
     api.nvim_set_current_win(show(terminal))
-    vim.cmd(terminal.job and "startinsert" or "")
+    if terminal.job then
+      type_on()
+    end
     return
+  elseif setting("position") == "none" then
+    return tell("terminals are off (terminal.position is \"none\"): start the agent in a terminal of your own", WARN)
   elseif fn.executable(line[1]) == 0 then
     tell(("there is no program %q; name another one: :IsthmusTerminal COMMAND"):format(line[1]), vim.log.levels.ERROR)
     return
   end
-  terminal = { name = name, folder = fn.getcwd(), waiting = {}, tail = "" }
+  if setting("position") == "external" then
+    local place, external, env = folder(), setting("external"), setting("env")
+    return with_companion(name, function()
+      require("isthmus.external").run(line, place, external, without_address(), next(env) and env or nil)
+    end)
+  end
+  terminal = { name = name, folder = folder(), waiting = {}, tail = "" }
   for _, part in ipairs(line) do -- perhaps behind `isthmus companion exec --`
     terminal.is_claude = terminal.is_claude or fn.fnamemodify(part, ":t") == "claude"
   end
@@ -181,6 +243,40 @@ function M.open(line)
   terminals[name] = terminal
   api.nvim_set_current_win(show(terminal))
   with_companion(name, function() run(terminal, line) end)
+end
+
+-- Start the agent of the setting with a model, which the user chooses unless it is named.
+function M.choose_model(model)
+  local command = setting("command")
+  local line = type(command) == "table" and vim.deepcopy(command) or vim.split(command, " +")
+  local function open(chosen)
+    if chosen and chosen ~= "" then
+      M.open(vim.list_extend(line, { "--model", chosen }))
+    end
+  end
+  local models, prompt = M.models(), "Model of " .. fn.fnamemodify(line[1], ":t")
+  if model ~= "" then
+    open(model)
+  elseif #models == 0 then
+    vim.ui.input({ prompt = prompt .. ": " }, open)
+  else
+    vim.ui.select(models, { prompt = prompt }, open)
+  end
+end
+
+function M.models()
+  local command = setting("command")
+  local line = type(command) == "table" and command or vim.split(command, " +")
+  return setting("models") or MODELS[fn.fnamemodify(line[1], ":t")] or {}
+end
+
+-- Give the terminal in this tab page the size that it has while a review is open, or the usual one.
+function M.fit(has_review)
+  local window, position = window_here(), setting("position")
+  local size = has_review and setting("size_in_review") or setting("size")
+  if window and setting("size_in_review") and type(position) == "string" and position ~= "float" then
+    window_of_agents.resize(window, position, size)
+  end
 end
 
 -- Show what goes over the wire between the companion and its agents, in a window that ends with it.
@@ -264,14 +360,51 @@ local function mention(terminal, name, first, last_line)
   return ("@%s %s"):format(path:gsub("%s", "\\%0"), lines)
 end
 
+local function sent(path, first, last_line)
+  local data = { path = path, first = first, last = last_line }
+  vim.schedule(function() api.nvim_exec_autocmds("User", { pattern = "IsthmusSent", modeline = false, data = data }) end)
+  if setting("focus_after_send") then
+    M.open()
+  end
+end
+
+-- Send the files that are chosen in a file tree. Return false if this is none.
+local function send_from_tree(command)
+  local _, session = next(_G.isthmus_sessions or {})
+  if not session then
+    if TREES[vim.bo.filetype] then
+      tell("no companion is attached to this Neovim, which knows about files in trees; :IsthmusStart starts one", WARN)
+    end
+    return TREES[vim.bo.filetype] or false
+  end
+  local chosen, problem = session.chosen_in_tree(command)
+  if problem then
+    tell(problem, WARN)
+  elseif chosen and last then
+    local parts = vim.tbl_map(function(path) return mention(last, path) end, chosen)
+    M.send(table.concat(parts))
+    for _, path in ipairs(chosen) do
+      sent(path)
+    end
+  elseif chosen then
+    vim.cmd((command.range == 0 and "" or ("%d,%d"):format(command.line1, command.line2)) .. "IsthmusMention")
+  end
+  return chosen ~= nil or problem ~= nil
+end
+
 -- Send these lines of the current buffer to the agent used last: as a mention of the file if it has them, else as text.
 -- Without a terminal, the mention goes to the agent that is attached.
 function M.send_lines(command)
+  if command.args ~= "text" and send_from_tree(command) then
+    return
+  end
   local name, all = api.nvim_buf_get_name(0), command.range == 0
   local is_saved = vim.bo.buftype == "" and not vim.bo.modified and fn.filereadable(name) == 1
   if is_saved and command.args ~= "text" then
     if last then
-      M.send(mention(last, name, not all and command.line1 or nil, command.line2))
+      local first, last_line = not all and command.line1 or nil, not all and command.line2 or nil
+      M.send(mention(last, name, first, last_line))
+      sent(name, first, last_line)
     else
       vim.cmd((all and "" or ("%d,%d"):format(command.line1, command.line2)) .. "IsthmusMention")
     end
@@ -285,6 +418,8 @@ end
 function M.prompt(text, enter)
   if not M.send(text, enter) then
     tell("no agent runs in a terminal of this Neovim; :IsthmusTerminal starts one", WARN)
+  elseif setting("focus_after_send") then
+    M.open()
   end
 end
 

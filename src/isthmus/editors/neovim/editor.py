@@ -23,9 +23,8 @@ from isthmus.editors.neovim.shown_file import read_shown
 from isthmus.editors.neovim.startup import start_in
 from isthmus.editors.neovim.text import BufferText, final_text
 from isthmus.editors.neovim.tools import NeovimTools
-from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range
+from isthmus.editors.neovim.wire import decode_diagnostics, decode_error, decode_files, encode_range, encode_review
 from isthmus.encoding.codec import JsonObject
-from isthmus.files.locations import data_directory
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -44,7 +43,6 @@ from isthmus.ide.editor import (
     WorkspaceChanged,
 )
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
-from isthmus.ide.reviews.kept_text import KEPT_FOLDER
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.record import record
 from isthmus.rpc.messages import Notification, RpcError
@@ -119,6 +117,7 @@ class NeovimEditor(EditorBase):
         self._connection: RpcConnection | None = None
         self._channel = 0
         self._reviews: dict[str, DiffReview] = {}
+        self._reading = asyncio.Lock()
         self._questions: dict[str, asyncio.Future[bool]] = {}
         self._tools = NeovimTools()
         self._files: tuple[OpenFile, ...] = ()
@@ -180,16 +179,9 @@ class NeovimEditor(EditorBase):
         While the user is typing, it opens without the focus, and a message says so. A busy Neovim, or
         one that waits at a prompt, shows it later; that is not an error, because an agent would give up its edit.
         """
-        current, note = await asyncio.to_thread(read_shown, review.file_path)
-        options = {
-            "path": review.file_path,
-            "label": self._label(review.file_path),
-            "note": note,
-            "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
-            "current": current.to_neovim(),
-            "proposed": BufferText.of(review.proposed).to_neovim(),
-            "kept_folder": str(data_directory() / KEPT_FOLDER),
-        }
+        async with self._reading:  # in the order of the requests, in which the user sees the reviews
+            current, note = await asyncio.to_thread(read_shown, review.file_path)
+        options = encode_review(review, self._label(review.file_path), note, current)
         self._reviews[review.id] = review
         try:
             await self._command(review.file_path, "open_diff", review.id, options, timeout=self._limits.view_seconds)

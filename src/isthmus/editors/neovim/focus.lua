@@ -16,6 +16,7 @@ local uv = vim.uv or vim.loop
 local programs = session.programs
 
 local DEFAULTS = { pause = 1.0, reading = 2.0 }
+local REPEAT_MS = 150 -- for a key that only accepts, too soon after the view was drawn to be more than the last one repeated
 local NEXT_MS = 1000 -- for a view that follows the one that was closed: its keys have nowhere else to go
 local LOOK_MS = 100 -- between two looks whether a user who is not in Normal mode has come back to it
 local MAX_KEYS = 50
@@ -62,7 +63,7 @@ end
 -- keys; nil: it is not in front. `gives_back`: keys before that time are returned to `came_from`.
 
 local function leave(view)
-  view.takes_keys_at = nil
+  view.takes_keys_at, view.is_drawn_soon, view.drawn_at = nil, nil, nil
   if view.is_open() then
     view.ready(false)
   end
@@ -73,6 +74,7 @@ local function takes_keys(view, at, gives_back)
     leave(front)
   end
   front, view.takes_keys_at, view.gives_back = view, at, gives_back
+  view.is_drawn_soon, view.drawn_at = nil, nil
   local wait = at - now()
   if wait <= 0 then
     return view.ready(true)
@@ -100,6 +102,7 @@ end
 -- Note that a view got the focus because another one was closed: keys cannot be returned.
 function focus.follows(view)
   takes_keys(view, now() + math.min(NEXT_MS, setting("reading")))
+  view.is_drawn_soon = true
 end
 
 -- Note that a view got the focus: the user went there, unless this script did.
@@ -142,6 +145,8 @@ look = function()
   elseif view.is_front() then -- the user went there
     table.remove(waiting, 1)
     return look()
+  elseif view.waits_its_turn and front and front.is_open() and front.is_front() and front.waits_its_turn then
+    return look_later(3 * LOOK_MS) -- the user is at another one
   elseif not has_paused() then
     return look_later(math.max(LOOK_MS, last_key + setting("pause") - now()))
   end
@@ -153,8 +158,13 @@ look = function()
   look()
 end
 
+-- Let a view come to the front when the user pauses: before those that `comes_before` says.
 function focus.wait(view)
-  waiting[#waiting + 1] = view
+  local place = #waiting + 1
+  for index = #waiting, 1, -1 do
+    place = view.comes_before and view.comes_before(waiting[index]) and index or place
+  end
+  table.insert(waiting, place, view)
   look_later(LOOK_MS)
 end
 
@@ -180,11 +190,14 @@ function focus.why_not_users(may_be_later)
   return "that did not come from a key"
 end
 
--- Return why the running command is not an answer to the view; nil if it is one.
-function focus.why_not(view)
+-- Return why the running command is not an answer to the view; nil if it is one. `is_explicit`: it means nothing but an
+-- answer to this view, so that it counts as soon as the view that followed another one has been drawn.
+function focus.why_not(view, is_explicit)
   local reason = focus.why_not_users()
   if reason then
     return reason
+  elseif is_explicit and view.drawn_at and began >= view.drawn_at + REPEAT_MS then
+    return nil
   elseif not view.takes_keys_at or began < view.takes_keys_at then
     return "that began before it could be read"
   end
@@ -235,6 +248,9 @@ local has_safe_state = fn.exists("##SafeState") == 1
 
 local function wait_for_keys()
   programs.waits()
+  if front and front.is_drawn_soon and front.is_open() and front.is_front() then
+    front.is_drawn_soon, front.drawn_at = nil, now()
+  end
   local current = mode():sub(1, 1)
   if current ~= "c" and current ~= "r" then
     began = nil

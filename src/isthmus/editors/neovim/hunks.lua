@@ -20,6 +20,32 @@ local function hunks_between(lines, others)
   return found
 end
 
+session.hunks_between = hunks_between
+
+local function overlap(one, other) -- on the side from which both were compared; an empty one touches its neighbours
+  local start, after, other_start, other_after = one[1], one[1] + one[2], other[1], other[1] + other[2]
+  if start == after or other_start == other_after then
+    return start <= other_after and other_start <= after
+  end
+  return start < other_after and other_start < after
+end
+
+-- Return the number of hunks of a proposal, how many of them are in `lines` as proposed, and how many lines the proposal
+-- adds and removes.
+function session.count_hunks(options, lines)
+  local proposed, taken, added, removed = options.proposed.lines, 0, 0, 0
+  local hunks, changes = hunks_between(proposed, options.current.lines), hunks_between(proposed, lines)
+  for _, hunk in ipairs(hunks) do
+    added, removed = added + hunk[2], removed + hunk[4]
+    local is_changed = false
+    for _, change in ipairs(changes) do
+      is_changed = is_changed or overlap(hunk, change)
+    end
+    taken = taken + (is_changed and 0 or 1)
+  end
+  return #hunks, taken, added, removed
+end
+
 -- Return those of the hunks that lines `first` to `last` (from 0) touch; `at` is where their lines begin in a hunk. Lines
 -- that are missing are touched by both neighbours, unless another hunk has the line itself.
 local function touched(hunks, at, first, last)

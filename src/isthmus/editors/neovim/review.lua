@@ -3,10 +3,7 @@
 -- session that session.lua made.
 --
 -- A decision is sent once, as a notification; after close_diff by the client none follows.
---
---   vim.g.isthmus_review = {
---     layout = "tab",  -- or in this tab page: "vertical", "horizontal"; "window": beside the window that has the file
---   }
+-- layouts.lua has the windows, bars.lua what stands above them, decisions.lua the commands that decide.
 
 local session = ...
 local api, fn = vim.api, vim.fn
@@ -15,20 +12,43 @@ local group, notify, tell, find_buffer = session.group, session.notify, session.
 local focus = session.focus
 
 local reviews = {} -- id -> review, while undecided
+local arrived = 0 -- how many reviews came so far
 local terminals = {} -- window -> true, where the user typed into a terminal when a review was shown
 local leaving = false
 local last_closed = -math.huge -- when a view was closed last, in focus.now()
--- How each layout opens its two windows. Of the window that has the file, "window" opens the second one alone.
-local LAYOUTS = {
-  tab = { "tab split", "rightbelow vsplit" },
-  vertical = { "topleft split", "rightbelow vsplit" },
-  horizontal = { "topleft vsplit", "rightbelow split" },
-}
 local AGAIN_MS, MOST_AGAIN_MS = 1000, 30000 -- before a view that a program closed again and again is shown again
 local LARGE = 20000 -- lines; copying and colouring takes a while from here on
 
 local function on(events, callback, pattern)
   api.nvim_create_autocmd(events, { group = group, pattern = pattern, callback = callback })
+end
+
+local function is_before(one, other) -- in the order in which agents asked
+  local first, second = one.options.asked or 0, other.options.asked or 0
+  return first < second or (first == second and one.number < other.number)
+end
+
+local function ordered() -- the undecided reviews
+  local list = vim.tbl_values(reviews)
+  table.sort(list, is_before)
+  return list
+end
+
+session.ordered_reviews = ordered
+
+function session.has_review_in_tab(tab)
+  for _, window in ipairs(api.nvim_tabpage_list_wins(tab)) do
+    for _, review in pairs(reviews) do
+      if api.nvim_win_get_buf(window) == review.proposed then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+function session.count_reviews()
+  return vim.tbl_count(reviews)
 end
 
 local function fill(buffer, text)
@@ -65,12 +85,16 @@ end
 
 local function new_buffer(review, side, text)
   local buffer = api.nvim_create_buf(false, side == "current")
-  -- Without folders, which Neovim cuts to single letters in the label of a tab.
+  -- Without folders and "://", of which Neovim leaves single letters in the label of a tab.
   local path = review.options.path
-  local name = ("isthmus://%s %s"):format(side, fn.fnamemodify(path, ":t"))
-  local longer = ("%s in %s"):format(name, fn.fnamemodify(path, ":h:t"))
-  if not pcall(api.nvim_buf_set_name, buffer, name) and not pcall(api.nvim_buf_set_name, buffer, longer) then
-    api.nvim_buf_set_name(buffer, name .. " #" .. review.id)
+  local file, what = fn.fnamemodify(path, ":t"), side == "current" and "on disk" or side
+  for _, name in ipairs({ file, ("%s in %s"):format(file, fn.fnamemodify(path, ":h:t")), file .. " #" .. review.id }) do
+    name = ("%s (%s)"):format(name, what)
+    -- A buffer of that name may be a file of the user's own, which is never taken.
+    local is_taken = fn.bufnr("^" .. fn.fnameescape(fn.fnamemodify(name, ":p")) .. "$") ~= -1
+    if not is_taken and pcall(api.nvim_buf_set_name, buffer, name) then
+      break
+    end
   end
   vim.b[buffer].isthmus_path = path
   vim.bo[buffer].swapfile = false
@@ -100,10 +124,20 @@ local function each_window(review, action)
   end
 end
 
-local function go_back(review) -- to the next review that waits, else to where the user was
-  for _, other in pairs(reviews) do
+-- Go to the next review that waits, in the order of their asking, else to where the user was.
+local function go_back(review, was_in_terminal)
+  local function type_on()
+    if vim.bo.buftype == "terminal" then
+      vim.cmd("startinsert")
+    end
+  end
+  for _, other in ipairs(ordered()) do
+    local beside = was_in_terminal and other.beside
     local window = fn.win_findbuf(other.proposed)[1]
-    if window then
+    if beside and api.nvim_win_is_valid(beside) then
+      api.nvim_set_current_win(beside)
+      return type_on()
+    elseif window and not was_in_terminal then
       api.nvim_set_current_win(window)
       focus.follows(other)
       return
@@ -111,8 +145,8 @@ local function go_back(review) -- to the next review that waits, else to where t
   end
   if api.nvim_win_is_valid(review.came_from) then
     api.nvim_set_current_win(review.came_from)
-    if terminals[review.came_from] and vim.bo.buftype == "terminal" then
-      vim.cmd("startinsert")
+    if terminals[review.came_from] then
+      type_on()
     end
   end
   terminals = {}
@@ -130,13 +164,18 @@ local function close_view(review, attempts)
   end
   review.closed = true
   last_closed = focus.now()
-  each_window(review, function(window)
+  local function passes_on(window)
     for _, other in pairs(reviews) do
       other.came_from = other.came_from == window and review.came_from or other.came_from
     end
-  end)
+  end
+  each_window(review, passes_on)
+  for _, window in ipairs(review.windows or {}) do -- also those that the user has closed
+    passes_on(window)
+  end
   local current = api.nvim_get_current_buf()
   local inside = current == review.current or current == review.proposed
+  local was_in_terminal = api.nvim_get_current_win() == review.beside
   if inside then
     vim.cmd("stopinsert")
     if session.VISUAL[api.nvim_get_mode().mode:sub(1, 1)] then
@@ -162,19 +201,32 @@ local function close_view(review, attempts)
   for _, buffer in ipairs({ review.current, review.proposed }) do
     pcall(api.nvim_buf_delete, buffer, { force = true })
   end
+  if review.beside and api.nvim_win_is_valid(review.beside) then
+    pcall(api.nvim_win_close, review.beside, true)
+  end
   local before, tab = review.before, api.nvim_get_current_tabpage()
   if before and before.tab == tab and vim.deep_equal(before.windows, api.nvim_tabpage_list_wins(tab)) then
     vim.cmd(before.sizes)
   end
-  if inside then
-    go_back(review)
+  if inside or was_in_terminal then
+    go_back(review, was_in_terminal)
   end
+  session.draw_bars()
 end
 
 -- `accepted` is nil if the user decided nothing here: it was answered elsewhere, or withdrawn.
 local function decided(review, accepted)
   reviews[review.id] = nil
-  session.fire("DiffClosed", { path = review.options.path, accepted = accepted == true, rejected = accepted == false })
+  local text = text_of(review) or review.left
+  local hunks, taken = session.count_hunks(review.options, (text or review.options.proposed).lines)
+  session.fire("DiffClosed", vim.tbl_extend("error", session.describe(review), {
+    outcome = accepted and "accepted" or accepted == false and "rejected" or "elsewhere",
+    accepted = accepted == true,
+    rejected = accepted == false,
+    hunks = hunks,
+    accepted_hunks = accepted and taken or accepted == false and 0 or nil,
+    edited = text ~= nil,
+  }))
   if api.nvim_buf_is_valid(review.proposed) then
     vim.bo[review.proposed].modified = false
   end
@@ -197,7 +249,8 @@ local function reload_when_written(path, lines)
   end))
 end
 
-local function accept(review)
+-- `is_quiet`: the caller says what was decided.
+local function accept(review, is_quiet)
   local text = text_of(review)
   local lines = text and text.lines or review.options.proposed.lines
   if not notify("isthmus", "accepted", review.id, text or vim.NIL) then
@@ -207,16 +260,20 @@ local function accept(review)
   reload_when_written(review.options.path, lines)
   vim.schedule(function()
     close_view(review)
-    tell("accepted " .. review.options.label)
+    if not is_quiet then
+      tell("accepted " .. review.options.label)
+    end
   end)
 end
 
-local function reject(review)
+local function reject(review, is_quiet)
   notify("isthmus", "rejected", review.id, text_of(review) or review.left or vim.NIL)
   decided(review, false)
   vim.schedule(function()
     close_view(review)
-    tell("rejected " .. review.options.label)
+    if not is_quiet then
+      tell("rejected " .. review.options.label)
+    end
   end)
 end
 
@@ -333,6 +390,7 @@ local function watch(review)
     end
   end)
   inside({ "TextChanged", "TextChangedI", "TextChangedP" }, review.proposed, function()
+    session.draw_unified(review)
     note_edit(review)
   end)
   inside("BufUnload", review.proposed, function() -- by :q! or :bd!
@@ -349,133 +407,6 @@ local function watch(review)
   end)
 end
 
-local bars = {} -- window -> what its bar says, to be drawn again when its width changes
-
--- Draw a bar that fits: the hint whole, and as much of who proposed the edit of which file as has room beside it.
-local function draw_bar(window)
-  local hint, highlight, names, label = unpack(bars[window])
-  local room = api.nvim_win_get_width(window) - fn.strdisplaywidth((hint:gsub("%%#%w+#", ""):gsub("%%%*", "")))
-  local tail = fn.fnamemodify(label, ":t")
-  local name, file = "", ""
-  local choices = { { names[1], label }, { names[1], tail }, { names[1] }, { names[2], tail }, { names[2] } }
-  for _, choice in ipairs(choices) do
-    local shown = (" %s "):format(choice[1]) .. (choice[2] and " " .. choice[2] or "")
-    if fn.strdisplaywidth(shown) <= room then
-      name, file = choice[1], choice[2] or ""
-      break
-    end
-  end
-  local function literal(text)
-    return (text:gsub("%%", "%%%%"))
-  end
-  local function set(option, format, ...)
-    api.nvim_set_option_value(option, format:format(...), { win = window, scope = "local" })
-  end
-  name = name ~= "" and (" %s "):format(literal(name)) or ""
-  set("winbar", "%s%%#%s#%s%%* %%<%s", hint, highlight, name, literal(file))
-  set("statusline", " %%<%s%%=%%l,%%c  %%P ", literal(label))
-end
-
--- `names` are two forms of the same name, the longer one first.
-local function bar(window, highlight, names, hint, label)
-  bars[window] = { hint, highlight, names, label }
-  draw_bar(window)
-end
-
-on({ "VimResized", fn.exists("##WinResized") == 1 and "WinResized" or "WinEnter" }, function()
-  for window in pairs(bars) do
-    if api.nvim_win_is_valid(window) and vim.wo[window].winbar ~= "" then
-      draw_bar(window)
-    else
-      bars[window] = nil
-    end
-  end
-end)
-
-local KEYS = " %#Title#:w%* accept  %#Title#:q%* reject  "
-local KEYS_SOON = " %#WarningMsg#:w accepts in a moment%*  "
-local KEYS_GO_BACK = " %#WarningMsg#keys still go where you were%*  "
-
-local function proposers(review) -- the forms of the name that the bar can show
-  return { review.options.proposed_by, (review.options.proposed_by:gsub("^proposed ", "")) }
-end
-
--- Return the window of this tab page that shows the file as it is on disk.
-local function own_window(review)
-  local target = find_buffer(review.options.path)
-  local lines = review.options.current.lines
-  for _, window in ipairs(target and api.nvim_tabpage_list_wins(0) or {}) do
-    local is_float = api.nvim_win_get_config(window).relative ~= ""
-    if api.nvim_win_get_buf(window) == target and not is_float and not vim.bo[target].modified then
-      return vim.deep_equal(api.nvim_buf_get_lines(target, 0, -1, false), lines) and window or nil
-    end
-  end
-end
-
--- Open the first window of a review, and return how the second one is opened. Without room in this tab page, or with
--- another diff there, which would be mixed with this one, the review gets a tab page of its own.
-local function open_first(review)
-  local settings, windows = vim.g.isthmus_review, api.nvim_tabpage_list_wins(0)
-  local layout = type(settings) == "table" and settings.layout or "tab"
-  for _, window in ipairs(windows) do
-    layout = vim.wo[window].diff and "tab" or layout
-  end
-  review.own = layout == "window" and own_window(review) or nil
-  local splits = LAYOUTS[layout] or layout == "window" and LAYOUTS.vertical or LAYOUTS.tab
-  if splits ~= LAYOUTS.tab then
-    review.before = { tab = api.nvim_get_current_tabpage(), windows = windows, sizes = fn.winrestcmd() }
-  end
-  if review.own then
-    api.nvim_set_current_win(review.own)
-  elseif splits == LAYOUTS.tab or not pcall(vim.cmd, splits[1]) then
-    vim.cmd(LAYOUTS.tab[1])
-    return LAYOUTS.tab[2]
-  end
-  return splits[2]
-end
-
-local function show(review)
-  local options = review.options
-  local function arrange(window, buffer, highlight, names, hint_text)
-    api.nvim_win_set_buf(window, buffer)
-    api.nvim_win_call(window, function()
-      vim.cmd("diffthis")
-    end)
-    bar(window, highlight, names, hint_text, options.label)
-    pcall(api.nvim_set_option_value, "winfixbuf", true, { win = window, scope = "local" }) -- since 0.10
-  end
-  local second = open_first(review)
-  local left = api.nvim_get_current_win()
-  if not review.own then
-    pcall(api.nvim_set_option_value, "winfixbuf", false, { win = left, scope = "local" })
-    api.nvim_win_set_buf(left, review.current)
-  end
-  vim.cmd(second)
-  local right = api.nvim_get_current_win()
-  pcall(api.nvim_set_option_value, "winfixbuf", false, { win = right, scope = "local" })
-  local target = find_buffer(options.path)
-  local unsaved = target and vim.bo[target].modified and ", without your unsaved changes" or ""
-  if review.own then
-    api.nvim_win_call(left, function()
-      review.own_place = fn.winsaveview()
-      vim.cmd("diffthis")
-    end)
-  else
-    arrange(left, review.current, "DiffDelete", { options.note .. unsaved, options.note }, "")
-  end
-  arrange(right, review.proposed, "DiffAdd", proposers(review), KEYS)
-  if not review.before then
-    vim.cmd("wincmd =")
-  end
-  api.nvim_win_call(right, function()
-    vim.cmd("normal! gg")
-    if fn.diff_hlID(1, 1) == 0 then
-      pcall(vim.cmd, "normal! ]c")
-    end
-  end)
-  api.nvim_set_current_win(right)
-end
-
 local function tell_where(review)
   local window = fn.win_findbuf(review.proposed)[1]
   if not window or reviews[review.id] ~= review then
@@ -490,6 +421,10 @@ end
 
 -- The view of a review for focus.lua.
 local function make_view(review)
+  review.waits_its_turn = true
+  function review.comes_before(other)
+    return other.waits_its_turn and is_before(review, other)
+  end
   function review.is_open()
     return reviews[review.id] == review
   end
@@ -509,12 +444,8 @@ local function make_view(review)
       return
     end
     vim.b[review.proposed].isthmus_takes_keys = takes_keys
-    local hint = KEYS
-    if not takes_keys and review.takes_keys_at then -- it is in front
-      hint = review.gives_back and KEYS_GO_BACK or KEYS_SOON
-    end
     for _, window in ipairs(fn.win_findbuf(review.proposed)) do
-      bar(window, "DiffAdd", proposers(review), hint, review.options.label)
+      session.bar_of_proposal(window, review, takes_keys)
     end
   end
   function review.returned()
@@ -522,8 +453,16 @@ local function make_view(review)
   end
 end
 
+-- Return what autocommands of the user learn of a review.
+function session.describe(review)
+  local options = review.options
+  return { id = review.id, path = options.path, agent = options.agent or "", new_file = options.is_new == true }
+end
+
 function session.open_diff(id, options)
-  local review = { id = id, options = options, came_from = api.nvim_get_current_win() }
+  arrived = arrived + 1
+  local review = { id = id, number = arrived, options = options, shown_at = focus.now() }
+  review.came_from = api.nvim_get_current_win()
   make_view(review)
   review.current = new_buffer(review, "current", options.current)
   vim.bo[review.current].modifiable = false
@@ -532,10 +471,13 @@ function session.open_diff(id, options)
   vim.bo[review.proposed].buftype = "acwrite"
   vim.bo[review.proposed].modified = true
   local mode = api.nvim_get_mode().mode
-  local comes = focus.may_come()
   review.from_terminal = mode == "t"
+  review.stays = session.review_setting("stay_in_terminal") == true and vim.bo.buftype == "terminal"
+  local stays_here = review.stays and session.has_review_in_tab(api.nvim_get_current_tabpage())
+  -- Behind a review at which the user is, the others wait for their turn.
+  local comes = focus.may_come() and not review.stays and not session.review_here()
   terminals[review.came_from] = review.from_terminal or nil
-  local ok, problem = pcall(focus.by_us, show, review)
+  local ok, problem = pcall(focus.by_us, session.show_review, review)
   if not ok then
     close_view(review)
     error(problem, 0)
@@ -545,8 +487,10 @@ function session.open_diff(id, options)
   if comes then
     focus.came(review)
   else -- keys that are under way must not land in the proposal
+    local waits_behind = false
     focus.by_us(function()
-      api.nvim_set_current_win(review.came_from)
+      api.nvim_set_current_win(not stays_here and review.beside or review.came_from)
+      waits_behind = session.review_here() ~= nil
       if session.VISUAL[mode:sub(1, 1)] then
         vim.cmd("normal! gv")
       elseif review.from_terminal and api.nvim_get_mode().mode ~= "t" then
@@ -555,13 +499,20 @@ function session.open_diff(id, options)
     end)
     review.ready(false)
     review.unseen = mode ~= "n" and mode ~= "nt"
-    vim.schedule(function()
-      tell_where(review)
-    end)
-    focus.wait(review)
+    if not review.stays then
+      vim.schedule(function()
+        if not waits_behind then -- else the bar counts it
+          tell_where(review)
+        end
+      end)
+      focus.wait(review)
+    end
   end
+  session.draw_bars()
   if not options.times then
-    session.fire("DiffOpened", { path = options.path })
+    local hunks, _, added, removed = session.count_hunks(options, options.proposed.lines)
+    local counts = { hunks = hunks, added = added, removed = removed }
+    session.fire("DiffOpened", vim.tbl_extend("error", session.describe(review), counts))
   end
   session.changed()
 end
@@ -577,38 +528,12 @@ function session.close_diff(id)
   return { text = text or vim.NIL }
 end
 
--- Decide by command: the review of the current window, or else, unless only that one is meant, the only one. If another
--- review was there when the command began, which was meant for that one, accepting is refused. Keys that mean only the
--- current window may be mapped, so that they accept nothing that could not be read yet.
-function session.decide_here(accepting, is_here)
-  local current, found, count = api.nvim_get_current_buf(), nil, 0
-  for _, review in pairs(reviews) do
-    count = count + 1
-    if review.proposed == current or review.current == current then
-      found = review
-    end
-  end
-  local _, only = next(reviews)
-  found = found or (count == 1 and not is_here and only or nil)
-  local began = focus.began()
-  local foreign = focus.why_not_users()
-  local reason = found and is_here and focus.why_not(found)
-  if found and foreign then
-    tell(("the edit of %s is not decided: %s; once more does so"):format(found.options.label, foreign))
-  elseif found and accepting and began and began < last_closed then
-    tell("nothing is accepted: another review ended while you typed; once more accepts " .. found.options.label)
-  elseif found and accepting and reason then
-    tell(("the edit of %s is not accepted: %s; once more accepts"):format(found.options.label, reason))
-  elseif found and accepting then
-    accept(found)
-  elseif found then
-    reject(found)
-  end
-  return found ~= nil
+function session.answer_review(review, accepting, is_quiet)
+  (accepting and accept or reject)(review, is_quiet)
 end
 
-function session.has_reviews()
-  return next(reviews) ~= nil
+function session.last_closed() -- when a view was closed last, in focus.now()
+  return last_closed
 end
 
 on("QuitPre", function()
@@ -743,7 +668,7 @@ function session.keep_reviews() -- no agent waits any more: keep what the user t
       })
       for _, window in ipairs(fn.win_findbuf(review.proposed)) do
         local names = { "nobody waits for this any more", "nobody waits" }
-        bar(window, "WarningMsg", names, " %#Title#:w%* keeps your text  ", review.options.label)
+        session.bar(window, "WarningMsg", names, " %#Title#:w%* keeps your text  ", review.options.label)
       end
     else
       close_view(review)

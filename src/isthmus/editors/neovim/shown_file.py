@@ -8,6 +8,8 @@ from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import EditorError
 
 MAXIMUM_SHOWN_BYTES: Final = 64 * 1024 * 1024
+NEW_FILE: Final = "new file"
+"""Name of the side of the view where no file is on disk yet."""
 
 
 def read_shown(path: str) -> tuple[BufferText, str]:
@@ -15,7 +17,7 @@ def read_shown(path: str) -> tuple[BufferText, str]:
     try:
         data = read_regular(Path(path), MAXIMUM_SHOWN_BYTES)
     except FileNotFoundError:
-        return BufferText.of(""), "new file"
+        return BufferText.of(""), NEW_FILE
     except OSError as error:
         raise EditorError(f"{path}: cannot be shown: {error.strerror}") from error
     return BufferText.of(data.decode("utf-8", "surrogateescape")), "on disk"

@@ -21,8 +21,9 @@ end
 return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.tools() }
 """
 _SCRIPTS: Final = (
-    *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "review.lua"),
-    *("hunks.lua", "user.lua", "tools.lua"),
+    *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "bars.lua"),
+    *("layouts.lua", "review.lua", "decisions.lua", "hunks.lua", "unified.lua", "saved_sessions.lua", "trees.lua"),
+    *("user.lua", "tools.lua"),
 )
 """The scripts in the order in which they are run; the first one makes the session for the others."""
 

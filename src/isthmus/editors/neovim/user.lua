@@ -6,13 +6,17 @@
 
 local session = ...
 local api, fn = vim.api, vim.fn
+local uv = vim.uv or vim.loop
 local notify, tell, focus = session.notify, session.tell, session.focus
 
+local MOST_MENTIONS = 20 -- the companion keeps as many for an agent that connects soon
 local NOT_USERS = "the question is not answered: %s; once more answers"
 local COMMANDS = {
   IsthmusMention = "Show this file, or these lines, to the agent",
   IsthmusDiffAccept = "Accept the proposed edit in this window, or the only one that waits",
   IsthmusDiffReject = "Reject the proposed edit in this window, or the only one that waits",
+  IsthmusDiffAcceptAll = "Accept all proposed edits of an agent that wait",
+  IsthmusDiffRejectAll = "Reject all proposed edits of an agent that wait",
   IsthmusHunkAccept = "Accept the hunk under the cursor, or those in a range: they get the proposed lines",
   IsthmusHunkReject = "Reject the hunk under the cursor, or those in a range: they get the lines on disk",
   IsthmusAllow = "Answer the agent's question with yes",
@@ -102,10 +106,12 @@ function session.ask(id, title, text)
   end
   local height = math.max(3, math.min(rows, math.floor(vim.o.lines * 0.6)))
   local buffer = api.nvim_create_buf(false, true)
+  vim.bo[buffer].modifiable = true -- also with `nvim -M`
   api.nvim_buf_set_lines(buffer, 0, -1, false, shown)
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].bufhidden = "wipe"
-  api.nvim_buf_set_name(buffer, "isthmus://question/" .. id)
+  vim.b[buffer].isthmus_question = id
+  pcall(api.nvim_buf_set_name, buffer, ("question %s (agent)"):format(id:sub(1, 8))) -- the label of its tab page
   local question = { buffer = buffer }
   local function map(keys, act)
     for _, key in ipairs(keys) do
@@ -250,6 +256,60 @@ local function decide(accepting)
   end
 end
 
+-- Return the agents whose reviews wait: (companion and agent) -> name, and the one of the review in this window.
+local function agents_of_reviews()
+  local found, here = {}, nil
+  sessions(function(each)
+    for _, review in ipairs(each.ordered_reviews()) do
+      local key = each.channel .. " " .. (review.options.owner or "")
+      found[key] = review.options.agent or ""
+      here = review == each.review_here() and key or here
+    end
+  end)
+  return found, here
+end
+
+local function names_of_agents()
+  local names = {}
+  for _, name in pairs((agents_of_reviews())) do
+    names[name] = true
+  end
+  names = vim.tbl_keys(names)
+  table.sort(names)
+  return names
+end
+
+-- Decide all reviews of an agent: of the one that is named, else of the one whose review is in this window, else of the
+-- only one.
+local function decide_all(accepting)
+  return function(command)
+    local agents, here = agents_of_reviews()
+    local title, only = command.args, here or vim.tbl_count(agents) == 1 and next(agents) or nil
+    if not next(agents) then
+      return tell("no proposed edit waits for you", vim.log.levels.WARN)
+    elseif title == "" and not only then
+      local names = table.concat(names_of_agents(), ", ")
+      return tell("several agents wait; go to a review of one, or name it: " .. names, vim.log.levels.WARN)
+    end
+    local counted, left, agent, problem = 0, 0, nil, nil
+    sessions(function(each)
+      local count, later = each.decide_all(accepting, function(review)
+        local key, name = each.channel .. " " .. (review.options.owner or ""), review.options.agent or ""
+        local is_meant = title == "" and key == only or title ~= "" and name:lower() == title:lower()
+        agent = is_meant and name or agent
+        return is_meant
+      end)
+      problem = not count and later or problem
+      counted, left = counted + (count or 0), left + (count and later or 0)
+    end)
+    if problem or not agent then
+      return tell(problem or ("no proposed edit of %q waits"):format(title), vim.log.levels.WARN)
+    end
+    local later = left > 0 and ("; %d that came meanwhile still wait"):format(left) or ""
+    tell(("%s %d edit(s) of %s%s"):format(accepting and "accepted" or "rejected", counted, agent, later))
+  end
+end
+
 local function give_answer(yes)
   for _, each in pairs(_G.isthmus_sessions) do
     if each.answer_oldest(yes) then
@@ -264,26 +324,64 @@ local function define(name, act, options)
   api.nvim_create_user_command(name, act, options)
 end
 
-define("IsthmusMention", function(command)
-  local name = session.file_name(api.nvim_get_current_buf())
+-- Return the paths that a mention means, and its lines (from 0); or nil and why there are none.
+local function mentioned(command)
   if command.args ~= "" then
-    name = fn.fnamemodify(command.args, ":p")
-    name = fn.filereadable(name) == 1 and name
-  end
-  if not name then
-    local what = command.args ~= "" and command.args or "this buffer"
-    tell(what .. " is not a file on disk", vim.log.levels.WARN)
-    return
-  end
-  sessions(function(each)
-    if command.range == 0 then
-      return each.notify("isthmus", "mentioned", name)
+    local first, last
+    local path = fn.fnamemodify(command.args, ":p")
+    if not uv.fs_stat(path) then -- perhaps lines follow
+      local name
+      name, first, last = command.args:match("^(.-)%s+(%d+)%s*(%d*)$")
+      path = name and fn.fnamemodify(name, ":p") or path
+      first, last = tonumber(first), tonumber(last)
     end
-    return each.notify("isthmus", "mentioned", name, command.line1 - 1, command.line2 - 1)
+    if not uv.fs_stat(path) then
+      return nil, command.args .. " is not a file on disk"
+    elseif first and (first < 1 or last and last < first) then
+      return nil, "expected lines from 1 on, such as :IsthmusMention a.py 3 9"
+    end
+    return { path }, first and first - 1, first and (last or first) - 1
+  end
+  local chosen, problem = session.chosen_in_tree(command)
+  if chosen or problem then
+    return chosen, problem
+  end
+  local path = session.file_name(api.nvim_get_current_buf())
+  if path then
+    return { path }, command.range > 0 and command.line1 - 1 or nil, command.range > 0 and command.line2 - 1 or nil
+  end
+  local here = vim.bo.buftype == "terminal" and "a terminal" or "not a file on disk"
+  return nil, ("this buffer is %s; name a file: :IsthmusMention FILE"):format(here)
+end
+
+-- Point the attached agents to a file or folder, or to lines of it (from 0).
+function session.mention(path, first, last)
+  sessions(function(each)
+    if not first then
+      return each.notify("isthmus", "mentioned", path)
+    end
+    return each.notify("isthmus", "mentioned", path, first, last or first)
   end)
+  session.fire("Sent", { path = path, first = first and first + 1 or nil, last = first and (last or first) + 1 or nil })
+end
+
+define("IsthmusMention", function(command)
+  local paths, first, last = mentioned(command)
+  if not paths then
+    return tell(first, vim.log.levels.WARN)
+  end
+  for index, path in ipairs(paths) do
+    if index > MOST_MENTIONS then
+      local said = "mentioned %d of %d files: mention their folder instead"
+      return tell(said:format(MOST_MENTIONS, #paths), vim.log.levels.WARN)
+    end
+    session.mention(path, first, last)
+  end
 end, { range = true, nargs = "?", complete = "file" })
 define("IsthmusDiffAccept", function() decide(true) end)
 define("IsthmusDiffReject", function() decide(false) end)
+define("IsthmusDiffAcceptAll", decide_all(true), { nargs = "?", complete = names_of_agents })
+define("IsthmusDiffRejectAll", decide_all(false), { nargs = "?", complete = names_of_agents })
 local function decide_hunks(accepting)
   return function(command)
     local count

@@ -1,4 +1,4 @@
-"""Decoding of the tables that session.lua sends into types of the Editor port. Pure.
+"""Coding between the tables of the scripts in Neovim and the types of the Editor port. No I/O.
 
 Positions are sent as ``[line, character]``, 0-based, in UTF-16 code units like the port's: the Lua converts.
 """
@@ -6,7 +6,12 @@ Positions are sent as ``[line, character]``, 0-based, in UTF-16 code units like 
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from isthmus.editors.neovim.shown_file import NEW_FILE
+from isthmus.editors.neovim.text import BufferText
+from isthmus.files.locations import data_directory
 from isthmus.ide.editor import Diagnostic, EditorError, OpenFile, Position, Range, Selection, Severity
+from isthmus.ide.reviews.kept_text import KEPT_FOLDER
+from isthmus.ide.reviews.review import DiffReview
 
 _SEVERITIES: Final = {1: Severity.ERROR, 2: Severity.WARNING, 3: Severity.INFORMATION, 4: Severity.HINT}
 
@@ -16,6 +21,26 @@ def encode_range(at: Range | None) -> list[list[int]] | None:
     if at is None:
         return None
     return [[at.start.line, at.start.character], [at.end.line, at.end.character]]
+
+
+def encode_review(review: DiffReview, label: str, note: str, current: BufferText) -> dict[str, object]:
+    """Return what the script shows of a review: ``current`` is the file on disk, ``note`` the name of that side.
+
+    ``label`` is the path for the user.
+    """
+    return {
+        "path": review.file_path,
+        "label": label,
+        "note": note,
+        "is_new": note == NEW_FILE,
+        "agent": review.title,
+        "owner": review.owner,
+        "asked": review.opened,
+        "proposed_by": f"proposed by {review.title}" if review.title else "proposed",
+        "current": current.to_neovim(),
+        "proposed": BufferText.of(review.proposed).to_neovim(),
+        "kept_folder": str(data_directory() / KEPT_FOLDER),
+    }
 
 
 def decode_error(text: str) -> str:

@@ -11,14 +11,6 @@ local CHAIN = 10 -- commands of a line, joined by |, that are looked at
 
 local command -- {text, began}: the last command line, and when the user began it
 
-api.nvim_create_autocmd("CmdlineLeave", {
-  group = session.group,
-  pattern = ":",
-  callback = function()
-    command = not vim.v.event.abort and { text = fn.getcmdline(), began = session.focus.began() } or nil
-  end,
-})
-
 local function accepts(line)
   for _ = 1, CHAIN do
     local ok, parsed = pcall(api.nvim_parse_cmd, line, {})
@@ -33,6 +25,20 @@ local function accepts(line)
   end
   return false
 end
+
+api.nvim_create_autocmd("CmdlineLeave", {
+  group = session.group,
+  pattern = ":",
+  callback = function()
+    command = not vim.v.event.abort and { text = fn.getcmdline(), began = session.focus.began() } or nil
+    if command and not vim.o.write and session.review_here() and accepts(command.text) then
+      vim.cmd("let v:event.abort = v:true") -- Neovim would refuse it before it asks us
+      vim.schedule(function()
+        session.tell("writing is switched off (nvim -M): :IsthmusDiffAccept accepts", vim.log.levels.WARN)
+      end)
+    end
+  end,
+})
 
 -- Return whether BufWriteCmd was reached through another autocommand. The stack's words are in the user's language, the
 -- names of events are not.

@@ -22,6 +22,7 @@ class ReviewViews:
         self._visible: set[str] = set()
         self._bases: dict[str, str | None] = {}
         """Digests of the files as they were when the views were opened, by review."""
+        self._reading = asyncio.Lock()
 
     async def show(self, review: DiffReview) -> None:
         """Show a review, which may already have ended on return.
@@ -36,7 +37,8 @@ class ReviewViews:
         shown = self._showing[review.id] = asyncio.Event()
         try:
             # Before the editor reads the file: if it changes meanwhile, the view is drawn once too often.
-            self._bases[review.id] = await asyncio.to_thread(digest_on_disk, review.target)
+            async with self._reading:  # in turn, so that the editor is asked in the order of the agents' requests
+                self._bases[review.id] = await asyncio.to_thread(digest_on_disk, review.target)
             await self._editor.open_diff(review)
         finally:
             del self._showing[review.id]

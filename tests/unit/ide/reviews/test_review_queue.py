@@ -96,6 +96,16 @@ async def test_reviews_of_one_file_are_shown_in_turn_and_each_agent_hears_its_ow
     assert [review.state for review in two.decisions] == [Accepted("second\n")]
 
 
+async def test_reviews_of_several_files_reach_the_editor_in_the_order_asked(
+    companion: Companion, editor: HeadlessEditor, one: Recorder, workspace: Path
+) -> None:
+    large, small = workspace / "large.txt", workspace / "small.txt"
+    large.write_bytes(b"0123456789abcde\n" * 2_000_000)  # takes longer to read than the other
+    small.write_text("old\n", encoding="utf-8")
+    await asyncio.gather(*(companion.open_diff(one, str(path), "new\n") for path in (large, small)))
+    assert [review.file_path for review in editor.open_reviews] == [str(large), str(small)]
+
+
 @patient
 async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
