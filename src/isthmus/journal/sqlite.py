@@ -192,7 +192,8 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
-                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
+                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = '',"
+                " running_limit = NULL"
                 " WHERE id = ? AND epoch = ? AND lease_until = ? RETURNING epoch",
                 (owner, now + lease_seconds, row.task_id, row.epoch, row.lease_until),
             ).fetchone()
