@@ -90,11 +90,16 @@ def inbox_by_message(dialect: SqlDialect) -> str:
 
 def are_brief(events: Sequence[AgentEvent]) -> bool:
     """Return whether events are few, and none of them is a large message, so that the event loop may write them."""
-    return len(events) <= BRIEF_EVENTS and not any(isinstance(event, Prompt) and _is_large(event) for event in events)
+    return len(events) <= BRIEF_EVENTS and size_of_prompts(events) < LARGE_BYTES
 
 
-def _is_large(prompt: Prompt) -> bool:
-    return len(prompt.text) + sum(len(part.raw or part.text or "") for part in prompt.parts) >= LARGE_BYTES
+def size_of_prompts(events: Sequence[AgentEvent]) -> int:
+    """Return about how many characters the messages among some events have."""
+    return sum(
+        len(event.text) + sum(len(part.raw or part.text or "") for part in event.parts)
+        for event in events
+        if isinstance(event, Prompt)
+    )
 
 
 def encode_event(event: AgentEvent) -> str:
@@ -113,6 +118,15 @@ def encode_event(event: AgentEvent) -> str:
             " Send it in pieces, or put it into a file"
         )
     return body
+
+
+def encode_events(events: Sequence[AgentEvent]) -> Sequence[str]:
+    """Return events as their rows store them.
+
+    Raises:
+        UnkeepableEvent: one is not JSON, or too large.
+    """
+    return [encode_event(event) for event in events]
 
 
 def row_from(values: Sequence[Any]) -> TaskRow:
