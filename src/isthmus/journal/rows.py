@@ -96,9 +96,7 @@ def are_brief(events: Sequence[AgentEvent]) -> bool:
 def size_of_prompts(events: Sequence[AgentEvent]) -> int:
     """Return about how many characters the messages among some events have."""
     return sum(
-        len(event.text) + sum(len(part.raw or part.text or "") for part in event.parts)
-        for event in events
-        if isinstance(event, Prompt)
+        len(event.text) + sum(part.size for part in event.parts) for event in events if isinstance(event, Prompt)
     )
 
 
