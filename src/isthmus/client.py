@@ -268,8 +268,8 @@ def select_tasks(tasks: Iterable[TaskSnapshot], query: TaskQuery) -> TaskList:
 class UserLimits:
     """Limits of one user; None means no limit.
 
-    ``max_tasks`` limits tasks that have not ended, whether they work or wait for an answer; ``max_running`` limits
-    those that work, with those that are queued where there are more slots than that.
+    ``max_tasks`` limits tasks that have not ended, whether they work or wait; ``max_running`` limits those that work.
+    Tasks that wait in the queue leave it when fewer are at work.
     """
 
     max_tasks: int | None = None
@@ -285,6 +285,10 @@ class TaskError(IsthmusError):
 
 class LimitReached(TaskError):
     """A limit on tasks or messages is reached; the text says which one, what counts, and how to make room."""
+
+
+class AllAtWork(LimitReached):
+    """The user has as many tasks at work as may be at once; a further one may wait until one has ended."""
 
 
 class TaskNotFound(TaskError):

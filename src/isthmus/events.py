@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, get_args
 
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.encoding.codec import JsonObject, from_json, to_json
+from isthmus.encoding.value_count import size_of_value
 from isthmus.errors import DecodeError
 from isthmus.internal_events import (
     AgentRecord,
@@ -37,6 +38,7 @@ from isthmus.internal_events import (
 )
 from isthmus.media import Media
 from isthmus.record import record
+from isthmus.runtime.large_work import LARGE_BYTES
 
 
 class TaskState(StrEnum):
@@ -180,6 +182,12 @@ class ArtifactPart:
     url: str | None = None
     media_type: str | None = None
     filename: str | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many characters it has; of JSON at most somewhat more than a value needs to be large."""
+        data = 0 if self.data is None else size_of_value(self.data, LARGE_BYTES)
+        return len(self.text or "") + len(self.raw or "") + data
 
 
 MessagePart: TypeAlias = ArtifactPart

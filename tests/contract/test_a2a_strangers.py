@@ -1,5 +1,6 @@
 """Requests of one user for another's tasks, by every method of every wire: they change and reveal nothing."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from isthmus.a2a.protocol.extension import URI
 from isthmus.journal.pushes import PushState
-from support.a2a_serving import RawClient, allow, answer, prompt
+from support.a2a_serving import EXTENSION, RawClient, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.waiting import eventually_async
@@ -192,10 +193,13 @@ async def test_what_is_pushed_to_a_user_ends_with_his_last_token_until_he_sets_i
 async def test_requests_of_many_tiny_things_are_refused_before_they_cost_much(workspace: Path) -> None:
     async with users_of(workspace, EchoAgent()) as users:
         alice = await users.client("alice")
-        many = b"[" + b"{}," * 1_000_000 + b"{}]"
-        for path in ("", "message:send", "tasks", "executeCommand"):
-            response = await alice.http.post(f"{alice.url}{path}", content=many)
-            assert "opening brackets" in response.text, path
+        for value in (b"{},", b"1,", b'"a":1,'):
+            many = b'[{"text": "' + value.replace(b'"', b'\\"') * 300_000 + b'"},' + value * 600_000 + b"{}]"
+            for path in ("", "message:send", "tasks", "executeCommand"):
+                response = await alice.http.post(f"{alice.url}{path}", content=many)
+                assert "more than 500,000 JSON values" in response.text, (path, value)
+        code = json.dumps(rpc("message/send", prompt("if (a) { b[0] = [1,2]; } " * 200_000, workspace)))
+        assert (await alice.http.post(alice.url, content=code, headers=EXTENSION)).json()["result"]["kind"] == "task"
         params = prompt("go", workspace, parts=[{"kind": "text", "text": "a"}] * 10_001)
         error = await alice.error("message/send", params)
         assert (error["code"], "at most 10000 parts" in error["message"]) == (-32602, True)

@@ -113,7 +113,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 9\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 10\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -252,7 +252,8 @@ async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journ
         connection.executescript(
             "DROP INDEX IF EXISTS inbox_by_type; CREATE TABLE was (number INTEGER PRIMARY KEY, task INTEGER NOT NULL,"
             " body TEXT NOT NULL); INSERT INTO was SELECT number, task, body FROM inbox; DROP TABLE inbox;"
-            " ALTER TABLE was RENAME TO inbox; DROP INDEX tasks_by_parent; ALTER TABLE tasks DROP COLUMN parent;"
+            " ALTER TABLE was RENAME TO inbox; DROP INDEX tasks_by_parent; DROP INDEX tasks_at_work;"
+            " ALTER TABLE tasks DROP COLUMN running_limit; ALTER TABLE tasks DROP COLUMN parent;"
             " DROP TABLE chats; DROP TABLE removed_tokens; DROP INDEX tasks_in_queue;"
             " DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
             " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag;"

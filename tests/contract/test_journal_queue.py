@@ -207,12 +207,12 @@ async def test_a_task_that_is_taken_over_leaves_the_queue(journal: Journal) -> N
 
 
 async def test_limits_and_repeated_messages_hold_for_queued_tasks(journal: Journal) -> None:
-    limits = UserLimits(max_running=1)
+    limits = UserLimits(max_tasks=1)
     task = NewTask("t1", "c1", "/work", "Fix it", "alice", "m1", "digest")
     await journal.queue.add(task, [Prompt("m1", "Fix it")], limits)
     with pytest.raises(RepeatedMessage):
         await journal.queue.add(NewTask("t2", "c2", "/work", "Fix it", "alice", "m1", "digest"), [], limits)
-    with pytest.raises(LimitReached, match="1 of your tasks are working or wait for a free slot"):
+    with pytest.raises(LimitReached, match="you have 1 tasks that work, or wait"):
         await journal.queue.add(NewTask("t3", "c3", "/work", "More", "alice"), [], limits)
 
 

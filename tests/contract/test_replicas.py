@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.turn import AgentTurn
-from isthmus.client import Delivery, PromptMessage, Turn
+from isthmus.client import Delivery, PromptMessage, Turn, UserLimits
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
-from isthmus.engine import Engine, EngineOptions, subscriptions
+from isthmus.engine import Engine, EngineOptions, dispatcher, subscriptions
 from isthmus.engine.agents import Agent
 from isthmus.engine.placement import EVERY_TASK, Placement
 from isthmus.engine.workspaces import WorkspaceRule
@@ -305,3 +305,74 @@ async def test_an_answer_reaches_the_call_that_waits_for_it_in_another_engine(ur
         await all_of(await other.engine.answer(user.task, answer, answered_by="elsewhere"))
         assert (await other.engine.get(user.task)).state is TaskState.COMPLETED
         assert (asking.log, idle.log) == (["begun", "accept"], [])
+
+
+# --- users with a limit of tasks at work ---
+
+SLOTS = Placement(slots=3)
+LIMITS = UserLimits(max_running=2)
+
+
+async def begun(engine: Engine, count: int) -> list[Turn]:
+    """Begin this many tasks of one user with a limit."""
+    user = engine.for_user("alice", LIMITS)
+    return [await user.prompt(PromptMessage(f"{number}")) for number in range(count)]
+
+
+async def at_work(url: str) -> int:
+    return int(await run_sql(url, "SELECT count(*) FROM tasks WHERE state IN ('submitted', 'working') AND tag = 0"))
+
+
+@pytest.fixture
+def no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no engine notice anything by looking into the queue from time to time."""
+    monkeypatch.setattr(dispatcher, "LOOK_SECONDS", 600.0)
+
+
+@pytest.mark.usefixtures("no_looks")
+async def test_engines_run_no_more_of_a_users_tasks_than_allowed_and_run_them_all(url: str, tmp_path: Path) -> None:
+    agent = GatedAgent()
+    async with replica(url, tmp_path, agent, SLOTS) as first, replica(url, tmp_path, agent, SLOTS) as second:
+        await until_met(first, second)
+        turns = [*await begun(first, 5), *await begun(second, 5)]
+        for turn in turns:
+            assert await at_work(url) <= 2
+            agent.let_go(*map(str, range(10)))
+            await all_of(await first.for_user("alice").follow(turn.task_id, 0))
+        assert len(agent.started) == 10
+
+
+@pytest.mark.usefixtures("no_looks")
+async def test_the_end_of_a_task_lets_another_start_where_its_label_is(url: str, tmp_path: Path) -> None:
+    """The engine at which the first one ends cannot run what waits."""
+    agent, limits = GatedAgent(), UserLimits(max_running=1)
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    folders = ((there, "gpu"),)
+    plain, gpu = replace(SLOTS, folders=folders), replace(SLOTS, labels=("gpu",), folders=folders)
+    async with replica(url, here, agent, plain) as first, replica(url, there, agent, gpu) as second:
+        await until_met(first, second)
+        await first.for_user("alice", limits).prompt(PromptMessage("one"))
+        await eventually_async(lambda: agent.started == ["one"])
+        turn = await second.for_user("alice", limits).prompt(PromptMessage("two"))
+        assert (await second.for_user("alice").get(turn.task_id)).state is TaskState.SUBMITTED
+        agent.let_go("one", "two")
+        await all_of(turn)
+        assert agent.started == ["one", "two"]
+
+
+async def test_tasks_of_an_engine_that_vanished_count_until_they_are_done(url: str, tmp_path: Path) -> None:
+    stuck, agent = GatedAgent(), GatedAgent()
+    async with replica(url, tmp_path, agent, SLOTS) as second, replica(url, tmp_path, stuck, SLOTS) as first:
+        await until_met(first, second)
+        turns = await begun(first, 4)
+        await eventually_async(lambda: len(stuck.started) == 2)
+        await kill(first)
+        await eventually_async(lambda: len(agent.started) == 2)
+        assert sorted(agent.started) == ["0", "1"]
+        assert await at_work(url) == 2
+        agent.let_go("0", "1", "2", "3")
+        for turn in turns:
+            await all_of(await second.for_user("alice").follow(turn.task_id, 0))
+        assert sorted(agent.started) == ["0", "1", "2", "3"]

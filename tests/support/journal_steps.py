@@ -11,7 +11,8 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
 from isthmus.journal.base import Journal
-from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
+from isthmus.journal.queue import QueueScope
+from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, QueuedTask, TaskRow
 
 OWNERS = ("owner-a", "owner-b")
 LIMITS = UserLimits(max_tasks=3, max_running=2)
@@ -41,6 +42,9 @@ steps = st.one_of(
     st.tuples(st.just("finish"), tasks, owners, events, st.booleans()),
     st.tuples(st.just("take"), tasks, owners, events, st.integers(0, 2)),
     st.tuples(st.just("claim"), tasks, owners, events, st.booleans()),
+    st.tuples(st.just("queue"), tasks, owners, events, st.booleans()),
+    st.tuples(st.just("resume"), tasks, owners, events, st.booleans()),
+    st.tuples(st.just("begin"), tasks, owners, st.integers(1, 3)),
     st.tuples(st.just("take_over"), tasks, owners),
     st.tuples(st.just("renew"), tasks, owners),
     st.tuples(st.just("release"), tasks, owners),
@@ -68,6 +72,13 @@ class Side:
             case "create", owner, events, is_limited:
                 new = NewTask(task, f"{self.name}-c", "/work", "Fix it", self.name, f"{self.name}-{number % 2}", "d")
                 return journal.create(new, events, owner, 60, LIMITS if is_limited else UserLimits())
+            case "queue", _, events, is_limited:
+                new = NewTask(task, f"{self.name}-c", "/work", "Fix it", self.name, f"{self.name}-{number % 2}", "d")
+                return journal.queue.add(new, events, LIMITS if is_limited else UserLimits())
+            case "resume", _, events, is_limited if row is not None:
+                return journal.queue.resume(row, events, LIMITS if is_limited else UserLimits())
+            case "begin", owner, count:
+                return journal.queue.take(owner, 60, count, QueueScope())
             case "look", *_:
                 return journal.task(task)
             case "mark", also_waiting:
@@ -103,12 +114,18 @@ class Side:
             result = await begun
         except IsthmusError as error:
             return type(error).__name__
+        if step[0] == "begin":
+            return [await self.end(("taken", 0), _done(taken)) for taken in result]
         if isinstance(result, ClaimedTask):
             self.leases[result.lease.task_id, result.lease.owner] = result.lease
-        row = result.row if isinstance(result, ClaimedTask) else result
+        row = result.row if isinstance(result, ClaimedTask | QueuedTask) else result
         if isinstance(row, TaskRow):
             self.rows[row.task_id] = row
         return plain(result)
+
+
+async def _done(result: object) -> object:
+    return result
 
 
 def plain(result: object) -> object:
@@ -118,6 +135,8 @@ def plain(result: object) -> object:
             return replace(result, lease_until=result.lease_until > 0, created_at=0.0, updated_at=0.0)
         case ClaimedTask():
             return result.lease, plain(result.row), plain(result.deliveries)
+        case QueuedTask():
+            return plain(result.row), plain(result.deliveries)
         case Finished():
             return plain(result.deliveries), list(result.inbox)
         case list() | tuple():

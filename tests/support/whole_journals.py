@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from isthmus.client import PushTarget
+from isthmus.client import PushTarget, UserLimits
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -51,7 +51,7 @@ async def fill(journal: Journal) -> None:
     await _removed(journal)
     for user in ("alice", "alice", "bob"):
         task = NewTask(f"queued-{user}-{await journal.queue.length()}", "c2", "/work", "Later", user, label="gpu")
-        await journal.queue.add(task, [Prompt(f"q-{user}", "Later")])
+        await journal.queue.add(task, [Prompt(f"q-{user}", "Later")], UserLimits(max_running=7))
     await journal.queue.take(OWNER, 60, 1, QueueScope(("gpu",)))
     place = ChatPlace("alice", "/work")
     await journal.chats.save(place, SavedChat("one", "Fix it", 2, "ended"), [{"a": 1}, {"b": ["ü\0"]}])

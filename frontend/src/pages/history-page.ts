@@ -35,11 +35,13 @@ export class HistoryPage extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
+    this.store.addEventListener("reached", this.#again);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
+    this.store.removeEventListener("reached", this.#again);
     clearTimeout(this.#timer);
     this.search?.stop();
   }
@@ -60,6 +62,11 @@ export class HistoryPage extends PageElement {
       this.#more();
     }, this.search ? PAUSE_MS : 0);
   }
+
+  /** The server, or its journal, is there again: go on with a search that has failed. */
+  #again = (): void => {
+    if (this.problem) this.#more();
+  };
 
   #more(): void {
     const search = this.search;

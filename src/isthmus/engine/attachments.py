@@ -13,7 +13,7 @@ from isthmus.media import MAXIMUM_FILE_BYTES, MAXIMUM_MESSAGE_BYTES
 
 def size_of(text: str, parts: Sequence[MessagePart]) -> int:
     """Return about how many bytes a message has."""
-    return len(text) + sum(len(part.raw or "") + len(part.text or "") for part in parts)
+    return len(text) + sum(part.size for part in parts)
 
 
 def check_sizes(parts: Sequence[MessagePart]) -> None:

@@ -19,7 +19,10 @@ from isthmus.journal.task_rows import ClaimedTask, TaskRow
 CHILDREN = 100
 """Maximum number of abandoned tasks of subagents that are looked at in one step."""
 LOOK_SECONDS = 1.0
-"""Interval in seconds at which a process with free slots looks into a queue of which it hears no news."""
+"""Interval in seconds at which a process with free slots looks into a queue of which it hears no news.
+
+So it does while tasks wait for others of their users to end, which may happen in another process.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +69,16 @@ class Dispatcher:
         self._answered = 0
         """Number of times that tasks may have come into the queue, and how many of them a look has answered."""
         self._sweeps = False
+        self._holds_back = False
+        """Whether tasks waited, at the last look, that may start when others of their users have ended."""
 
     def may_begin(self, label: str) -> bool:
         """Return whether a task with this label may start here at once, without overtaking those that wait."""
         if self.is_draining or label not in self._scope.labels:
             return False
-        return self._slots.limit is None or (self._slots.free > 0 and self._asked == self._answered)
+        if self._slots.limit is None and not self._holds_back:
+            return True
+        return self._slots.free > 0 and self._asked == self._answered
 
     def queued(self) -> None:
         """Note that a task has come into the queue."""
@@ -79,7 +86,8 @@ class Dispatcher:
         self._news.set()
 
     def freed(self) -> None:
-        """Note that a slot is free."""
+        """Note that a task has ended or come to rest here: a slot is free, and its user has one less at work."""
+        self._asked += self._holds_back
         if self._asked != self._answered:
             self._news.set()
 
@@ -93,10 +101,10 @@ class Dispatcher:
         while True:
             is_blind = self._slots.limit is not None and not self._journal.replicas.hears
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS if is_blind else None):
+                async with asyncio.timeout(LOOK_SECONDS if is_blind or self._holds_back else None):
                     await self._news.wait()
             self._news.clear()
-            if is_blind:
+            if is_blind or self._holds_back:
                 self._asked += 1
             try:
                 await self.take()
@@ -125,6 +133,9 @@ class Dispatcher:
                 for one in taken:
                     self._begin(one)
             if len(taken) < count:
+                self._holds_back = await self._journal.queue.holds_back(self._scope)
+                if taken and self._holds_back:
+                    continue  # Others may start that came after those which are held back.
                 self._answered = asked
                 if asked == self._asked:
                     break

@@ -4,6 +4,7 @@ Not here: the rights of users, see :mod:`isthmus.engine.user_tasks`, and the age
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
-from isthmus.client import NO_LIMITS, Delivery, LimitReached, UserLimits
+from isthmus.client import NO_LIMITS, AllAtWork, Delivery, LimitReached, UserLimits
 from isthmus.engine.agents import Agent, SuspendingAgent
 from isthmus.engine.broken_tasks import BrokenTasks
 from isthmus.engine.cancellation import Cancellation
@@ -174,6 +175,8 @@ class Runner:
     ) -> ClaimedTask | QueuedTask:
         """Create a task and run it, or let it wait for a slot. ``is_whole_session``: its session is new.
 
+        With slots it also waits while its user has as many tasks at work as the limits allow; without, it is refused.
+
         Raises LimitReached.
         """
         if self.retention.is_full:
@@ -185,29 +188,37 @@ class Runner:
                 " (isthmus tasks delete), or raise isthmus.journal.maxSize in the settings."
             )
         task = replace(task, label=self.options.placement.label_of(task.workspace))
-        if not task.parent and not self._dispatcher.may_begin(task.label):
-            self.options.telemetry.queued(task.task_id)
-            limits = self.slots.limits_of_waiting(limits, self.journal.replicas.count)
-            queued = await self.journal.queue.add(task, events, limits)
-            self._dispatcher.queued()
-            return queued
-        write = self.journal.create(task, events, self._owner, self.options.placement.lease_seconds, limits)
-        return await self._run_taken(task.task_id, write, task.parent, is_whole_session=is_whole_session)
+        if task.parent or self._dispatcher.may_begin(task.label):
+            write = self.journal.create(task, events, self._owner, self.options.placement.lease_seconds, limits)
+            try:
+                return await self._run_taken(task.task_id, write, task.parent, is_whole_session=is_whole_session)
+            except AllAtWork:
+                if self.slots.limit is None:
+                    raise
+        self.options.telemetry.queued(task.task_id)
+        queued = await self.journal.queue.add(task, events, limits)
+        self._dispatcher.queued()
+        return queued
 
     async def claim(
         self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS
     ) -> ClaimedTask | QueuedTask | None:
-        """Claim a task at rest and run it, or let it wait for a slot; None if another claim came first.
+        """Claim a task at rest and run it, or let it wait; None if another claim came first.
+
+        It waits for a slot, or until fewer tasks of its user are at work. A call that waits for an answer in a process
+        goes on at once, and so does the task of a subagent: they are part of work under way.
 
         Raises LimitReached.
         """
         held = self._suspended
         is_held_here = held is not None and held.holds(row.task_id)
         asker = "" if held is None or row.parent else await held.asker_elsewhere(row)
+        if row.parent or is_held_here or asker:
+            limits = replace(limits, max_running=None)
         if row.parent or is_held_here or (not asker and self._dispatcher.may_begin(row.label)):
-            return await self._claim_here(row, events, limits)
+            with contextlib.suppress(AllAtWork):
+                return await self._claim_here(row, events, limits)
         self.options.telemetry.queued(row.task_id)
-        limits = self.slots.limits_of_waiting(limits, self.journal.replicas.count)
         if (queued := await self.journal.queue.resume(row, events, limits, asker)) is not None:
             self._note_answers(row, events)
             self._dispatcher.queued()

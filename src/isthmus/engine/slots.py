@@ -5,9 +5,6 @@ Tasks of subagents need none: they are a part of the work of the task that began
 
 import contextlib
 from collections.abc import Generator
-from dataclasses import replace
-
-from isthmus.client import UserLimits
 
 UNLIMITED = 64
 """Number of free slots where there is no limit: the most tasks that are taken in one step."""
@@ -30,16 +27,6 @@ class Slots:
     def held(self) -> int:
         """The number of tasks that hold a place."""
         return len(self._held)
-
-    def limits_of_waiting(self, limits: UserLimits, processes: int) -> UserLimits:
-        """Return a user's limits for a task that is to wait, where this number of processes take from the queue.
-
-        Tasks that wait are not at work. They count as such only where the processes could take more of them at once
-        than the user may have at work, since whoever takes them does not look at that.
-        """
-        if self.limit is None or limits.max_running is None or self.limit * processes > limits.max_running:
-            return limits
-        return replace(limits, max_running=None)
 
     def hold(self, task_id: str) -> None:
         """Give a task a place, also if none is free."""

@@ -14,7 +14,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent
-from isthmus.journal.base import JournalError
+from isthmus.journal.base import JournalError, UnkeepableEvent
 from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_chats import PostgresChats
 from isthmus.journal.postgres_connection import (
@@ -34,13 +34,14 @@ from isthmus.journal.postgres_removal import PostgresRemoval
 from isthmus.journal.postgres_replicas import PostgresReplicas
 from isthmus.journal.postgres_schema import prepare
 from isthmus.journal.postgres_sql import CHANNEL, storable
-from isthmus.journal.postgres_writer import PostgresWriter
-from isthmus.journal.rows import JSON, encode_event
+from isthmus.journal.postgres_writer import PostgresWriter, Preparation
+from isthmus.journal.rows import JSON, encode_events, size_of_prompts
 from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
 from isthmus.journal.writer import Written
+from isthmus.runtime.large_work import LARGE_BYTES, off_loop
 
 if TYPE_CHECKING:
     import asyncio
@@ -164,14 +165,14 @@ class PostgresJournal(PostgresReads):
 
     @override
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        bodies = [encode_event(event) for event in events]
+        bodies: list[str] = []
 
         async def work(connection: Connection, now: float) -> None:
             await post_to(connection, row, events, bodies)
             if (text := self._replicas.text_of(JournalNotice(inboxes=(row.task_id,)))) is not None:
                 await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, text)
 
-        return self._writer.run(work)
+        return self._writer.run(work, _encoding(events, bodies))
 
     @override
     async def cancelled(self, leases: Sequence[Lease]) -> Sequence[str]:
@@ -209,9 +210,21 @@ class PostgresJournal(PostgresReads):
     def _submit(
         self, events: Sequence[AgentEvent], write: Callable[[Sequence[str]], TaskWrite], series: Lease | None = None
     ) -> Written[Any]:
-        """Queue a write with the bodies of its events."""
+        """Queue a write with the bodies of its events; those of large messages are made when its turn comes."""
+        if size_of_prompts(events) >= LARGE_BYTES:
+            bodies: list[str] = []
+            return self._writer.submit(write(bodies), series, _encoding(events, bodies))
         try:
-            bodies = [encode_event(event) for event in events]
-        except IsthmusError as error:
+            return self._writer.submit(write(encode_events(events)), series)
+        except UnkeepableEvent as error:
             return self._writer.failed(error)
-        return self._writer.submit(write(bodies), series)
+
+
+def _encoding(events: Sequence[AgentEvent], bodies: list[str]) -> Preparation:
+    """Return the work that adds the bodies of events, for large ones apart from the event loop."""
+    size = size_of_prompts(events)
+
+    async def encode() -> None:
+        bodies.extend(await off_loop(size, encode_events, events))
+
+    return Preparation(encode, size)

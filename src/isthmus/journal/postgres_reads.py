@@ -13,6 +13,7 @@ from isthmus.journal.postgres_driver import Connection, is_lost
 from isthmus.journal.postgres_sql import storable
 from isthmus.journal.rows import SqlDialect
 from isthmus.journal.sql_reads import SqlReads
+from isthmus.runtime.large_work import off_loop
 
 T = TypeVar("T")
 
@@ -68,9 +69,10 @@ class PostgresReads(SqlReads):
             if is_lost(error):
                 raise JournalUnavailable(AWAY) from error
             raise JournalError(explain_reading(error)) from error
-        if len(rows) <= ROWS_ON_LOOP:
-            return [decode(found) for found in rows]
-        return await asyncio.to_thread(lambda: [decode(found) for found in rows])
+        if len(rows) > ROWS_ON_LOOP:
+            return await asyncio.to_thread(lambda: [decode(found) for found in rows])
+        size = sum(len(value) for found in rows for value in found if isinstance(value, str))
+        return await off_loop(size, lambda: [decode(found) for found in rows])
 
     async def _fetch(self, query: str, values: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """Return the rows; once more with a new connection, if the one that was free was lost."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from isthmus.events import TaskState, event_from_json
-from isthmus.journal.rows import COLUMNS, DELETED
+from isthmus.journal.rows import COLUMNS, DELETED, counted_as
 from isthmus.journal.write_group import Facts, Needs, TaskEntry, Waiting, WriteGroup
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 CHANNEL = "isthmus"
 """Name of the channel of notices between processes."""
 _UNENDED = [state.value for state in TaskState if not state.is_terminal]
-_LOCKED = f"SELECT key, {COLUMNS}, inbox, size FROM tasks WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
+_LOCKED = (
+    f"SELECT key, {COLUMNS}, inbox, size, id = ANY($2::text[]) AND EXISTS (SELECT 1 FROM tasks AS other"
+    ' WHERE other.tag > 0 AND other."user" = tasks."user" AND other.running_limit IS NOT NULL)'
+    " FROM tasks WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
+)
 _INBOXES = (
     "SELECT tasks.id, inbox.number, inbox.body FROM inbox JOIN tasks ON tasks.key = inbox.task"
     " WHERE tasks.id = ANY($1::text[]) ORDER BY inbox.number"
@@ -34,8 +38,8 @@ _BEGUN = (
     " ORDER BY tasks.key DESC"
 )
 _COUNTS = (
-    'SELECT "user", state, count(*) FROM tasks WHERE "user" = ANY($1::text[]) AND state = ANY($2::text[])'
-    " AND parent = '' GROUP BY 1, 2"
+    'SELECT "user", state, sign(tag)::int, count(*) FROM tasks WHERE "user" = ANY($1::text[])'
+    " AND state = ANY($2::text[]) AND parent = '' GROUP BY 1, 2, 3"
 )
 _TAGS = (
     'SELECT u, (SELECT started FROM queue), (SELECT coalesce(max(tag), 0) FROM tasks WHERE tag > 0 AND "user" = u)'
@@ -54,6 +58,7 @@ _CHANGED = (
     ("text", "pending"),
     ("bigint", "tag"),
     ("text", "reserved"),
+    ("integer", "running_limit"),
     ("integer", "inbox"),
     ("bigint", "size"),
 )
@@ -66,6 +71,7 @@ _NEW = (
     *(("float8", name) for name in ("lease_until", "created", "updated")),
     *(("text", name) for name in ("error", "reason", "pending", '"user"', "message", "digest", "parent", "label")),
     ("bigint", "tag"),
+    ("integer", "running_limit"),
     ("bigint", "size"),
 )
 """Columns of a new row; attributes of :class:`TaskEntry` have their names."""
@@ -87,15 +93,25 @@ def storable(text: str | None) -> str | None:
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
+async def lock_user_counts(
+    connection: "Connection", users: Sequence[str], messages: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Keep other transactions from counting these users' tasks, and from beginning tasks with these messages.
+
+    It comes before rows are locked, and takes its locks in their order, so that nobody waits in a circle.
+    """
+    numbers = [lock_number("message", *pair) for pair in messages]
+    numbers += [lock_number("user", user) for user in users]
+    if numbers:
+        await connection.execute("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", sorted(numbers))
+
+
 async def read_facts(connection: "Connection", needs: Needs) -> Facts:
     """Return what a group depends on, and lock the rows of its tasks until the end of the transaction."""
     facts = Facts()
-    numbers = [lock_number("message", *pair) for pair in needs.messages]
-    numbers += [lock_number("user", user) for user in needs.limited]
-    if numbers:
-        await connection.execute("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", sorted(numbers))
+    await lock_user_counts(connection, needs.limited, needs.messages)
     if needs.tasks:
-        for values in await connection.fetch(_LOCKED, needs.tasks):
+        for values in await connection.fetch(_LOCKED, needs.tasks, needs.inboxes):
             entry = TaskEntry(*values)
             facts.entries[entry.task_id] = entry
     if filled := [task_id for task_id in needs.inboxes if (e := facts.entries.get(task_id)) is not None and e.inbox]:
@@ -107,8 +123,8 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
             facts.begun.setdefault((user, message), []).append((task_id, digest))
     if needs.limited:
         facts.counts = {user: Counter() for user in needs.limited}
-        for user, state, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
-            facts.counts[user][state] = count
+        for user, state, tag, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
+            facts.counts[user][counted_as(state, tag)] += count
     if needs.queueing:
         for user, started, newest in await connection.fetch(_TAGS, needs.queueing):
             facts.started, facts.tags[user] = started, newest

@@ -34,12 +34,15 @@ from isthmus.journal.postgres_driver import Connection, is_conflict, is_locked, 
 from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request, tasks_of
 from isthmus.journal.write_group import NewEvent
 from isthmus.journal.writer import Written
+from isthmus.record import record
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 GROUP_LIMIT = 512
 """Number of writes at which a group is full."""
+GROUP_CHARACTERS = 1024 * 1024
+"""Size of the events of a group, in characters, at which it is full: they are sent at a stretch."""
 WAITING_WRITES = 20_000
 """Maximum number of writes that wait, for the database or for other writes."""
 WAITING_CHARACTERS = 64 * 1024 * 1024
@@ -56,6 +59,14 @@ CLOSE_SECONDS = 5.0
 """Maximum time in seconds for writing what is queued when the journal is closed."""
 
 
+@record
+class Preparation:
+    """Work that is done before the transaction of a write, such as encoding events of about ``characters``."""
+
+    work: Callable[[], Awaitable[None]]
+    characters: int
+
+
 @dataclass(slots=True, eq=False)
 class _Queued:
     write: TaskWrite | None
@@ -64,6 +75,7 @@ class _Queued:
     series: Hashable
     characters: int = 0
     """Size of its events as JSON."""
+    before: Preparation | None = None
     locked_since: float | None = None
     """Time at which another process was first found to hold its locks, in monotonic seconds."""
 
@@ -108,8 +120,8 @@ class PostgresWriter:
         """Return the time of the journal's clock in Unix seconds: that of the database."""
         return time.monotonic() + self._offset if self._clock is None else self._clock()
 
-    def submit(self, write: TaskWrite, series: Hashable = None) -> Written[Any]:
-        """Queue a write; the future is done when its group is committed.
+    def submit(self, write: TaskWrite, series: Hashable = None, before: Preparation | None = None) -> Written[Any]:
+        """Queue a write, and what is to be done before it; the future is done when its group is committed.
 
         Writes of one ``series`` build on each other: once one has failed for want of a database, the later ones fail.
 
@@ -117,14 +129,18 @@ class PostgresWriter:
             JournalError: the journal is closed.
         """
         characters = 0 if isinstance(write, TakeOver | Renew | Release) else sum(map(len, write.bodies))
-        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series, characters))
+        if before is not None:
+            characters = before.characters
+        return self._put(_Queued(write, None, Written(loop=asyncio.get_running_loop()), series, characters, before))
 
-    def run(self, work: Callable[[Connection, float], Awaitable[T]]) -> Written[T]:
+    def run(self, work: Callable[[Connection, float], Awaitable[T]], before: Preparation | None = None) -> Written[T]:
         """Queue a function that writes with the connection, at the journal's time, in a transaction of its own.
 
-        It may be called again, if the database was lost before it was committed.
+        ``before`` is done once before that. The function may be called again, if the database was lost before it was
+        committed.
         """
-        return self._put(_Queued(None, work, Written(loop=asyncio.get_running_loop()), None))
+        characters = 0 if before is None else before.characters
+        return self._put(_Queued(None, work, Written(loop=asyncio.get_running_loop()), None, characters, before))
 
     def failed(self, error: Exception) -> Written[Any]:
         """Return a write that was refused before it was queued."""
@@ -168,7 +184,7 @@ class PostgresWriter:
                         await self._wake.wait()
                 continue
             try:
-                await self._commit(group)
+                await self._commit(await self._prepared(group))
             except asyncio.CancelledError:
                 self._fail(group, JournalError("the journal was closed before this was stored"))
                 raise
@@ -179,20 +195,33 @@ class PostgresWriter:
                 self._give_up(group, failure)
 
     def _next_group(self) -> list[_Queued]:
-        """Take the writes that share the next transaction: up to the limit, or one function, or one that was held."""
+        """Take the writes that share the next transaction: up to the limits, or one function, or one that was held."""
         group: list[_Queued] = []
+        size = 0
         if (held := self._held.take_due(time.monotonic())) is not None:
             group.append(held)
         while self._queue and not (group and (group[0] is held or not group[0].write or not self._queue[0].write)):
+            size += self._queue[0].characters
+            if group and (size > GROUP_CHARACTERS or len(group) == GROUP_LIMIT):
+                break
             queued = self._queue.popleft()
             if self._held.is_behind(queued.tasks):
                 self._held.add(queued, queued.tasks)
-                continue
-            group.append(queued)
-            if len(group) == GROUP_LIMIT:
-                break
+            else:
+                group.append(queued)
         self._waiting_characters -= sum(one.characters for one in group)
         return group
+
+    async def _prepared(self, group: Sequence[_Queued]) -> Sequence[_Queued]:
+        """Do what is to be done before the writes of a group; return those that it did not refuse."""
+        for one in group:
+            before, one.before = one.before, None  # once, also for a write that is tried again
+            try:
+                if before is not None:
+                    await before.work()
+            except IsthmusError as error:
+                self._fail([one], error)
+        return [one for one in group if not one.future.done()]
 
     async def _commit(self, group: Sequence[_Queued]) -> None:
         """Commit a group, and set the result of each write."""
@@ -348,7 +377,7 @@ class PostgresWriter:
                     raise JournalUnavailable(UNKNOWN) from error
                 self._lose(error)
 
-    def _fail(self, group: Sequence[_Queued] | deque[_Queued], error: JournalError) -> None:
+    def _fail(self, group: Sequence[_Queued] | deque[_Queued], error: IsthmusError) -> None:
         for queued in group:
             if not queued.future.done():
                 queued.future.set_exception(error)

@@ -4,6 +4,9 @@ Tasks start in the order of their start tags. A task's tag is one more than the 
 started last, and the newest tag of its user that still waits. So the tasks of several users take turns, however many
 one of them has queued, and each starts in the end (start-time fair queueing). Not here: how many tasks a process runs
 at once, see :mod:`isthmus.engine.dispatcher`.
+
+A user's limit of tasks at work is kept with each waiting task of the user. Those that it holds back are passed over;
+they keep their tags, and so come before the tasks of others that came later.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,7 +39,13 @@ class TaskQueue(Protocol):
     """The tasks that wait for a process. All methods raise :class:`~isthmus.journal.base.JournalError`."""
 
     def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
-        """Add a new task, like :meth:`~isthmus.journal.base.Journal.create`, which waits."""
+        """Add a new task, like :meth:`~isthmus.journal.base.Journal.create`, which waits.
+
+        It does not count as working, and is taken when the ``limits`` allow its user one more task at work.
+
+        Raises:
+            LimitReached: its user has as many unended tasks as the ``limits`` allow.
+        """
         ...
 
     def resume(
@@ -45,7 +54,10 @@ class TaskQueue(Protocol):
         """Add events to a task at rest, like :meth:`~isthmus.journal.base.Journal.claim`, and let it wait.
 
         The owner ``reserved`` of leases has what the task needs to go on: it is left to that one, unless it is gone or
-        does not take it in the time of a lease.
+        does not take it in the time of a lease. As with :meth:`add`, it is taken when the ``limits`` allow it.
+
+        Raises:
+            LimitReached: its user has as many other unended tasks as the ``limits`` allow.
         """
         ...
 
@@ -63,6 +75,8 @@ class TaskQueue(Protocol):
         Besides the tasks that wait these are the ones whose process released them, let their lease expire, or is one of
         the ``gone`` owners. Tasks of subagents are left to :meth:`abandoned_children`. If ``is_in_grace`` returns true
         when it is done, tasks are left to owners whose lease ran out; it is called in any thread.
+
+        Fewer than ``limit`` may be taken though more could start, but then :meth:`holds_back` is true.
         """
         ...
 
@@ -73,6 +87,10 @@ class TaskQueue(Protocol):
 
         With ``in_grace`` tasks are left to owners whose lease ran out.
         """
+        ...
+
+    async def holds_back(self, scope: QueueScope) -> bool:
+        """Return whether tasks wait whose users' limits of tasks at work may be what holds them back."""
         ...
 
     async def owners(self) -> Mapping[str, float]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from isthmus.client import Delivery, LimitReached, TaskQuery, UserLimits
+from isthmus.client import AllAtWork, Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.compact_json import compact_encoder
@@ -22,6 +22,8 @@ from isthmus.runtime.large_work import LARGE_BYTES
 log = logging.getLogger(__name__)
 DELETED = "deleted"
 """State of a task that is being removed."""
+QUEUED = "queued"
+"""State as which a task is counted that waits in the queue, whatever its own is."""
 COLUMNS = (
     "id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated, error, reason, pending,"
     ' "user", parent, label, tag'
@@ -88,11 +90,14 @@ def inbox_by_message(dialect: SqlDialect) -> str:
 
 def are_brief(events: Sequence[AgentEvent]) -> bool:
     """Return whether events are few, and none of them is a large message, so that the event loop may write them."""
-    return len(events) <= BRIEF_EVENTS and not any(isinstance(event, Prompt) and _is_large(event) for event in events)
+    return len(events) <= BRIEF_EVENTS and size_of_prompts(events) < LARGE_BYTES
 
 
-def _is_large(prompt: Prompt) -> bool:
-    return len(prompt.text) + sum(len(part.raw or part.text or "") for part in prompt.parts) >= LARGE_BYTES
+def size_of_prompts(events: Sequence[AgentEvent]) -> int:
+    """Return about how many characters the messages among some events have."""
+    return sum(
+        len(event.text) + sum(part.size for part in event.parts) for event in events if isinstance(event, Prompt)
+    )
 
 
 def encode_event(event: AgentEvent) -> str:
@@ -111,6 +116,15 @@ def encode_event(event: AgentEvent) -> str:
             " Send it in pieces, or put it into a file"
         )
     return body
+
+
+def encode_events(events: Sequence[AgentEvent]) -> Sequence[str]:
+    """Return events as their rows store them.
+
+    Raises:
+        UnkeepableEvent: one is not JSON, or too large.
+    """
+    return [encode_event(event) for event in events]
 
 
 def row_from(values: Sequence[Any]) -> TaskRow:
@@ -167,23 +181,30 @@ def delivery_of(values: Sequence[Any]) -> Delivery:
     return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
 
 
-def check_counts(counts: Mapping[str, int], limits: UserLimits) -> None:
-    """Check that a user may have one more working task. ``counts`` has the number of the user's tasks by state.
+def counted_as(state: str, tag: int) -> str:
+    """Return the state as which a task with this start tag is counted."""
+    return QUEUED if tag else state
+
+
+def check_counts(counts: Mapping[str, int], limits: UserLimits, *, queues: bool = False) -> None:
+    """Check that a user may have one more working task; with ``queues``, one more that waits in the queue.
+
+    ``counts`` has the number of the user's unended tasks by :func:`counted_as`.
 
     Raises:
-        LimitReached: it would be too many.
+        LimitReached: it would be too many; AllAtWork if it could wait instead.
     """
     unended = sum(counts.values())
-    running = unended - sum(count for state, count in counts.items() if TaskState(state).is_waiting)
+    running = sum(counts.get(state, 0) for state in (TaskState.SUBMITTED, TaskState.WORKING))
     if limits.max_tasks is not None and unended >= limits.max_tasks:
         raise LimitReached(
-            f"you have {unended} tasks that work or wait for an answer; the limit is {limits.max_tasks}. Answer or"
-            " cancel one of them, or wait until one has ended"
+            f"you have {unended} tasks that work, or wait for an answer or their turn; the limit is"
+            f" {limits.max_tasks}. Answer or cancel one of them, or wait until one has ended"
         )
-    if limits.max_running is not None and running >= limits.max_running:
-        raise LimitReached(
-            f"{running} of your tasks are working or wait for a free slot; the limit is {limits.max_running} at once"
-            " (tasks that wait for an answer do not count). Wait until one has ended, or cancel one"
+    if not queues and limits.max_running is not None and running >= limits.max_running:
+        raise AllAtWork(
+            f"{running} of your tasks are working; the limit is {limits.max_running} at once (tasks that wait for an"
+            " answer or their turn do not count). Wait until one has ended, or cancel one"
         )
 
 

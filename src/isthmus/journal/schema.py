@@ -17,7 +17,7 @@ from isthmus.journal.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 9
+VERSION = 10
 INCOMPLETE = 2**31 - 1
 """Version of a file while another journal is copied into it: every program takes it for a newer one's."""
 BUSY_SECONDS = 5.0
@@ -137,6 +137,11 @@ CREATE TABLE removed_tokens (
 ) WITHOUT ROWID;
 """
 """Table of the model tokens of removed tasks, see `isthmus.journal.removed_tokens`."""
+_RUNNING_LIMITS = """
+ALTER TABLE tasks ADD COLUMN running_limit INTEGER;
+CREATE INDEX tasks_at_work ON tasks (user) WHERE state IN ('submitted', 'working') AND tag = 0 AND parent = '';
+"""
+"""Number of a user's tasks at work below which a waiting one may start, and an index of the tasks at work."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -158,8 +163,11 @@ CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
     6: _CHATS,
     7: _QUEUE,
     8: _REMOVED_TOKENS,
+    9: _RUNNING_LIMITS,
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
+_NEWEST = (_TABLES, _PUSHES, _MESSAGES, _INBOX_TYPES, _CHATS, _QUEUE, _REMOVED_TOKENS, _RUNNING_LIMITS)
+"""Statements that make the tables of this version."""
 
 
 def open_writer(path: Path, agent: Sequence[str] = (), busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -323,7 +331,7 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         # Another process may have upgraded it before the lock was taken.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 0:
-            _run(connection, _TABLES + _PUSHES + _MESSAGES + _INBOX_TYPES + _CHATS + _QUEUE + _REMOVED_TOKENS)
+            _run(connection, "".join(_NEWEST))
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         else:
             for older in range(version, VERSION):

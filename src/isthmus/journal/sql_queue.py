@@ -18,7 +18,8 @@ RESERVED = "nullif(nullif(reserved, ''), ?) AS owner, updated + ? AS lease_until
 
 The values of the statement's marks are this process and the length of the time in seconds.
 """
-_AT_WORK = "state IN ('submitted', 'working')"
+AT_WORK = "state IN ('submitted', 'working') AND tag = 0"
+"""Condition for the tasks that are at work, also those whose process has ended."""
 
 
 def in_scope(scope: QueueScope) -> tuple[str, list[Any]]:
@@ -55,7 +56,7 @@ def abandoned(scope: QueueScope, now: float, gone: Sequence[str], *, in_grace: b
         return "key < 0", []
     owners = f" OR owner IN ({', '.join('?' * len(gone))})" if gone else ""
     expired, values = ("owner IS NULL", []) if in_grace else ("lease_until < ?", [now])
-    return f"{_AT_WORK} AND tag = 0 AND ({expired}{owners})", [*values, *gone]
+    return f"{AT_WORK} AND ({expired}{owners})", [*values, *gone]
 
 
 def taken_task(owner: str, row: TaskRow, tag: int, former: str | None, until: float) -> ClaimedTask:
@@ -84,11 +85,16 @@ class SqlQueue(TaskQueue):
 
     @override
     async def owners(self) -> Mapping[str, float]:
-        query = (
-            f"SELECT owner, max(lease_until) FROM tasks WHERE {_AT_WORK} AND tag = 0 AND owner IS NOT NULL"
-            " GROUP BY owner"
-        )
+        query = f"SELECT owner, max(lease_until) FROM tasks WHERE {AT_WORK} AND owner IS NOT NULL GROUP BY owner"
         return dict(await self._read(query, (), lambda values: (str(values[0]), float(values[1]))))
+
+    @override
+    async def holds_back(self, scope: QueueScope) -> bool:
+        if scope.is_reserved:
+            return False  # what is reserved has no limit
+        fits, of_scope = in_scope(scope)
+        query = f"SELECT 1 FROM tasks WHERE tag > 0 AND parent = '' AND running_limit IS NOT NULL AND {fits} LIMIT 1"
+        return bool(await self._read(query, of_scope, lambda values: True))
 
     @override
     async def length(self) -> int:

@@ -22,7 +22,7 @@ from isthmus.events import (
 )
 from isthmus.journal.base import StaleLease
 from isthmus.journal.replicas import LocalReplicas
-from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, are_brief, check_inbox, encode_event
+from isthmus.journal.rows import CANCELLATION, JSON, SQLITE, are_brief, check_inbox, encode_events
 from isthmus.journal.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sql_pushes import SqlPushes
 from isthmus.journal.sqlite_chats import SqliteChats
@@ -192,7 +192,8 @@ class SqliteJournal(SqliteReads):
 
         def work(connection: sqlite3.Connection) -> ClaimedTask | None:
             changed = connection.execute(
-                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
+                "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = '',"
+                " running_limit = NULL"
                 " WHERE id = ? AND epoch = ? AND lease_until = ? RETURNING epoch",
                 (owner, now + lease_seconds, row.task_id, row.epoch, row.lease_until),
             ).fetchone()
@@ -232,11 +233,11 @@ class SqliteJournal(SqliteReads):
 
     @override
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
-        bodies = [encode_event(event) for event in events]
         is_counted = any(isinstance(event, Prompt) for event in events)
         calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
 
         def work(connection: sqlite3.Connection) -> None:
+            bodies = encode_events(events)
             found = connection.execute(
                 "SELECT key FROM tasks WHERE id = ? AND epoch = ? AND (owner IS NOT NULL OR tag > 0)",
                 (row.task_id, row.epoch),

@@ -1,7 +1,10 @@
 """The queue of the embedded journal. :mod:`isthmus.journal.queue` documents each method."""
 
+import itertools
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from typing_extensions import override
 
@@ -9,13 +12,16 @@ from isthmus.client import NO_LIMITS, UserLimits
 from isthmus.events import AgentEvent
 from isthmus.journal.queue import QueueScope, no_grace
 from isthmus.journal.rows import are_brief
-from isthmus.journal.sql_queue import RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
+from isthmus.journal.sql_queue import AT_WORK, RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
 from isthmus.journal.statements import check_limits, check_new_message, claim_task, insert_task, row_of
 from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
 from isthmus.journal.write_group import start_tag
 from isthmus.journal.writer import GroupWriter
+
+_RUNNING = f"(SELECT count(*) FROM tasks AS other WHERE other.user = tasks.user AND {AT_WORK} AND parent = '')"
+"""Number of tasks of a task's user that are at work. Its index is ``tasks_at_work``."""
 
 
 class SqliteQueue(SqlQueue):
@@ -32,9 +38,9 @@ class SqliteQueue(SqlQueue):
 
         def work(connection: sqlite3.Connection) -> QueuedTask:
             check_new_message(connection, task)
-            check_limits(connection, task.user, limits)
+            check_limits(connection, task.user, limits, queues=True)
             tag = _next_tag(connection, task.user)
-            return QueuedTask(*insert_task(connection, task, events, None, 0.0, now, tag))
+            return QueuedTask(*insert_task(connection, task, events, None, 0.0, now, tag, limits.max_running))
 
         written = self._writer.submit(work, is_brief=are_brief(events))
         self._changes.follow(task.task_id, written)
@@ -47,8 +53,9 @@ class SqliteQueue(SqlQueue):
         now = self._now()
 
         def work(connection: sqlite3.Connection) -> QueuedTask | None:
-            check_limits(connection, row.user, limits, row.task_id)
-            found = claim_task(connection, row, events, None, 0.0, now, _next_tag(connection, row.user), reserved)
+            check_limits(connection, row.user, limits, row.task_id, queues=True)
+            tag = _next_tag(connection, row.user)
+            found = claim_task(connection, row, events, None, 0.0, now, tag, reserved, limits.max_running)
             return None if found is None else QueuedTask(*found)
 
         written = self._writer.submit(work, is_brief=are_brief(events))
@@ -72,20 +79,26 @@ class SqliteQueue(SqlQueue):
             in_grace = is_in_grace()
             left, values = abandoned(scope, now, gone, in_grace=in_grace)
             free, of_free = for_owner(scope, owner, gone, now - lease_seconds, in_grace=in_grace)
-            found = connection.execute(
-                f"SELECT * FROM (SELECT key, tag, id, {RESERVED} FROM tasks WHERE tag > 0 AND parent = ''"
-                f" AND {fits} AND {free} ORDER BY tag, key LIMIT ?)"
-                f" UNION ALL SELECT key, tag, id, owner, lease_until FROM tasks WHERE {left} AND parent = '' AND {fits}"
-                " ORDER BY tag, key LIMIT ?",
-                (owner, lease_seconds, *of_scope, *of_free, limit, *values, *of_scope, limit),
+            found: list[Sequence[Any]] = connection.execute(
+                f"SELECT key, tag, id, owner, lease_until FROM tasks WHERE {left} AND parent = '' AND {fits}"
+                " ORDER BY key LIMIT ?",
+                (*values, *of_scope, limit),
             ).fetchall()
+            waiting = connection.execute(
+                f"SELECT key, tag, id, {RESERVED}, user, running_limit, {_RUNNING} FROM tasks WHERE tag > 0"
+                f" AND parent = '' AND {fits} AND {free} AND (running_limit IS NULL OR running_limit > {_RUNNING})"
+                " ORDER BY tag, key",
+                (owner, lease_seconds, *of_scope, *of_free),
+            )
+            found += itertools.islice(_within_limits(waiting), limit - len(found))
+            waiting.close()
             # The lowest of the tags: the others of this step are not before a task that comes next.
             if tags := [tag for _, tag, *_ in found if tag]:
                 connection.execute("UPDATE queue SET started = max(started, ?)", (min(tags),))
             for key, *_ in found:
                 connection.execute(
-                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = ''"
-                    " WHERE key = ?",
+                    "UPDATE tasks SET owner = ?, epoch = epoch + 1, lease_until = ?, tag = 0, reserved = '',"
+                    " running_limit = NULL WHERE key = ?",
                     (owner, now + lease_seconds, key),
                 )
             return [
@@ -94,6 +107,15 @@ class SqliteQueue(SqlQueue):
             ]
 
         return self._writer.submit(work)
+
+
+def _within_limits(waiting: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield those waiting tasks that may start, one after the other: user, limit and number at work come last."""
+    begun: Counter[str] = Counter()
+    for *row, user, most, running in waiting:
+        if most is None or running + begun[user] < most:
+            begun[user] += 1
+            yield row
 
 
 def _next_tag(connection: sqlite3.Connection, user: str) -> int:

@@ -5,6 +5,7 @@ All of it runs inside the caller's transaction; nothing here opens, commits or w
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from isthmus.journal.rows import (
     SQLITE,
     check_begun,
     check_counts,
+    counted_as,
     delivery_of,
     encode_event,
     inbox_by_message,
@@ -40,8 +42,11 @@ def insert_task(
     until: float,
     now: float,
     tag: int = 0,
+    most: int | None = None,
 ) -> tuple[TaskRow, Sequence[Delivery]]:
     """Add a task with its first events, leased to ``owner``, or without one with its start tag in the queue.
+
+    It waits there until fewer than ``most`` tasks of its user are at work.
 
     Raises:
         JournalError: there is such a task.
@@ -52,8 +57,9 @@ def insert_task(
     try:
         cursor = connection.execute(
             "INSERT INTO tasks (id, context, workspace, title, state, seq, owner, epoch, lease_until, created, updated,"
-            " user, parent, label, message, digest, tag) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*made, until, now, now, *ends, task.message_id, task.digest, tag),
+            " user, parent, label, message, digest, tag, running_limit)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*made, until, now, now, *ends, task.message_id, task.digest, tag, most),
         )
     except sqlite3.IntegrityError as error:
         raise JournalError(f"task {task.task_id} exists already; task ids are made once") from error
@@ -71,16 +77,20 @@ def claim_task(
     now: float,
     tag: int = 0,
     reserved: str = "",
+    most: int | None = None,
 ) -> tuple[TaskRow, Sequence[Delivery]] | None:
-    """Add events to a task at rest that ``owner`` works on, or without one let it wait; None if it is not as it was."""
+    """Add events to a task at rest that ``owner`` works on, or without one let it wait; None if it is not as it was.
+
+    It waits until fewer than ``most`` tasks of its user are at work.
+    """
     bodies = [encode_event(event) for event in events]  # Before anything is written.
     change = _last_change(events) or StateChange(TaskState.WORKING)
     changed = connection.execute(
         "UPDATE tasks SET state = ?, error = ?, reason = ?, owner = ?, epoch = epoch + 1, lease_until = ?, tag = ?,"
-        " reserved = ?, pending = '[]', seq = seq + ?, updated = ?"
+        " reserved = ?, running_limit = ?, pending = '[]', seq = seq + ?, updated = ?"
         " WHERE id = ? AND owner IS NULL AND tag = 0 AND epoch = ? RETURNING key, seq",
         (
-            *(change.state, change.error, change.reason, owner, until, tag, reserved, len(events), now),
+            *(change.state, change.error, change.reason, owner, until, tag, reserved, most, len(events), now),
             *(row.task_id, row.epoch),
         ),
     ).fetchone()
@@ -198,19 +208,24 @@ def row_of(connection: sqlite3.Connection, task_id: str) -> TaskRow:
     return row_from(connection.execute(f"SELECT {COLUMNS} FROM tasks WHERE id = ?", (task_id,)).fetchone())
 
 
-def check_limits(connection: sqlite3.Connection, user: str, limits: UserLimits, but: str | None = None) -> None:
+def check_limits(
+    connection: sqlite3.Connection, user: str, limits: UserLimits, but: str | None = None, *, queues: bool = False
+) -> None:
     """Check that the user may have one more working task; ``but`` is a task of the user that is not counted.
 
-    Tasks that another task began are not counted: the agent limits them itself.
+    With ``queues`` it waits in the queue. Tasks that another task began are not counted: the agent limits them itself.
 
     Raises:
-        LimitReached: it would be too many.
+        LimitReached: it would be too many; AllAtWork if it could wait instead.
     """
     if limits.max_tasks is None and limits.max_running is None:
         return
     rows = connection.execute(
-        "SELECT state, count(*) FROM tasks WHERE \"user\" = ? AND state IN (?, ?, ?, ?) AND id IS NOT ? AND parent = ''"
-        " GROUP BY state",
+        'SELECT state, tag > 0, count(*) FROM tasks WHERE "user" = ? AND state IN (?, ?, ?, ?) AND id IS NOT ?'
+        " AND parent = '' GROUP BY 1, 2",
         (user, *(state for state in TaskState if not state.is_terminal), but),
     )
-    check_counts(dict(rows.fetchall()), limits)
+    counts: Counter[str] = Counter()
+    for state, tag, count in rows:
+        counts[counted_as(state, tag)] += count
+    check_counts(counts, limits, queues=queues)

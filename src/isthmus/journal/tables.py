@@ -37,7 +37,8 @@ TASKS = StoredTable(
     "tasks",
     (
         *("key", "id", "context", "workspace", "title", "state", "seq", "epoch", "created", "updated", "error"),
-        *("reason", "pending", "user", "message", "digest", "parent", "label", "tag", "reserved", "inbox", "size"),
+        *("reason", "pending", "user", "message", "digest", "parent", "label", "tag", "reserved", "running_limit"),
+        *("inbox", "size"),
     ),
     ("key",),
     "pending",

@@ -13,7 +13,7 @@ from isthmus.client import Delivery, UserLimits
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
 from isthmus.journal.base import JournalError, StaleLease
 from isthmus.journal.notices import JournalNotice
-from isthmus.journal.rows import DELETED, check_begun, check_counts, row_from
+from isthmus.journal.rows import DELETED, check_begun, check_counts, counted_as, row_from
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, QueuedTask, TaskRow
 from isthmus.journal.task_writes import (
     Append,
@@ -64,10 +64,14 @@ class TaskEntry:
     """Number of events in its inbox."""
     size: int
     """Approximate size of its events in bytes."""
+    has_others_waiting: bool = False
+    """Whether its user's limit of tasks at work may hold others back. It is read for the writes that end a run."""
     message: str = ""
     digest: str = ""
     reserved: str = ""
     """Owner of leases for whom a task waits in the queue; empty for any."""
+    running_limit: int | None = None
+    """Number of its user's tasks at work below which it may leave the queue; None for any."""
     is_changed: bool = False
     has_later_prompt: bool = False
     """Whether the group gave it a message after its first event."""
@@ -97,7 +101,8 @@ class Facts:
     """Knowledge of a group: the locked rows by task id, and whatever else its writes depend on.
 
     ``begun`` has, by user and message id, the tasks that began with it and their digests, newest first; ``counts`` has
-    the numbers of unended tasks by user and state, without those that another task began. ``started`` is the start tag
+    the numbers of unended tasks by user and :func:`~isthmus.journal.rows.counted_as`, without those that another task
+    began. ``started`` is the start tag
     of the task that left the queue last, ``tags`` the newest tag of each user there.
     """
 
@@ -230,7 +235,7 @@ class WriteGroup:
         task, facts, now = write.task, self._facts, self._now
         begun = facts.begun.setdefault((task.user, task.message_id), []) if task.message_id else []
         check_begun([item for item in begun if self._may_be_repeated(item[0])], task)
-        self._check_limits(task.user, write.limits)
+        self._check_limits(task.user, write.limits, queues=write.owner is None)
         if task.task_id in facts.entries:
             raise JournalError(f"task {task.task_id} exists already; task ids are made once")
         entry = TaskEntry(
@@ -245,15 +250,16 @@ class WriteGroup:
         if not task.parent:
             facts.counts.setdefault(task.user, Counter())[TaskState.SUBMITTED] += 1
         deliveries = self._insert(entry, write.events, write.bodies)
-        return self._begun(entry, deliveries)
+        return self._begun(entry, deliveries, write.limits)
 
-    def _begun(self, entry: TaskEntry, deliveries: Sequence[Delivery]) -> ClaimedTask | QueuedTask:
+    def _begun(self, entry: TaskEntry, deliveries: Sequence[Delivery], limits: UserLimits) -> ClaimedTask | QueuedTask:
         """Return a task that its owner runs; without an owner let it wait in the queue."""
         if entry.owner is not None:
             return ClaimedTask(Lease(entry.task_id, entry.owner, entry.epoch), entry.row, deliveries)
         facts = self._facts
         facts.tags[entry.user] = entry.tag = start_tag(facts.started, facts.tags.get(entry.user, 0))
-        entry.lease_until, self._is_queue = 0.0, True
+        self._count(entry, entry.state)
+        entry.lease_until, entry.running_limit, self._is_queue = 0.0, limits.max_running, True
         return QueuedTask(entry.row, deliveries)
 
     def _may_be_repeated(self, task_id: str) -> bool:
@@ -263,25 +269,28 @@ class WriteGroup:
 
     def _claim(self, write: Claim) -> ClaimedTask | QueuedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
-        counted = "" if entry is None or entry.parent else entry.state
-        self._check_limits(write.row.user, write.limits, counted)
+        counted = "" if entry is None or entry.parent else counted_as(entry.state, entry.tag)
+        self._check_limits(write.row.user, write.limits, counted, queues=write.owner is None)
         if entry is None or entry.owner is not None or entry.tag or entry.epoch != write.row.epoch:
             return None
         if entry.state == DELETED:
             return None
-        self._count(entry, TaskState.WORKING)
+        before = entry.state
         entry.state, entry.owner, entry.epoch = TaskState.WORKING, write.owner, entry.epoch + 1
+        self._count(entry, before)
         entry.lease_until, entry.pending, entry.error, entry.reason = self._now + write.seconds, "[]", None, None
         entry.reserved = write.reserved
         deliveries = self._append(entry, write.events, write.bodies)
-        return self._begun(entry, deliveries)
+        return self._begun(entry, deliveries, write.limits)
 
     def _take_over(self, write: TakeOver) -> ClaimedTask | None:
         entry = self._facts.entries.get(write.row.task_id)
         if entry is None or (entry.epoch, entry.lease_until) != (write.row.epoch, write.row.lease_until):
             return None  # taken by another process, or its owner lives after all
         entry.owner, entry.epoch, entry.lease_until = write.owner, entry.epoch + 1, self._now + write.seconds
-        entry.tag, entry.reserved, entry.is_changed = 0, "", True
+        before = counted_as(entry.state, entry.tag)
+        entry.tag, entry.reserved, entry.running_limit, entry.is_changed = 0, "", None, True
+        self._count(entry, before)
         lease = Lease(entry.task_id, write.owner, entry.epoch)
         return ClaimedTask(lease, entry.row, (), former=write.row.lease)
 
@@ -302,6 +311,7 @@ class WriteGroup:
         entry = self._held(write.lease)
         deliveries = self._append(entry, write.events, write.bodies)
         entry.owner, entry.lease_until, entry.pending = None, 0.0, write.questions
+        self._is_queue |= entry.has_others_waiting
         self._remove(entry, len(waiting))
         return Finished(deliveries)
 
@@ -309,8 +319,9 @@ class WriteGroup:
         entry.updated, entry.is_changed = self._now, True
         change = next((event for event in reversed(events) if isinstance(event, StateChange)), None)
         if change is not None:
-            self._count(entry, change.state)
+            before = entry.state
             entry.state, entry.error, entry.reason = change.state, change.error, change.reason
+            self._count(entry, before)
         return self._insert(entry, events, bodies)
 
     def _insert(self, entry: TaskEntry, events: Sequence[AgentEvent], bodies: Sequence[str]) -> Sequence[Delivery]:
@@ -343,23 +354,23 @@ class WriteGroup:
             raise StaleLease(f"task {lease.task_id} was taken over by another process; this one stops working on it")
         return entry
 
-    def _check_limits(self, user: str, limits: UserLimits, but: str = "") -> None:
-        """Check that a user may have one more working task besides the one in state ``but``."""
+    def _check_limits(self, user: str, limits: UserLimits, but: str = "", *, queues: bool) -> None:
+        """Check that a user may have one more working or waiting task besides the one that counts as ``but``."""
         if _limits(limits):
             counts = Counter(self._facts.counts.get(user, {}))
             if counts.get(but, 0):
                 counts[but] -= 1
-            check_counts(counts, limits)
+            check_counts(counts, limits, queues=queues)
 
-    def _count(self, entry: TaskEntry, state: TaskState) -> None:
-        """Count a task in its new state."""
+    def _count(self, entry: TaskEntry, before: str) -> None:
+        """Count a task as what it is now; it counted as ``before``."""
         if entry.parent or entry.user not in self._facts.counts:
             return
         counts = self._facts.counts[entry.user]
-        if counts.get(entry.state, 0):
-            counts[entry.state] -= 1
-        if not state.is_terminal:
-            counts[state] += 1
+        if counts.get(before, 0):
+            counts[before] -= 1
+        if not TaskState(entry.state).is_terminal:
+            counts[counted_as(entry.state, entry.tag)] += 1
 
 
 def start_tag(started: int, newest: int) -> int:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from isthmus.client import TaskQuery
 from isthmus.encoding.event_stream import comment, event_frame
 from isthmus.encoding.json_text import encode
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, Unavailable
 from isthmus.journal.base import Journal
 from isthmus.journal.task_rows import TaskRow
 
@@ -49,6 +49,7 @@ class _Reader:
 
     changed: dict[str, TaskRow] = field(default_factory=dict[str, TaskRow])
     has_lost: bool = False
+    is_over: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, rows: Iterable[TaskRow]) -> None:
@@ -59,6 +60,10 @@ class _Reader:
         if len(self.changed) > MAXIMUM_LISTED:
             self.changed.clear()
             self.has_lost = True
+
+    def end(self) -> None:
+        self.is_over = True
+        self.news.set()
 
     def take(self) -> list[bytes]:
         self.news.clear()
@@ -105,13 +110,22 @@ class ChangeFeed:
         self._end_watch = lambda: None
         self._version = 0
 
-    def check(self, user: str) -> None:
-        """Raise :class:`TooManyStreamsError` if the user may open no further stream."""
+    async def check(self, user: str) -> None:
+        """Check that the user may open a further stream, and that the journal can be read.
+
+        Raises:
+            TooManyStreamsError: the user has the maximum number of streams open.
+            JournalError: the journal cannot be read at the moment.
+        """
         if (found := self._users.get(user)) is not None and len(found.readers) >= MAXIMUM_STREAMS:
             raise TooManyStreamsError(f"{MAXIMUM_STREAMS} streams of changes are open, which is the maximum")
+        await self._journal.version()
 
     async def frames(self, user: str, since: float | None) -> AsyncGenerator[bytes]:
-        """Yield the lines for a user's page; with ``since`` (Unix seconds) first those of all changes from then on."""
+        """Yield the lines for a user's page; with ``since`` (Unix seconds) first those of all changes from then on.
+
+        They end when the journal cannot be reached: the page asks again, and learns it from the answer.
+        """
         with self._reading_as(user) as reader:
             # Before the page lists the tasks: what another process writes later must be found by a look.
             self._version = self._version or await self._journal.version()
@@ -121,7 +135,7 @@ class ChangeFeed:
                 if total > len(rows):
                     yield ALL
                 reader.put(reversed(rows))
-            while True:
+            while not reader.is_over:
                 for frame in reader.take():
                     yield frame
                 await reader.news.wait()
@@ -184,6 +198,9 @@ class ChangeFeed:
                         query = TaskQuery(MAXIMUM_LISTED, since=user.since - OVERLAP_SECONDS)
                         rows, _ = await self._journal.list_tasks(query, name)
                         user.notify(reversed(rows), is_certain=False)
+            except Unavailable:  # the journal has said so
+                for reader in [reader for user in self._users.values() for reader in user.readers]:
+                    reader.end()
             except IsthmusError as error:
                 log.warning("changes of tasks by other programs cannot be read: %s", error)
 

@@ -13,7 +13,7 @@ from isthmus.a2a.server.application import BodyOf
 from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.http_request import HttpRequest
 from isthmus.client import TaskPlace
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import TaskState
 from isthmus.journal.base import Journal, TaskSearch
 from isthmus.journal.task_rows import TaskRow
@@ -44,7 +44,11 @@ class HistorySearch:
         self._roots = roots
 
     async def respond(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Refusal:
-        """Answer a request with ``words``, ``state`` and ``after`` in its query, each of which may be missing."""
+        """Answer a request with ``words``, ``state`` and ``after`` in its query, each of which may be missing.
+
+        Raises:
+            Unavailable: the journal cannot be reached at the moment.
+        """
         query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"), keep_blank_values=True)
         words, state, after = (query.get(name, [""])[0] for name in ("words", "state", "after"))
         place = place_of(after)
@@ -58,6 +62,8 @@ class HistorySearch:
         search = TaskSearch(tuple(words.split()), STATES[state], place)
         try:
             result = await self._journal.search(search, principal.name, self._roots())
+        except Unavailable:
+            raise
         except IsthmusError as error:
             return Refusal(503, str(error), {})
         return {

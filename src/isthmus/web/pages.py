@@ -16,6 +16,7 @@ from urllib.parse import parse_qs
 from starlette.responses import Response
 
 from isthmus import __version__
+from isthmus.a2a.protocol.errors import RETRY_AFTER_SECONDS
 from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.auth import Principal, Refusal
@@ -25,7 +26,7 @@ from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTa
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.event_stream import comment
 from isthmus.encoding.json_text import JsonError, decode, encode
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, Unavailable
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.slash_commands.tree import Completion, completions
 from isthmus.text.visible import visible_line
@@ -179,6 +180,8 @@ class WorkbenchPages:
             return _answer(await handler(principal, request, body_of))
         except UsersError as error:
             return _devices_unusable(error)
+        except Unavailable as error:
+            return _json({"error": str(error)}, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
 
     async def _reviews(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.reviews is None:
@@ -248,7 +251,7 @@ class WorkbenchPages:
             return Refusal(400, "expected the id of a line of this stream in Last-Event-ID", {})
         try:
             if self.changes is not None:
-                self.changes.check(principal.name)
+                await self.changes.check(principal.name)
             if reviews is not None:
                 reviews.check()
         except TooManyStreamsError as error:
@@ -291,6 +294,8 @@ class WorkbenchPages:
                 found = await completed_line(agent, scope, line)
         except TimeoutError:
             found = ()
+        except Unavailable:
+            raise
         except IsthmusError as error:
             return Refusal(400, str(error), {})
         return {

@@ -1,6 +1,3 @@
-import pytest
-
-from isthmus.client import UserLimits
 from isthmus.engine.slots import UNLIMITED, Slots
 
 
@@ -33,14 +30,3 @@ def test_without_a_limit_there_are_always_free_slots() -> None:
     for number in range(1000):
         slots.hold(str(number))
     assert slots.free == UNLIMITED
-
-
-@pytest.mark.parametrize(
-    ("slots", "processes", "at_once", "counted"),
-    [(4, 1, 8, None), (8, 1, 8, None), (9, 1, 8, 8), (4, 3, 8, 8), (None, 1, 8, 8), (4, 1, None, None)],
-)
-def test_tasks_that_wait_count_as_working_only_where_all_could_start_at_once(
-    slots: int | None, processes: int, at_once: int | None, counted: int | None
-) -> None:
-    limits = UserLimits(100, at_once)
-    assert Slots(slots).limits_of_waiting(limits, processes) == UserLimits(100, counted)

@@ -12,7 +12,6 @@ from isthmus.client import (
 )
 from isthmus.engine import Engine
 from isthmus.engine.open_questions import QuestionOpened
-from isthmus.engine.placement import Placement
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import INBOX_MESSAGES
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
@@ -86,18 +85,6 @@ async def test_a_command_that_is_one_task_too_many_is_not_started_and_says_why(t
         await engine.for_user("bob", UserLimits(max_running=1)).prompt(PromptMessage("work"))
         assert (await alice.cancel(turn.task_id)).state is TaskState.CANCELED
         await alice.prompt(PromptMessage("more"))
-
-
-async def test_tasks_that_wait_for_a_slot_are_not_at_work(tmp_path: Path) -> None:
-    agent = WaitingAgent()
-    async with engine_on(tmp_path, agent, placement=Placement(slots=1)) as engine:
-        alice = engine.for_user("alice", UserLimits(max_tasks=4, max_running=2))
-        turns = [await alice.prompt(PromptMessage(f"work {number}")) for number in range(4)]
-        with pytest.raises(LimitReached, match="the limit is 4"):
-            await alice.prompt(PromptMessage("too much"))
-        agent.release.set()
-        for turn in turns:
-            assert events(await all_of(turn))[-1] == StateChange(TaskState.COMPLETED)
 
 
 async def test_closing_a_users_view_stops_nothing(tmp_path: Path) -> None:

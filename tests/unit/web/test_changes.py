@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
+from isthmus.journal.base import JournalUnavailable
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_rows import ClaimedTask, NewTask
 from isthmus.web import changes
@@ -125,6 +126,26 @@ async def test_the_number_of_streams_of_a_user_is_limited(
     async with aclosing(feed.frames("alice", None)) as frames:
         await anext(frames)
         with pytest.raises(TooManyStreamsError, match="maximum"):
-            feed.check("alice")
-        feed.check("bob")
-    feed.check("alice")
+            await feed.check("alice")
+        await feed.check("bob")
+    await feed.check("alice")
+
+
+async def test_streams_end_when_the_journal_is_away_and_none_begins(
+    journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = ChangeFeed(journal, look_seconds=0.01)
+
+    async def away() -> int:
+        raise JournalUnavailable("the database is away")
+
+    async with aclosing(feed.frames("alice", None)) as first, aclosing(feed.frames("bob", None)) as second:
+        await anext(first)
+        await anext(second)
+        monkeypatch.setattr(journal, "version", away)
+        async with asyncio.timeout(10):
+            assert [frame async for frame in first] == [frame async for frame in second] == []
+    with pytest.raises(JournalUnavailable):
+        await feed.check("alice")
+    monkeypatch.undo()
+    await feed.check("alice")

@@ -17,9 +17,11 @@ from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
+from isthmus.journal.base import JournalUnavailable
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
+from isthmus.web.history import HistorySearch
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from isthmus.web.view import ChangedQuestionError, NotShownError
@@ -377,3 +379,43 @@ async def test_changes_are_refused_without_a_token_and_end_with_it(pages: Workbe
 async def test_without_a_journal_there_are_no_changes(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/ui/api/changes", headers={"Authorization": "Bearer owner-token"})
     assert answer.status_code == 404
+
+
+class AwayAgent(CommandingAgent):
+    @override
+    async def commands(self, scope: CommandScope) -> Sequence[SlashCommand]:
+        raise JournalUnavailable("the database is away")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "changes", None),
+        ("GET", "history?words=quay", None),
+        ("POST", "complete", {"line": "/he", "contextId": "c1"}),
+    ],
+)
+async def test_while_the_database_is_away_the_api_says_when_to_ask_again(
+    client: httpx2.AsyncClient,
+    pages: WorkbenchPages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    path: str,
+    body: object,
+) -> None:
+    journal = await SqliteJournal.open(tmp_path / "journal.sqlite")
+
+    async def away(*_: object) -> int:
+        raise JournalUnavailable("the database is away")
+
+    for name in ("version", "search"):
+        monkeypatch.setattr(journal, name, away)
+    pages.changes, pages.history = ChangeFeed(journal), HistorySearch(journal)
+    pages.agent_of = lambda _: AwayAgent(lambda _: [])
+    head = {"Authorization": f"Bearer {await pair(client, pages)}"}
+    answer = await client.request(method, f"/ui/api/{path}", headers=head, json=body)
+    assert (answer.status_code, answer.headers.get("retry-after")) == (503, "5")
+    assert answer.json() == {"error": "the database is away"}
+    assert (await client.get("/ui/api/session", headers=head)).status_code == 200
+    await journal.aclose()

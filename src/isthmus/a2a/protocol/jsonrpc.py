@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from isthmus.encoding.json_text import JsonError, decode
+from isthmus.encoding.value_count import has_more_values
 from isthmus.rpc import messages as rpc
 
-MAX_BRACKETS = 1_000_000
-"""Maximum number of opening brackets in a request, including those in strings."""
+MAX_VALUES = 500_000
+"""Maximum number of JSON values in a request: texts, numbers, lists, objects and so on."""
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
@@ -54,10 +55,12 @@ def decode_value(body: bytes) -> Any:
     Raises:
         RpcError: it is not JSON, or too deep or large to be read (-32700).
     """
-    if body.count(b"[") + body.count(b"{") > MAX_BRACKETS:
-        # Each bracket costs far more memory than its one byte, and time in which no other request is served.
-        text = f"the request has more than {MAX_BRACKETS} opening brackets (those in strings count too)"
-        raise rpc.RpcError(rpc.PARSE_ERROR, text)
+    if has_more_values(body, MAX_VALUES):
+        # Each costs far more memory than its few bytes, and time in which no other request is served.
+        raise rpc.RpcError(
+            rpc.PARSE_ERROR,
+            f"the request has more than {MAX_VALUES:,} JSON values; send many values as the text of a file",
+        )
     try:
         return decode(body)
     except JsonError as error:
