@@ -4,6 +4,7 @@ They say where a reader has to hold too much in mind at once. A figure above its
 """
 
 import ast
+import inspect
 import re
 import sys
 from collections import Counter
@@ -57,10 +58,21 @@ def relays(path: Path, tree: ast.Module) -> Iterator[str]:
                 yield f"{path}:{node.lineno} {node.name}"
 
 
+def prose(text: str) -> Iterator[str]:
+    """Yield the paragraphs and list items of a docstring, without its blocks that are not sentences.
+
+    Such blocks are examples (after a line with click's mark for them, or indented) and tables (between lines of ``=``).
+    """
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        is_example = block.startswith("\b") or all(line.startswith("    ") for line in block.splitlines())
+        if not is_example and re.search(r"^=+( +=+)*$", block, re.MULTILINE) is None:
+            yield from re.split(r"\n\s*[-|]|\n\s*\w+:\s*\n", block)
+
+
 def long_sentences(path: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the sentences of docstrings with more than `WORDS_OF_A_SENTENCE` words."""
     for line, text in docstrings(tree):
-        for paragraph in re.split(r"\n\s*\n|\n\s*[-|]|\n\s*\w+:\s*\n", text):
+        for paragraph in prose(text):
             for sentence in re.split(r"(?<=[.!?;:])\s", paragraph):
                 if len(words := sentence.split()) > WORDS_OF_A_SENTENCE:
                     yield f"{path}:{line} {len(words)} words: {' '.join(words[:8])} ..."
