@@ -79,7 +79,11 @@ class Caller:
     quota: Quota | None = None
 
     async def check_quota(self) -> None:
-        """Raise LimitReached if the user may begin no more work for now."""
+        """Check the user's quota, if there is one.
+
+        Raises:
+            LimitReached: the user may begin no more work for now.
+        """
         if self.quota is not None:
             await self.quota.check()
 
