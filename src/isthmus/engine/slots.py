@@ -35,7 +35,7 @@ class Slots:
         """Return a user's limits for a task that is to wait, where this number of processes take from the queue.
 
         Tasks that wait are not at work. They count as such only where the processes could take more of them at once
-        than the user may have at work, since whoever takes them does not look at that.
+        than the user may have at work: whoever takes them does not look at that maximum.
         """
         if self.limit is None or limits.max_running is None or self.limit * processes > limits.max_running:
             return limits
