@@ -1,8 +1,8 @@
 """The transport to a server that is a local program: one JSON-RPC message per line, over its standard streams.
 
-The SDK's own transport has no limit for lines, fails on bytes that are not UTF-8, waits forever for an answer that it
-cannot parse, and reports neither exit code nor error output. The program leads its own process group, which is ended
-with the connection, or by a guard if this process dies.
+The SDK's own transport has no limit for lines, and fails on bytes that are not UTF-8. It waits forever for an answer
+that it cannot parse, and reports neither exit code nor error output. The program leads its own process group, which
+is ended with the connection, or by a guard if this process dies.
 """
 
 import asyncio
