@@ -1,7 +1,7 @@
 """A model whose requests and answers pass through the hooks of the settings, as in Gemini CLI, with any provider.
 
-Imported only if there are such hooks. Nothing of an answer is emitted before the hooks after it have let it pass, so
-that it is neither shown nor stored, and none of its calls can run, if they refuse it.
+Imported only if there are such hooks. Nothing of an answer is emitted before the hooks after it have let it pass. An
+answer that they refuse is neither shown nor stored, and none of its calls can run.
 """
 
 import asyncio
