@@ -83,8 +83,8 @@ def strings_set(path: Path, tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
             first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield f"{path}:{node.lineno} {first.value}"
+            if isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Constant) and isinstance(first.value, str)):
+                yield f"{path}:{node.lineno} {ast.unparse(first)}"
 
 
 def all_of(root: str, find: Callable[[Path, ast.Module], Iterator[str]]) -> list[str]:
