@@ -43,18 +43,22 @@ def many_parameters(path: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def relays(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield the async methods that only await the method of the same name of another object, given the same."""
+    """Yield the async methods that only await the method of the same name of another object, given the same.
+
+    Methods with ``@override`` are left out: the base class or the port asks for them.
+    """
     for node in functions(tree):
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if len(body) != 1 or not isinstance(node, ast.AsyncFunctionDef):
+        is_override = any(isinstance(each, ast.Name) and each.id == "override" for each in node.decorator_list)
+        if len(body) != 1 or not isinstance(node, ast.AsyncFunctionDef) or is_override:
             continue
         value = body[0].value if isinstance(body[0], ast.Return | ast.Expr) else None
         call = value.value if isinstance(value, ast.Await) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == node.name:
-            given = [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs] if argument.arg != "self"]
-            names = [each.id for each in call.args if isinstance(each, ast.Name)]
-            names += [each.arg or "" for each in call.keywords]
-            if names == given:
+            taken = [*node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg]
+            given = [each.arg for each in taken if each is not None and each.arg != "self"]
+            passed = [ast.unparse(each).lstrip("*") for each in [*call.args, *(each.value for each in call.keywords)]]
+            if passed == given:
                 yield f"{path}:{node.lineno} {node.name}"
 
 
