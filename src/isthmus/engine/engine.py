@@ -7,6 +7,8 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 
 import contextlib
 
+from typing_extensions import override
+
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
 from isthmus.agent.subagents.child_tasks import ChildTasks
@@ -122,6 +124,7 @@ class Engine(UserTasks):
         """Wait until no task is at work here."""
         await self._runner.until_idle()
 
+    @override
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         await self._runner.aclose()
