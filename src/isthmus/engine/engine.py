@@ -35,6 +35,11 @@ class Engine(UserTasks):
         super().__init__(Runner(agent, journal, options), brings_programs=options.brings_programs)
 
     @property
+    def runner(self) -> Runner:
+        """Runner of the tasks that are at work here, of all users: to wait for them, and to interrupt them."""
+        return self._runner
+
+    @property
     def questions(self) -> OpenQuestions:
         """Questions that are waiting for a user."""
         return self._runner.questions
@@ -111,18 +116,6 @@ class Engine(UserTasks):
             if not await self._runner.retention.delete(ids):
                 raise TaskNotCancelable(f"tasks of session {context_id[:100]} do not stop: {', '.join(ids)}; try again")
         await self._journal.removal.erase()
-
-    async def drain(self, seconds: float) -> None:
-        """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""
-        await self._runner.drain(seconds)
-
-    async def let_go(self, task_id: str) -> None:
-        """Interrupt a task, and those of its subagents, if they run here; whoever asks for it goes on with it."""
-        await self._runner.cancellation.let_go(task_id)
-
-    async def until_idle(self) -> None:
-        """Wait until no task is at work here."""
-        await self._runner.until_idle()
 
     @override
     async def aclose(self) -> None:
