@@ -4,6 +4,7 @@ They say where a reader has to hold too much in mind at once. A figure above its
 """
 
 import ast
+import inspect
 import re
 import sys
 from collections import Counter
@@ -42,25 +43,40 @@ def many_parameters(path: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def relays(path: Path, tree: ast.Module) -> Iterator[str]:
-    """Yield the async methods that only await the method of the same name of another object, given the same."""
+    """Yield the async methods that only await the method of the same name of another object, given the same.
+
+    Methods with ``@override`` are left out: the base class or the port asks for them.
+    """
     for node in functions(tree):
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if len(body) != 1 or not isinstance(node, ast.AsyncFunctionDef):
+        is_override = any(isinstance(each, ast.Name) and each.id == "override" for each in node.decorator_list)
+        if len(body) != 1 or not isinstance(node, ast.AsyncFunctionDef) or is_override:
             continue
         value = body[0].value if isinstance(body[0], ast.Return | ast.Expr) else None
         call = value.value if isinstance(value, ast.Await) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == node.name:
-            given = [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs] if argument.arg != "self"]
-            names = [each.id for each in call.args if isinstance(each, ast.Name)]
-            names += [each.arg or "" for each in call.keywords]
-            if names == given:
+            taken = [*node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg]
+            given = [each.arg for each in taken if each is not None and each.arg != "self"]
+            passed = [ast.unparse(each).lstrip("*") for each in [*call.args, *(each.value for each in call.keywords)]]
+            if passed == given:
                 yield f"{path}:{node.lineno} {node.name}"
+
+
+def prose(text: str) -> Iterator[str]:
+    """Yield the paragraphs and list items of a docstring, without its blocks that are not sentences.
+
+    Such blocks are examples (after a line with click's mark for them, or indented) and tables (between lines of ``=``).
+    """
+    for block in re.split(r"\n\s*\n", inspect.cleandoc(text)):
+        is_example = block.startswith("\b") or all(line.startswith("    ") for line in block.splitlines())
+        if not is_example and re.search(r"^=+( +=+)*$", block, re.MULTILINE) is None:
+            yield from re.split(r"\n\s*[-|]|\n\s*\w+:\s*\n", block)
 
 
 def long_sentences(path: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the sentences of docstrings with more than `WORDS_OF_A_SENTENCE` words."""
     for line, text in docstrings(tree):
-        for paragraph in re.split(r"\n\s*\n|\n\s*[-|]|\n\s*\w+:\s*\n", text):
+        for paragraph in prose(text):
             for sentence in re.split(r"(?<=[.!?;:])\s", paragraph):
                 if len(words := sentence.split()) > WORDS_OF_A_SENTENCE:
                     yield f"{path}:{line} {len(words)} words: {' '.join(words[:8])} ..."
@@ -71,8 +87,8 @@ def strings_set(path: Path, tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
             first = node.args[0] if node.args else None
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield f"{path}:{node.lineno} {first.value}"
+            if isinstance(first, ast.JoinedStr) or (isinstance(first, ast.Constant) and isinstance(first.value, str)):
+                yield f"{path}:{node.lineno} {ast.unparse(first)}"
 
 
 def all_of(root: str, find: Callable[[Path, ast.Module], Iterator[str]]) -> list[str]:

@@ -1,7 +1,7 @@
 """The visible plan of a task: what the agent has listed to do, as its calls of ``write_todos`` say. Pure.
 
-The plan has no event of its own: each call carries the whole list in its arguments, in Gemini CLI's form, so that a
-client which does not know about plans shows a tool call, and a stored task has its plan.
+The plan has no event of its own: each call carries the whole list in its arguments, in Gemini CLI's form. So a client
+which does not know about plans shows a tool call, and a stored task has its plan.
 """
 
 from collections.abc import Mapping, Sequence

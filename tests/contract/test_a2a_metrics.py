@@ -263,5 +263,5 @@ async def test_a_server_alone_is_one_replica_that_hears_nothing(tmp_path: Path, 
         assert await server.value("replica_hears_news") == 0
         assert await server.value("slots") == float("inf")
         assert await server.value("draining") == 0
-        await server.engine.drain(0)
+        await server.engine.runner.drain(0)
         assert await server.value("draining") == 1

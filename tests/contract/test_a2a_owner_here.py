@@ -11,6 +11,7 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
+from isthmus.a2a.server import owner_here
 from isthmus.a2a.server.owner_here import is_direct
 from isthmus.a2a.server.users import UserTable
 from isthmus.client import InvalidRequest
@@ -125,7 +126,7 @@ async def test_a_process_of_another_user_with_the_owners_token_brings_none(
     table = tmp_path / "tcp"
     table.write_text("  sl  local_address rem_address   st\n", encoding="ascii")  # our connection is not in it
     told = partial(another_user_connects, tables=[table])
-    monkeypatch.setattr("isthmus.a2a.server.owner_here.another_user_connects", told)
+    monkeypatch.setattr(owner_here, "another_user_connects", told)
     async with serving(engine, owner_here=engine.for_owner_here()) as server:
         assert not await takes_it(server, workspace)
 

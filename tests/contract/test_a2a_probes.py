@@ -112,7 +112,7 @@ async def test_a_draining_server_is_alive_but_not_ready(tmp_path: Path, workspac
         params = {**prompt("work", workspace), "configuration": {"blocking": False}}
         await server.client.result("message/send", params)
         await agent.started.wait()
-        draining = asyncio.create_task(server.engine.drain(30))
+        draining = asyncio.create_task(server.engine.runner.drain(30))
         await asyncio.sleep(0)
         assert await server.get("readyz") == (503, {"status": "unavailable", "reason": "draining"})
         assert await server.get("healthz") == (200, {"status": "ok"})

@@ -96,7 +96,7 @@ async def test_a_conversation_goes_on_without_the_messages_of_a_deleted_task(tmp
         await user.says("first")
         first = user.task_id
         await user.says("second")
-        assert await user.engine._runner.retention.delete([first])  # pyright: ignore[reportPrivateUsage]
+        assert await user.engine.runner.retention.delete([first])
         seen = await user.says("third")
     assert text_in(seen) == "Three"
     assert [str(message.text) for message in model.requests[-1]] == ["second", "Two", "third"]

@@ -29,7 +29,7 @@ async def test_the_task_waits_without_running_and_goes_on_with_the_same_call(tmp
         assert await user.prompt() == StateChange(TaskState.INPUT_REQUIRED)
         assert user.states("inquire") == ["PENDING", "EXECUTING"]
         assert user.tools.count == 0
-        assert user.engine._runner._running == {}  # pyright: ignore[reportPrivateUsage]
+        assert user.engine.running == 0
         assert await user.answer("accept") == StateChange(TaskState.INPUT_REQUIRED)
         assert [call.tool_call_id.partition("?")[2] for call in user.calls.values()] == ["", "1", "2"]
         assert await user.answer("no") == StateChange(TaskState.COMPLETED)

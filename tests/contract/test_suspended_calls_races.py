@@ -119,7 +119,7 @@ async def test_nothing_is_taken_up_any_more_while_the_engine_ends(tmp_path: Path
         await eventually_async(lambda: len(tool.log) == 2)
         sticky.may_end.set()
         await ending
-        assert user.engine._runner._running == {}  # pyright: ignore[reportPrivateUsage]
+        assert user.engine.running == 0
         assert len(user.wire.model_requests) == 2
         assert user.tools.count == 2
 
@@ -131,7 +131,7 @@ async def test_a_task_that_could_not_resume_when_its_question_was_withdrawn_is_r
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as user:
         await user.prompt()
-        journal = user.engine._runner.journal  # pyright: ignore[reportPrivateUsage]
+        journal = user.engine.runner.journal
         claim, failures = journal.claim, [JournalError("the disk is full"), JournalError("the disk is full")]
 
         async def full(*arguments: Any, **options: Any) -> Any:
@@ -165,6 +165,6 @@ async def test_a_call_ends_whose_task_was_deleted_while_it_waited(tmp_path: Path
     tool = AskingTool(kind=READ)
     async with harness(tmp_path, tool) as user:
         await user.prompt()
-        await user.engine._runner.retention.delete([user.task], also_waiting=True)  # pyright: ignore[reportPrivateUsage]
+        await user.engine.runner.retention.delete([user.task], also_waiting=True)
         await eventually_async(lambda: tool.log == ["begun", "left"] and user.tools.count == 1)
         assert user.agent.suspended.task_ids == ()

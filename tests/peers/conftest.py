@@ -2,6 +2,7 @@
 
 import functools
 import io
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ def isthmus_here(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.chdir(workspace)
-        monkeypatch.setattr("sys.stdin", io.StringIO())
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
         status = main.run(arguments)
         out, err = capsys.readouterr()
         return status, out, err

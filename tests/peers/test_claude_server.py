@@ -68,7 +68,7 @@ async def test_an_agent_is_told_when_the_editor_can_do_more_than_before(
     _, server = _server(workspace)
     async with _serving(server, workspace), claude_cli(workspace) as cli:
         assert "executeCode" not in [tool["name"] for tool in cli.tools]
-        monkeypatch.setattr("isthmus.editors.headless.HeadlessEditor.unavailable", {})
+        monkeypatch.setattr(HeadlessEditor, "unavailable", {})
         await server.housekeep()
         await eventually_async(lambda: cli.told("notifications/tools/list_changed"), what="the news of a tool")
         assert "executeCode" in [tool["name"] for tool in (await cli.request("tools/list"))["tools"]]

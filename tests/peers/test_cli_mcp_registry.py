@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 from typing_extensions import override
 
+from isthmus.cli.mcp import package_versions
 from support.isthmus_program import InProcess
 
 OFFICIAL = "io.modelcontextprotocol.registry/official"
@@ -109,7 +110,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Generator[LocalRegistry]:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         monkeypatch.setenv("ISTHMUS_MCP_REGISTRY", url)
         for place in ("NPM", "PYPI"):
-            monkeypatch.setattr(f"isthmus.cli.mcp.package_versions.{place}", url, raising=False)
+            monkeypatch.setattr(package_versions, place, url)
         yield local
         server.shutdown()
         serving.join()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide import restart_state
 from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
 from support.companion import BareAgent, bare_agent, running_companion
@@ -158,7 +159,7 @@ def _look_dead(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody_is_alive(pid: int) -> bool:
         return False
 
-    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", nobody_is_alive)
+    monkeypatch.setattr(restart_state, "process_is_alive", nobody_is_alive)
 
 
 async def test_a_restart_takes_over_port_token_and_sessions(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ class HostedApplication:
     async def drain(self) -> None:
         """Begin no more work, and give running tasks ``drain_seconds`` to end; others go on with the rest."""
         if self._served is not None and self._hosting.drain_seconds:
-            await self._served[1].drain(self._hosting.drain_seconds)
+            await self._served[1].runner.drain(self._hosting.drain_seconds)
 
     async def aclose(self) -> None:
         """End every stream and close the journal; running tasks are resumed at the next start, or by others."""

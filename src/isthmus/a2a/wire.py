@@ -23,7 +23,7 @@ JsonDict: TypeAlias = dict[str, Any]
 class Opening:
     """The form in which a client opened a task.
 
-    ``extension`` is the URI of the development-tool extension in the client's spelling, empty for a client of A2A
+    ``extension`` is the URI of the development-tool extension in the client's spelling. It is empty for a client of A2A
     without it, and None for a task that was not opened over A2A. ``dialect`` is the name of a dialect, or empty.
     ``is_polled``: a client without the extension sent the message and did not wait, so it reads the answer in the Task.
     """
@@ -79,7 +79,11 @@ class Caller:
     quota: Quota | None = None
 
     async def check_quota(self) -> None:
-        """Raise LimitReached if the user may begin no more work for now."""
+        """Check the user's quota, if there is one.
+
+        Raises:
+            LimitReached: the user may begin no more work for now.
+        """
         if self.quota is not None:
             await self.quota.check()
 

@@ -131,7 +131,10 @@ class TaskTools:
             async with call.progress.beating(lambda: what_runs(stream.view)):
                 refused = await self._follow(stream, call)
         except BaseException:
-            await (self._engine.let_go(task_id) if call.is_abandoned else self._cancel(task_id))
+            if call.is_abandoned:
+                await self._engine.runner.cancellation.let_go(task_id)
+            else:
+                await self._cancel(task_id)
             raise
         view = stream.view
         is_done = view.state is TaskState.COMPLETED

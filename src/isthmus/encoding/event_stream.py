@@ -1,7 +1,7 @@
 r"""The bytes of server-sent events: events, comments and the delay before a client returns.
 
 Only an event ends with an empty line. Some parsers, such as httpx-sse of many A2A and MCP clients, take an empty line
-after a comment for an event without data as soon as any event had an id, and their clients fail.
+after a comment for an event without data, and their clients fail. They do so as soon as any event had an id.
 """
 
 

@@ -8,6 +8,8 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 import contextlib
 from collections.abc import Mapping, Sequence
 
+from typing_extensions import override
+
 from isthmus.agent.approval.session_policy import check_agent_settings
 from isthmus.agent.session import Session
 from isthmus.agent.spending import Spending
@@ -36,6 +38,11 @@ class Engine(UserTasks):
     def __init__(self, agent: Agent, journal: Journal, options: EngineOptions | None = None) -> None:
         options = options or EngineOptions()
         super().__init__(Runner(agent, journal, options), brings_programs=options.brings_programs)
+
+    @property
+    def runner(self) -> Runner:
+        """Runner of the tasks that are at work here, of all users: to wait for them, and to interrupt them."""
+        return self._runner
 
     @property
     def questions(self) -> OpenQuestions:
@@ -142,18 +149,7 @@ class Engine(UserTasks):
                     found[task_id] = named
         return found
 
-    async def drain(self, seconds: float) -> None:
-        """Begin no more work, and wait at most ``seconds`` for the work under way; what comes in waits for others."""
-        await self._runner.drain(seconds)
-
-    async def let_go(self, task_id: str) -> None:
-        """Interrupt a task, and those of its subagents, if they run here; whoever asks for it goes on with it."""
-        await self._runner.cancellation.let_go(task_id)
-
-    async def until_idle(self) -> None:
-        """Wait until no task is at work here."""
-        await self._runner.until_idle()
-
+    @override
     async def aclose(self) -> None:
         """Interrupt the running tasks, which the next start takes over; waiting tasks keep waiting."""
         await self._runner.aclose()

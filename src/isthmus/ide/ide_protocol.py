@@ -69,8 +69,8 @@ class AgentCli:
     """An agent CLI that speaks a protocol: its discovery files, and how it chooses among them.
 
     ``name`` is the name that users know. ``port_variable`` is the environment variable in which it looks for a port.
-    ``discovery_files`` yields the files that it finds with an environment, ``read`` reads one of them, and
-    ``old_number`` returns the number in the name of a file of an old form, or None for the current form; all three
+    ``discovery_files`` yields the files that it finds with an environment, and ``read`` reads one of them.
+    ``old_number`` returns the number in the name of a file of an old form, or None for the current form. All three
     block. ``choose`` predicts the file that it uses. ``remarks`` returns the restrictions by its settings if it is
     started in a folder. ``removes_dead`` is true if it removes files whose process it does not see.
     """

@@ -156,7 +156,7 @@ class Removal(Protocol):
 class Journal(Protocol):
     """The store of tasks.
 
-    Methods that write queue the write in the call itself, in order, so that a caller may go on without awaiting, and
+    Methods that write queue the write in the call itself, in order, so that a caller may go on without awaiting. They
     return an awaitable that is done once the write is committed. A queued write cannot be cancelled: a cancelled waiter
     is notified once the write has completed. All methods raise :class:`JournalError`.
     """

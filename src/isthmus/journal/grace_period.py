@@ -1,7 +1,7 @@
 """The rule for leases that ran out while the journal was away: how long a process leaves them to their owners. No I/O.
 
-While nobody reaches the journal, nobody renews a lease. Afterwards the processes reach it one after the other, and a
-lease that ran out says nothing about its owner until that one has had the time of a lease to renew it.
+While nobody reaches the journal, nobody renews a lease. Afterwards the processes reach it one after the other.
+Until an owner has had the time of a lease to renew its lease, one that ran out says nothing about the owner.
 """
 
 

@@ -63,8 +63,8 @@ BRIEF_EVENTS = 16
 class SqlDialect:
     """Differences between the databases in the journal's queries.
 
-    ``unindexed`` is put before a column whose index is not to be used, ``position`` is the function that finds a text
-    in another, ``artifacts`` follows the table of events where those of artifacts are read by their own index, and
+    ``unindexed`` is put before a column whose index is not to be used. ``position`` is the function that finds a text
+    in another. ``artifacts`` follows the table of events where those of artifacts are read by their own index.
     ``ordered_join`` joins tables in the order in which they are named.
     """
 

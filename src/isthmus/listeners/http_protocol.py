@@ -17,8 +17,8 @@ from isthmus.listeners.connection_slot import SlotProtocol
 class HttpProtocol(SlotProtocol):
     """Base class to be listed before uvicorn's protocol, the one on h11 or the one on httptools.
 
-    ``head_seconds`` is the maximum time in seconds for the head of a request, from the connection or its first byte on,
-    and for the rest of a request that was answered before its end.
+    ``head_seconds`` is the maximum time in seconds for the head of a request, from the connection or its first byte on.
+    It is also the maximum for the rest of a request that was answered before its end.
     """
 
     head_seconds: float

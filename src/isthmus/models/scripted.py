@@ -1,7 +1,7 @@
 """A model that follows a script: for tests, for demonstrations, and when no real model is available.
 
-It keeps no state: its answer depends only on the user's last prompt and the number of the model's messages since then,
-both taken from the request, so that it continues after a restart of the process. script_file.py describes the script.
+It keeps no state: its answer depends only on the user's last prompt and the number of the model's messages since then.
+Both are taken from the request, so it continues after a restart of the process. script_file.py describes the script.
 """
 
 import asyncio

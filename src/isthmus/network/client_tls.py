@@ -124,7 +124,7 @@ class ClientTls(ssl.SSLContext):
                 self._context.set_alpn_protocols([*self._protocols])
 
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
-        """Begin a connection, as ``ssl.SSLContext`` does.
+        """Begin a connection whose bytes the caller moves, as ``ssl.SSLContext`` does.
 
         Raises:
             SSLError: the authorities cannot be read.
@@ -132,7 +132,7 @@ class ClientTls(ssl.SSLContext):
         return self.load().wrap_bio(*args, **options)
 
     def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
-        """Begin a connection, as ``ssl.SSLContext`` does.
+        """Begin a connection on a socket, as ``ssl.SSLContext`` does.
 
         Raises:
             SSLError: the authorities cannot be read.

@@ -41,8 +41,8 @@ def _thread() -> ThreadPoolExecutor:
 def return_large_blocks() -> None:
     """Let the C library return the memory of large values to the system as soon as they are freed, if it can.
 
-    The one of GNU gives values of up to 32 MB a place among the small ones once one of them was freed, and small values
-    that stay behind them keep the memory from the system.
+    Once a value of up to 32 MB was freed, the C library of GNU gives such values a place among the small ones. Small
+    values that stay behind them then keep the memory from the system.
     """
     if sys.platform != "linux" or any(name in os.environ for name in _CHOSEN_BY_USER):
         return

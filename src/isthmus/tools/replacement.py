@@ -1,7 +1,7 @@
 """Replaces a piece of a text with another; does not access files.
 
 The piece should occur exactly. Only if it does not, the mistakes that models make when they repeat a text are
-tolerated, one kind after the other (`matching.places.Difference`), then escapes too many, then a few other words. A
+tolerated: one kind after the other (`matching.places.Difference`), then escapes too many, then a few other words. A
 piece that several places fit equally well is never replaced.
 """
 

@@ -1,7 +1,7 @@
 """The stream ``/ui/api/changes``: a line for each task of a user whose state or questions changed.
 
 A page lists the tasks when it opens, then waits for lines; it asks A2A for what a line names. A page costs nothing
-while nothing changes. Changes in this process come as notices of the journal, those of other processes are found by a
+while nothing changes. Changes in this process come as notices of the journal. Those of other processes are found by a
 look at the journal every two seconds, while a page is open and only if it was written.
 """
 

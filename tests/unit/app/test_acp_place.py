@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.acp.v1.sessions import CommandServer, HttpMcpServer, McpServer, NamedValue, SseServer
+from isthmus.app import acp_server_place
 from isthmus.app.acp_place import LocalPlace
 from isthmus.app.acp_server_place import ServerPlace
 from isthmus.rpc.messages import RpcError
@@ -60,7 +61,7 @@ async def test_another_users_server_on_this_machine_is_not_asked(monkeypatch: py
     def another(port: int) -> str:
         return f"a process of another user (uid 7) listens on port {port}"
 
-    monkeypatch.setattr("isthmus.app.acp_server_place.another_user_at", another)
+    monkeypatch.setattr(acp_server_place, "another_user_at", another)
     place = place_at("http://localhost:9/")
     with pytest.raises(RpcError, match=r"another user \(uid 7\) listens on port 9"):
         await place.check(place.settings("/srv/project", [COMMAND], []))

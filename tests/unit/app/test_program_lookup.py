@@ -1,12 +1,15 @@
 """The programs that an agent is told of: found as a shell finds them, and a change is seen at the next look."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from isthmus.app import program_lookup
 from isthmus.app.program_lookup import TRUSTED_SECONDS, ProgramLookup
+from isthmus.files import stamps
 from isthmus.files.stamps import Stamp
 
 
@@ -77,7 +80,7 @@ def test_only_a_changed_folder_is_looked_through(folder: Callable[..., Path], mo
 
     first, second = folder("first", "git"), folder("second")
     monkeypatch.setattr(os.path, "lexists", noted)
-    monkeypatch.setattr("isthmus.files.stamps.UNSETTLED_NANOSECONDS", -(10**9))
+    monkeypatch.setattr(stamps, "UNSETTLED_NANOSECONDS", -(10**9))
     looking = lookup(first, second)
     looking.found()
     looked.clear()
@@ -92,10 +95,10 @@ def test_after_a_minute_a_folder_is_looked_through_again(
     """A file system that does not date folders shows no change of them."""
     now = 0.0
     first = folder("first")
-    monkeypatch.setattr("isthmus.files.stamps.UNSETTLED_NANOSECONDS", -(10**9))
-    for module in ("app.program_lookup", "files.stamps"):
-        monkeypatch.setattr(f"isthmus.{module}.stamp_of", undated)
-    monkeypatch.setattr("isthmus.app.program_lookup.time.monotonic", lambda: now)
+    monkeypatch.setattr(stamps, "UNSETTLED_NANOSECONDS", -(10**9))
+    for module in (program_lookup, stamps):
+        monkeypatch.setattr(module, "stamp_of", undated)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     looking = lookup(first)
     looking.found()
     (first / "git").touch(0o755)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.app import running_servers as running_servers_module
 from isthmus.app.running_servers import FOLDER, RunningServer, announced, running_servers
 from isthmus.files.locations import runtime_directory
 from isthmus.network.loopback import another_user_at
@@ -32,7 +33,7 @@ def port_of_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Runnin
     port = int(server.url.rpartition(":")[2].strip("/"))
     table = tmp_path / "tcp"
     table.write_text("heading\n" + LISTENING.format(port=port, user=user), encoding="ascii")
-    monkeypatch.setattr("isthmus.app.running_servers.another_user_at", partial(another_user_at, tables=[table]))
+    monkeypatch.setattr(running_servers_module, "another_user_at", partial(another_user_at, tables=[table]))
 
 
 def test_a_server_of_this_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: RunningServer) -> None:

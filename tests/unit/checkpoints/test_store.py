@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.checkpoints import store as store_module
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, RestoreAction
 from isthmus.checkpoints.file_state import FileState, read_state
 from isthmus.checkpoints.store import CheckpointStore
@@ -262,7 +263,7 @@ async def test_a_file_that_was_edited_often_is_read_once_to_plan_its_way_back(
         read.append(path)
         return read_state(path)
 
-    monkeypatch.setattr("isthmus.checkpoints.store.read_state", noted)
+    monkeypatch.setattr(store_module, "read_state", noted)
     plan = await store.plan("c", first)
     assert [(file.path, file.action, file.changed_by_others) for file in plan.files] == [
         (str(path), RestoreAction.WRITE, False)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.__main__ import main
+from isthmus.cli import main as main_module
+from isthmus.cli import run as run_module
 from isthmus.cli.main import run
 from support.isthmus_program import ISTHMUS, isthmus
 from support.wire_server import Answer, WireServer
@@ -74,7 +76,7 @@ def test_ctrl_c_before_the_task_is_json_as_well(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isthmus.cli.run.decide", interrupted)
+    monkeypatch.setattr(run_module, "decide", interrupted)
     assert run(["-p", "hi", "-o", "json"]) == 130
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["type"], error["code"]) == ("FatalCancellationError", 130)
@@ -86,7 +88,7 @@ def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isthmus.cli.main.run", interrupted)
+    monkeypatch.setattr(main_module, "run", interrupted)
     monkeypatch.setattr(sys, "argv", ["isthmus", "-p", "hi"])
     with pytest.raises(SystemExit) as ended:
         main()

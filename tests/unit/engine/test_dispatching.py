@@ -202,7 +202,7 @@ async def test_a_drained_engine_leaves_what_comes_in_to_the_next_one(tmp_path: P
     async with engine_on(tmp_path, agent) as engine:
         running = await prompt(engine, "running")
         await until_started(agent, "running")
-        drained = asyncio.create_task(engine.drain(30))
+        drained = asyncio.create_task(engine.runner.drain(30))
         await asyncio.sleep(0)
         late = await prompt(engine, "late")
         assert not drained.done()
@@ -221,7 +221,7 @@ async def test_a_drain_ends_in_time_and_leaves_long_work_to_the_next_one(tmp_pat
     async with engine_on(tmp_path, agent) as engine:
         long = await prompt(engine, "long")
         await until_started(agent, "long")
-        await engine.drain(0.01)
+        await engine.runner.drain(0.01)
     agent.let_go("long")
     async with engine_on(tmp_path, agent) as engine:
         await all_of(await engine.follow(long.task_id, 0))

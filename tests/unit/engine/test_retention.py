@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.client import LimitReached, PromptMessage, TaskNotFound, Turn
 from isthmus.engine import Engine, EngineOptions
+from isthmus.engine import retention as retention_module
 from isthmus.engine.placement import Placement
 from isthmus.engine.retention import Retention
 from isthmus.engine.workspaces import WorkspaceRule
@@ -132,7 +133,7 @@ async def test_what_is_removed_leaves_the_share_that_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: float
 ) -> None:
     """Otherwise a journal at its maximum would remove a task for each new one."""
-    monkeypatch.setattr("isthmus.engine.retention.TASKS", 1)
+    monkeypatch.setattr(retention_module, "TASKS", 1)
     journal = await opened(tmp_path)
     for number in range(30):
         await add(journal, f"t{number:02}", TaskState.COMPLETED, "x" * 20_000)

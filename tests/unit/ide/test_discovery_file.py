@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide import discovery_file
 from isthmus.ide.discovery_file import MAXIMUM_FILES, is_ours, named_files
 
 NAME = re.compile(r"\d{1,5}\.lock")
@@ -28,7 +29,7 @@ def test_files_of_others_never_take_the_place_of_ones_own(tmp_path: Path, monkey
     def is_the_last(entry: "os.DirEntry[str]") -> bool:
         return entry.name == "99.lock"
 
-    monkeypatch.setattr("isthmus.ide.discovery_file.is_ours", is_the_last)
+    monkeypatch.setattr(discovery_file, "is_ours", is_the_last)
     found = [path.name for path in named_files(tmp_path, NAME)]
     assert (found[0], len(found)) == ("99.lock", MAXIMUM_FILES)
 

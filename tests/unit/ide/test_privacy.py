@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide import privacy
 from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.workspace_files import FileStamp
 
@@ -94,7 +95,7 @@ def test_an_unchanged_ignore_file_is_read_once(
     def refuse(path: Path) -> None:
         raise AssertionError(f"{path} was read again")
 
-    monkeypatch.setattr("isthmus.ide.privacy.read_ignore_file", refuse)
+    monkeypatch.setattr(privacy, "read_ignore_file", refuse)
     assert hidden.hides(str(workspace / "a.txt"))
 
 
@@ -109,7 +110,7 @@ def test_ignore_files_are_looked_at_once_for_all_files_of_a_moment(
             looks.append(path)
             return FileStamp.of(path)
 
-    monkeypatch.setattr("isthmus.ide.privacy.FileStamp", Stamp)
+    monkeypatch.setattr(privacy, "FileStamp", Stamp)
     _file(workspace, ".aiexclude", "a.txt\n")
     hidden = HiddenFiles((str(workspace),), lambda: 0.0)
     for number in range(10):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide import restart_state
 from isthmus.ide.restart_state import RestartStateFile
 
 _KEPT = {"port": 2, "token": "secret"}
@@ -18,7 +19,7 @@ def dead(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_not_alive(pid: int) -> bool:
         return False
 
-    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", is_not_alive)
+    monkeypatch.setattr(restart_state, "process_is_alive", is_not_alive)
 
 
 def _file(folder: Path, *workspaces: str, editor: str = "headless") -> RestartStateFile:
@@ -57,9 +58,9 @@ def test_a_process_that_dies_before_it_writes_leaves_the_older_state_to_the_next
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _left(tmp_path)
-    monkeypatch.setattr("os.getpid", lambda: 1_000_001)
+    monkeypatch.setattr(os, "getpid", lambda: 1_000_001)
     assert _file(tmp_path / "states").take_over() is not None
-    monkeypatch.setattr("os.getpid", lambda: 1_000_002)
+    monkeypatch.setattr(os, "getpid", lambda: 1_000_002)
     state = _file(tmp_path / "states").take_over()
     assert state is not None
     assert state.server("gemini") == _KEPT
@@ -71,11 +72,11 @@ def test_two_processes_that_start_at_once_do_not_share_a_state(tmp_path: Path, m
     def is_starting(pid: int) -> bool:
         return pid == starting
 
-    monkeypatch.setattr("isthmus.ide.restart_state.process_is_alive", is_starting)
+    monkeypatch.setattr(restart_state, "process_is_alive", is_starting)
     _left(tmp_path)
-    monkeypatch.setattr("os.getpid", lambda: starting)
+    monkeypatch.setattr(os, "getpid", lambda: starting)
     assert _file(tmp_path / "states").take_over() is not None
-    monkeypatch.setattr("os.getpid", lambda: 1_000_002)
+    monkeypatch.setattr(os, "getpid", lambda: 1_000_002)
     assert _file(tmp_path / "states").take_over() is None
     assert len(list((tmp_path / "states").iterdir())) == 1
 

@@ -137,7 +137,7 @@ async def test_a_token_near_the_end_of_a_long_life_is_renewed_before_its_use(
 ) -> None:
     await store.save(CONFIG, token("old"))
     there = time.time()
-    monkeypatch.setattr("time.time", lambda: there + 3575)
+    monkeypatch.setattr(time, "time", lambda: there + 3575)
     assert await login.current() == "renewed-1"
 
 

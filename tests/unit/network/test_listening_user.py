@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.ide import ide_protocol
 from isthmus.ide.claude.finding import find_ides
 from isthmus.ide.gemini.finding import find_companions
 from isthmus.network.loopback import TABLES, another_user_at, another_user_connects, connecting_users, listening_users
@@ -59,7 +60,7 @@ def table(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tcp"
     path.write_text(_TABLE.replace(":01BB", f":{port:04X}"), encoding="ascii")
     tables = (path, tmp_path / "none")
-    monkeypatch.setattr("isthmus.ide.ide_protocol.another_user_at", partial(another_user_at, tables=tables))
+    monkeypatch.setattr(ide_protocol, "another_user_at", partial(another_user_at, tables=tables))
     return path
 
 

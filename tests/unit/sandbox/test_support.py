@@ -1,3 +1,4 @@
+import sys
 import threading
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def test_one_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_elsewhere_than_on_linux_there_is_none(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr(sys, "platform", platform)
     assert find_support({"PATH": "/usr/bin"}) == NoSandbox("the sandbox is bubblewrap, which exists on Linux only")
 
 

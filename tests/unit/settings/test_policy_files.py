@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.settings import load_folder_rules, load_settings
+from isthmus.settings import load_folder_rules, load_settings, policy_files
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.rules import PolicyRule
 from unit.settings.test_guards import write_settings
@@ -172,7 +172,7 @@ def test_policy_paths_of_the_administrator_count_before_those_of_the_user(tmp_pa
 def test_policies_that_others_can_write_in_the_machines_folder_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.settings.policy_files.system_folder", lambda: tmp_path / "etc")
+    monkeypatch.setattr(policy_files, "system_folder", lambda: tmp_path / "etc")
     path = write_policy(tmp_path / "etc" / "policies", BASE)
     assert [rule.priority for rule in rules(tmp_path)] == [5.001]
     path.chmod(0o666)

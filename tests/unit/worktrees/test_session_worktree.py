@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.worktrees import work_files
 from isthmus.worktrees.errors import SessionMovedError, WorktreeError
 from isthmus.worktrees.repository_url import parse_repository
 from isthmus.worktrees.session_worktree import SessionWorktree
@@ -250,7 +251,7 @@ async def test_a_result_without_changes_needs_no_remote_repository(shared: Share
 
 
 async def test_what_does_not_travel_is_named(shared: SharedRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.worktrees.work_files.MAXIMUM_FILE_BYTES", 1000)
+    monkeypatch.setattr(work_files, "MAXIMUM_FILE_BYTES", 1000)
     first = await opened(shared, "one")
     (first.folder / "inner").mkdir()
     git(first.folder / "inner", "init", "-q")

@@ -1,8 +1,8 @@
 """The stream and the result of a LangGraph graph, as clients see them.
 
-Texts of models come as they are streamed. What a node writes with ``get_stream_writer()`` is shown if it is a text
-(more of the answer), an event of :mod:`isthmus.events` such as an ArtifactUpdate, or a content block with a file. Files
-in messages of models, and in the artifact of a tool, become artifacts, too.
+Texts of models come as they are streamed. Of what a node writes with ``get_stream_writer()``, three kinds are shown: a
+text (more of the answer), an event of :mod:`isthmus.events` such as an ArtifactUpdate, and a content block with a file.
+Files in messages of models, and in the artifact of a tool, become artifacts, too.
 """
 
 # LangGraph's own types are partly unknown.

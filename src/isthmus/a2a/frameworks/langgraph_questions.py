@@ -1,9 +1,13 @@
 """Interrupts of LangGraph as questions to a user, and the user's answers as what the graph receives.
 
-Five forms have options: the requests of LangChain's ``HumanInTheLoopMiddleware`` (``interrupt_on``), for all calls of
-a message or for each one, those of the older ``HumanInterrupt``, a payload with ``options``, and a ``response_schema``
-of a yes-or-no or of an enumeration. All others are asked in words; the answer is the text of the user's message, or its
-data if it has some.
+Five forms have options:
+
+- the requests of LangChain's ``HumanInTheLoopMiddleware`` (``interrupt_on``) for all calls of a message or for each one
+- the requests of the older ``HumanInterrupt``
+- a payload with ``options``
+- a ``response_schema`` of a yes-or-no or of an enumeration
+
+All others are asked in words; the answer is the text of the user's message, or its data if it has some.
 """
 
 import json

@@ -134,9 +134,9 @@ def _second(at: int) -> str:
 class StatusEncoder(StreamEncoder):
     """Encodes the events of one stream, in order.
 
-    ``snapshot`` is the task when the stream began. ``answered`` are the calls that the request of this stream answered:
-    the events of these answers, and of the work that begins with them, are not sent back to the client while they come
-    first (Appendix A of the development-tool extension, step 7).
+    ``snapshot`` is the task when the stream began. ``answered`` are the calls that the request of this stream answered.
+    The events of these answers, and of the work that begins with them, are not sent back to the client. That holds
+    while they come first (Appendix A of the development-tool extension, step 7).
     """
 
     def __init__(

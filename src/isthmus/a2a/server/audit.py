@@ -1,6 +1,6 @@
 """Audit log: who did what, and how it ended, as one line of JSON for each request. The line's content; no I/O.
 
-Unlike the access log it is written when a request has had its effect and not when its answer ends, says how the user
+Unlike the access log it is written when a request has had its effect and not when its answer ends. It says how the user
 was authenticated, and has the answers to confirmations. It has no text of a prompt, and of a token only its id. All
 characters but printable ASCII are escaped, so that no name can begin a line. The file is in
 :mod:`isthmus.a2a.server.audit_file`.

@@ -45,7 +45,7 @@ def a2a_server(
 ) -> A2AServer:
     """Return the server; ``on_ready`` is called once it serves."""
     certificate = Certificate(*serving.certificate) if serving.certificate is not None else None
-    drain = partial(engine.drain, serving.drain_seconds) if serving.drain_seconds else None
+    drain = partial(engine.runner.drain, serving.drain_seconds) if serving.drain_seconds else None
     return A2AServer(application, listener, certificate=certificate, on_ready=on_ready, drain=drain)
 
 

@@ -1,7 +1,7 @@
 """Counts the model tokens that each user of a server has used today, from the events in the journal.
 
-While tasks work, what this process has seen of them since is added, and the journal is asked again only if that might
-be the maximum, or after a while, since the user's tasks may run in other servers, too.
+While tasks work, what this process has seen of them since is added. The journal is asked again only if that might be
+the maximum, or after a while, since the user's tasks may run in other servers, too.
 
 Nothing is stored for it: after a restart, and in another server of the same journal, the events are counted again. What
 was counted once is not read again, only the events since. Of removed tasks the journal keeps what they have used today.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Rule: TypeAlias = Callable[[Syntax], bool]
 
 _GAP = re.compile(rb"[ \t\n]*|(?:\\\n)*[ \t](?:[ \t]|\\\n)*")
-"""Bytes between two leaves. bash treats the parser's other white space as parts of words, joins words that only a
-backslash-newline separates, and ends a command at a newline, even if the next line begins with a backslash-newline."""
+"""Bytes between two leaves. bash treats the parser's other white space as parts of words, and joins words that only a
+backslash-newline separates. It ends a command at a newline, even if the next line begins with a backslash-newline."""
 _MANY_LINES = frozenset(
     {"program", "list", "pipeline", "subshell", "compound_statement", "do_group", "if_statement", "elif_clause"}
     | {"else_clause", "while_statement", "for_statement", "case_statement", "case_item", "command_substitution"}

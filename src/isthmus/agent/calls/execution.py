@@ -1,8 +1,8 @@
 """Carries out the approved calls of a session, and continues a call that had asked a question meanwhile.
 
-A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``, that waits for the
-user as any other does, while the running call is suspended (:mod:`isthmus.agent.calls.suspended_calls`). The model does
-not see it.
+A tool that asks in the middle of its work gets a call of its own for the question, ``<call>?1``. That call waits for
+the user as any other does, and the model does not see it. Meanwhile the running call is suspended
+(:mod:`isthmus.agent.calls.suspended_calls`).
 """
 
 import contextlib

@@ -87,7 +87,7 @@ async def resume(context: CommandContext) -> None:
     saved = await _chats(context).messages(_place(context), name)
     if saved is None:
         raise await _unknown(context, name)
-    await context.emit(ChatResumed(name, saved))
+    await context.turn.emit(ChatResumed(name, saved))
     messages = [message_from_json(message) for message in saved]
     await context.say(
         "\n\n".join(

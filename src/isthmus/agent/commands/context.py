@@ -79,7 +79,8 @@ class CommandTurn(AgentTurn):
 class CommandContext:
     """One run of a command. ``problems`` report custom commands that cannot be used.
 
-    ``known_scope`` is None while the session has no folder: only commands that need none run then.
+    ``known_scope`` is None while the session has no folder: only commands that need none run then. ``turn`` emits
+    events other than texts and calls; they are emitted again when the command runs again.
     """
 
     turn: CommandTurn
@@ -127,10 +128,6 @@ class CommandContext:
         """The names of the files that instruct the agent; empty for the usual ones."""
         settings = self.session.settings
         return (settings.context_files if settings is not None else ()) or self.options.context_files
-
-    async def emit(self, *events: AgentEvent) -> None:
-        """Emit events other than texts and calls. They are emitted again when the command runs again."""
-        await self.turn.emit(*events)
 
     async def say(self, text: str, *, is_afresh: bool = False) -> None:
         """Show a text to the user; ``is_afresh`` repeats it when the command runs again, e.g. an address to open."""

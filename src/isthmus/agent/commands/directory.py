@@ -26,7 +26,7 @@ async def add(context: CommandContext) -> None:
         raise CommandError("Name a folder: /directory add FOLDER")
     folders = [await asyncio.to_thread(_folder, workspace, name) for name in names]
     for folder in folders:
-        await context.emit(FolderIncluded(str(folder)))
+        await context.turn.emit(FolderIncluded(str(folder)))
         await context.say(f"The agent may read and edit files in {folder} for the rest of this session.")
 
 

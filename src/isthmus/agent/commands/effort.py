@@ -18,7 +18,7 @@ async def effort(context: CommandContext) -> None:
         return
     if name not in EFFORTS:
         raise CommandError(f"Unknown effort {name[:100]}; expected one of {', '.join(EFFORTS)}.")
-    await context.emit(EffortChosen(None if name == DEFAULT_EFFORT else name))
+    await context.turn.emit(EffortChosen(None if name == DEFAULT_EFFORT else name))
     await context.say(f"This session continues with the effort {name}.")
 
 

@@ -14,7 +14,7 @@ async def model(context: CommandContext) -> None:
     if not name:
         await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME switches to another one.")
         return
-    await context.emit(ModelChosen(name))
+    await context.turn.emit(ModelChosen(name))
     await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
 
 

@@ -28,12 +28,12 @@ async def restore(context: CommandContext) -> None:
     undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
     if undo_id is not None and undo_id not in context.session.checkpoints:
         # Before the conversation is restored, so that the undo leads back to its present state.
-        await context.emit(Checkpoint(undo_id, call.tool_call_id))
+        await context.turn.emit(Checkpoint(undo_id, call.tool_call_id))
     if call.status is ToolCallStatus.CANCELLED:
         await context.say("Nothing was restored.")
         raise CommandRefusedError
     if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
-        await context.emit(Restored(checkpoint_id))
+        await context.turn.emit(Restored(checkpoint_id))
         await context.say(f"{call.output.text}\nThe conversation is back at its state before that edit.")
     else:
         raise error_of(call, "Nothing was restored.", "not_restored")

@@ -29,7 +29,7 @@ async def shell(context: CommandContext) -> None:
     item = context.session.calls[call.tool_call_id]
     if item.result is None or (call.error is not None and call.error.type in (DENIED, APPROVAL_REQUIRED)):
         raise error_of(call, "The command was not run.", "not_permitted")
-    await context.emit(ReferredContent(f"{HEADING}\n$ {command}\n{item.result.content}"))
+    await context.turn.emit(ReferredContent(f"{HEADING}\n$ {command}\n{item.result.content}"))
 
 
 COMMAND = CommandNode(

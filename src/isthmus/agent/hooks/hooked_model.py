@@ -1,7 +1,7 @@
 """A model whose requests and answers pass through the hooks of the settings, as in Gemini CLI, with any provider.
 
-Imported only if there are such hooks. Nothing of an answer is emitted before the hooks after it have let it pass, so
-that it is neither shown nor stored, and none of its calls can run, if they refuse it.
+Imported only if there are such hooks. Nothing of an answer is emitted before the hooks after it have let it pass. An
+answer that they refuse is neither shown nor stored, and none of its calls can run.
 """
 
 import asyncio
@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
+
+from typing_extensions import override
 
 from isthmus.agent.hooks.dialects import HookedPrompt, moment_input_for
 from isthmus.agent.hooks.model_forms import (
@@ -69,32 +71,34 @@ class HookedSession:
     begin_watch: Callable[[], Callable[[str], None]]
 
 
-class HookedModel:
-    """A :class:`~isthmus.models.base.ChatModel` with hooks; a refusal of theirs is a RefusedByHookError."""
+class HookedModel(ChatModel):
+    """A model with hooks; a refusal of theirs is a RefusedByHookError."""
 
     def __init__(self, model: ChatModel, session: HookedSession) -> None:
         self._model = model
         self._session = session
 
     @property
+    @override
     def name(self) -> str:
         """The name of the model that answers, which a hook may have chosen."""
         return self._model.name
 
     @property
+    @override
     def provider(self) -> str:
-        """The id of its provider."""
         return self._model.provider
 
     @property
+    @override
     def capabilities(self) -> Capabilities:
-        """The model's abilities."""
         return self._model.capabilities
 
+    @override
     async def aclose(self) -> None:
-        """Close the model's connections."""
         await self._model.aclose()
 
+    @override
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer that the hooks let pass, as specified by :meth:`ChatModel.stream`.
 

@@ -39,9 +39,9 @@ DEFAULT_TIMEOUT = 30_000
 def command(context: click.Context, name: str | None, timeout: int | None, full: bool) -> None:
     """Find out why the MCP server NAME does not work: connect to it once, and show everything that happens.
 
-    The report has the steps with their times, each message with its direction, time and size, the server's description
-    of itself, what it offers and what of it cannot be used, its error output and exit code, and what to do. Secrets are
-    shown as ***. Without NAME all servers are tried, with a line or two each.
+    The report has the steps with their times, and each message with its direction, time and size. It has the server's
+    description of itself, what it offers and what of it cannot be used, its error output and exit code, and what to do.
+    Secrets are shown as ***. Without NAME all servers are tried, with a line or two each.
 
     The exit status is 0 when it works, and 1 when it does not.
     """

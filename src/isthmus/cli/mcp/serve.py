@@ -105,7 +105,7 @@ async def _serve(
             await server.serve(chunks)
         if engine.running:
             first.let_go(incoming, outgoing)
-            alone = asyncio.create_task(engine.until_idle())
+            alone = asyncio.create_task(engine.runner.until_idle())
             ended = asyncio.create_task(stopped.wait())
             await asyncio.wait({alone, ended}, timeout=ALONE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for task in (alone, ended):

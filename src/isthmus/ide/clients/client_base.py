@@ -26,8 +26,8 @@ class Deadlines:
     that reviews outlive the connection. The delay ``retry_first`` doubles up to ``retry_last``. ``call`` is for calls
     that do not ask the user. ``poll`` is the interval of requests for the IDE's open files while there are listeners.
     ``written`` is the time that the view of an accepted review stays open until the file is written, so that the editor
-    reads it. ``ping`` is the interval of liveness checks, and ``pong`` the maximum wait for the answer, which is long
-    because an editor that is asking its user a question may not answer for a while.
+    reads it. ``ping`` is the interval of liveness checks, and ``pong`` the maximum wait for the answer. The wait is
+    long because an editor that is asking its user a question may not answer for a while.
     """
 
     connect: float = 5.0

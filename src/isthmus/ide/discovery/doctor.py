@@ -1,7 +1,7 @@
 """Diagnoses why an agent CLI started here does or does not find an editor. No I/O.
 
-From the contents of the discovery files, the running processes and the open ports, determines the state of each file
-with the reason, the choice of each CLI, and problems of this terminal. The caller removes files.
+Determines the state of each file with the reason, the choice of each CLI, and problems of this terminal. Its sources
+are the contents of the discovery files, the running processes and the open ports. The caller removes files.
 """
 
 from collections.abc import Mapping, Sequence

@@ -26,9 +26,9 @@ MAXIMUM_PIXELS: Final = 40_000_000
 class FileBefore:
     """Content of a reviewed file.
 
-    ``text`` is None if there is no file or it is not text. ``other`` describes what is not text: ``{"bytes", "type",
-    "data"}`` with the size (null if it cannot be read), the media type (null if it is unknown), and the content of an
-    image in base64 (null if it is not shown). ``digest`` stands for what was seen.
+    ``text`` is None if there is no file or it is not text. ``other`` describes what is not text, as ``{"bytes",
+    "type", "data"}``: the size (null if it cannot be read), the media type (null if it is unknown), and the content of
+    an image in base64 (null if it is not shown). ``digest`` stands for what was seen.
     """
 
     text: str | None

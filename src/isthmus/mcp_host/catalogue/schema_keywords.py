@@ -1,8 +1,8 @@
 """The valid values of the keywords of a JSON schema (draft 2020-12), and the conversion of older drafts.
 
-One provider or another refuses a whole request for a keyword of the wrong form, an array without ``items``, an empty
-``enum``, or a choice such as ``anyOf`` in place of an object's properties. Pure; handles one schema, not its
-sub-schemas.
+One provider or another refuses a whole request for one such schema: a keyword of the wrong form, an array without
+``items``, an empty ``enum``, or a choice such as ``anyOf`` in place of an object's properties. Pure; handles one
+schema, not its sub-schemas.
 """
 
 import re

@@ -63,8 +63,8 @@ def _first_error(error: ValidationError) -> str:
 class SessionObserver(StreamObserver):
     """Observer of the messages of one session.
 
-    ``on_end`` is called when the server sends no more messages, ``on_dropped`` with a method and the reasons why parts
-    of its result were left out, ``on_left_out`` with the reason why a notification was left out.
+    ``on_end`` is called when the server sends no more messages. ``on_dropped`` is called with a method and the reasons
+    why parts of its result were left out, ``on_left_out`` with the reason why a notification was left out.
     """
 
     def __init__(

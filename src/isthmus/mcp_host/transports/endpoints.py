@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
+from typing_extensions import override
 
 from isthmus.mcp_host.config.server_config import Endpoint, HttpEndpoint, HttpKind, StdioEndpoint
 from isthmus.mcp_host.config.shell_variables import ShellVariables
@@ -82,8 +83,8 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._parameter = parameter
 
+    @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request with its token in the query."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind != "Bearer":
             return await self._inner.handle_async_request(request)
@@ -96,8 +97,8 @@ class TokenInQuery(httpx2.AsyncBaseTransport):
         )
         return await self._inner.handle_async_request(sent)
 
+    @override
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
 

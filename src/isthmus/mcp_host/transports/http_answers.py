@@ -9,30 +9,29 @@ from collections.abc import AsyncIterator
 
 import httpx2
 from pydantic_core import from_json
+from typing_extensions import override
 
 from isthmus.mcp_host.transports.http_caps import RefusedBodyError
 from isthmus.mcp_host.transports.session_refusals import json_rpc_message, request_id_in, with_mark
+from isthmus.mcp_host.transports.wrapped_body import WrappedBody
 
 SHOWN_CHARACTERS = 200
 """Maximum number of characters of a body that an error quotes."""
 
 
-class AnswerStream(httpx2.AsyncByteStream):
+class AnswerStream(WrappedBody):
     """The body of the answer to the request `request_id`, passed on when it is complete.
 
     Raises RefusedBodyError if it is not the answer to this request.
     """
 
     def __init__(self, inner: httpx2.AsyncByteStream, request_id: str | int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._request_id = request_id
 
+    @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield check_body(b"".join([part async for part in self._inner]), self._request_id)
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        await self._inner.aclose()
 
 
 def check_answer(response: httpx2.Response) -> None:

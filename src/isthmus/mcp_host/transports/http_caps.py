@@ -14,7 +14,9 @@ import time
 from collections.abc import AsyncIterator
 
 import httpx2
+from typing_extensions import override
 
+from isthmus.mcp_host.transports.wrapped_body import WrappedBody
 from isthmus.record import record
 
 NO_COMPRESSION = {"Accept-Encoding": "identity"}
@@ -38,7 +40,7 @@ class RefusedBodyError(httpx2.StreamError):
     """A response body was refused; the SDK reports this as the error of its request."""
 
 
-class CappedStream(httpx2.AsyncByteStream):
+class CappedStream(WrappedBody):
     """A body that raises RefusedBodyError beyond its limits, or at once for the reason ``refused``.
 
     ``is_events``: it is an endless stream of events; only the values of each event are limited.
@@ -47,11 +49,12 @@ class CappedStream(httpx2.AsyncByteStream):
     def __init__(
         self, inner: httpx2.AsyncByteStream, bounds: Bounds, *, refused: str | None = None, is_events: bool = False
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._bounds = bounds
         self._refused = refused
         self._is_events = is_events
 
+    @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = values = 0
         last = b""
@@ -74,10 +77,6 @@ class CappedStream(httpx2.AsyncByteStream):
             yield decoder.decode(part).encode()
         if rest := decoder.decode(b"", final=True):
             yield rest.encode()
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        await self._inner.aclose()
 
 
 def _values(part: bytes) -> int:

@@ -6,10 +6,11 @@ It starts no tasks and queues nothing.
 import contextlib
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
+from anyio.abc import AsyncResource
 from mcp.shared.message import SessionMessage
+from typing_extensions import override
 
 Item: TypeAlias = SessionMessage | Exception
 
@@ -34,7 +35,7 @@ class StreamObserver(Protocol):
         ...
 
 
-class _Stream:
+class _Stream(AsyncResource):
     """One direction of a transport. The SDK has no common type for these streams."""
 
     def __init__(self, inner: Any, observer: StreamObserver) -> None:
@@ -46,17 +47,9 @@ class _Stream:
         """The context that the SDK's own transports attach to a received message; None for other transports."""
         return getattr(self._inner, "last_context", None)
 
+    @override
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> bool | None:
-        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
 
 
 class _Reading(_Stream):

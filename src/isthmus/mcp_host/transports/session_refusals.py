@@ -16,6 +16,9 @@ import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData
 from pydantic_core import from_json
+from typing_extensions import override
+
+from isthmus.mcp_host.transports.wrapped_body import WrappedBody
 
 SESSION_HEADER = "mcp-session-id"
 REFUSED = "Server returned an error response"
@@ -84,21 +87,18 @@ def error_of(status: int, body: bytes, request_id: str | int) -> ErrorData:
     return ErrorData(code=INTERNAL_ERROR, message=f"{REFUSED}: HTTP {status}{said and f': {said}'}", data=data)
 
 
-class _ErrorBody(httpx2.AsyncByteStream):
+class _ErrorBody(WrappedBody):
     """The body of a refusal, replaced by the error of its request when it is complete."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, status: int, request_id: str | int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._status = status
         self._request_id = request_id
 
+    @override
     async def __aiter__(self) -> AsyncIterator[bytes]:
         body = b"".join([part async for part in self._inner])
         yield _error_body(self._request_id, error_of(self._status, body, self._request_id))
-
-    async def aclose(self) -> None:
-        """Close the body."""
-        await self._inner.aclose()
 
 
 def explain_refusal(response: httpx2.Response) -> None:

@@ -12,10 +12,12 @@ from urllib.parse import urljoin, urlsplit
 
 import anyio
 import httpx2
+from anyio.abc import AsyncResource
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared._httpx_utils import request_within_origin, sse_within_origin  # pyright: ignore[reportPrivateUsage] - the SDK's rule for redirects
 from mcp.shared.message import SessionMessage
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
+from typing_extensions import override
 
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.unreachable import connection_problem
@@ -92,7 +94,7 @@ def _same_origin(url: str, given: str) -> str:
     return found
 
 
-class SseOutgoing:
+class SseOutgoing(AsyncResource):
     """The messages to the server. A refused request is answered with an error."""
 
     def __init__(self, client: httpx2.AsyncClient, place: str, answers: MemoryObjectSendStream[SessionMessage]) -> None:
@@ -123,11 +125,6 @@ class SseOutgoing:
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 await self._answers.send(SessionMessage(answer))
 
+    @override
     async def aclose(self) -> None:
         """Do nothing: the connection ends with the streams."""
-
-    async def __aenter__(self) -> "SseOutgoing":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

@@ -1,8 +1,8 @@
 """The transport to a server that is a local program: one JSON-RPC message per line, over its standard streams.
 
-The SDK's own transport has no limit for lines, fails on bytes that are not UTF-8, waits forever for an answer that it
-cannot parse, and reports neither exit code nor error output. The program leads its own process group, which is ended
-with the connection, or by a guard if this process dies.
+The SDK's own transport has no limit for lines, and fails on bytes that are not UTF-8. It waits forever for an answer
+that it cannot parse, and reports neither exit code nor error output. The program leads its own process group, which
+is ended with the connection, or by a guard if this process dies.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import cast
 
 import anyio
+from anyio.abc import AsyncResource
 from mcp.shared.message import SessionMessage
+from typing_extensions import override
 
 from isthmus.encoding.line_splitter import Line, LineSplitter
 from isthmus.mcp_host.config.server_config import StdioEndpoint
@@ -143,7 +145,7 @@ def _signal(process: Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-class Incoming:
+class Incoming(AsyncResource):
     """The messages of the server, read on demand: there is no task or queue between the server and the session."""
 
     def __init__(self, process: Process, log: ServerLog) -> None:
@@ -206,17 +208,12 @@ class Incoming:
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
 
+    @override
     async def aclose(self) -> None:
         """Do nothing: the process is ended where it was started."""
 
-    async def __aenter__(self) -> "Incoming":
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-class OutgoingMessages:
+class OutgoingMessages(AsyncResource):
     """The messages to the server. A message to a server that has ended is dropped: `Incoming` reports the end."""
 
     def __init__(self, process: Process) -> None:
@@ -229,14 +226,9 @@ class OutgoingMessages:
             self._input.write(text.encode("utf-8", "replace") + b"\n")
             await self._input.drain()
 
+    @override
     async def aclose(self) -> None:
         """Do nothing: the process is ended where it was started."""
-
-    async def __aenter__(self) -> "OutgoingMessages":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
 
 async def _read_errors(process: Process, log: ServerLog) -> None:

@@ -1,7 +1,7 @@
 """Finds where a text has the tokens of another, and how the two differ there. Pure.
 
-The kinds of difference are an order: a place that differs less is preferred to one that differs more, so that a block
-that occurs twice, once with the white space that the model wrote, is the one that it means.
+The kinds of difference are an order: a place that differs less is preferred to one that differs more. So of a block
+that occurs twice, once with the white space that the model wrote, the latter is the one that it means.
 """
 
 from bisect import bisect_left

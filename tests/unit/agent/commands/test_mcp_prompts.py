@@ -11,6 +11,7 @@ from isthmus.agent.commands.prompts import MAXIMUM_PROMPTS, command_name
 from isthmus.client import CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
+from isthmus.mcp_host.connection.session import McpSession
 from support.command_harness import CommandHarness, OpenHarness
 from support.mcp_contents_harness import asked, contents_server, harness_with, write_listing
 from support.waiting import eventually_async
@@ -314,6 +315,6 @@ async def test_why_a_server_suggests_nothing_is_in_the_log(
         (notes / "refuses").touch()
         assert not await harness.engine.complete(CommandScope(), "/review x dee")
         assert "MCP server notes: no suggestions for review: not today" in caplog.text
-        monkeypatch.setattr("isthmus.mcp_host.connection.session.McpSession.complete", None)  # a bug in Isthmus
+        monkeypatch.setattr(McpSession, "complete", None)  # a bug in Isthmus
         assert not await harness.engine.complete(CommandScope(), "/review x dee")
         assert [record.exc_info is not None for record in caplog.records if record.levelno == logging.ERROR] == [True]

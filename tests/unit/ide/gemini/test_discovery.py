@@ -89,5 +89,5 @@ def test_a_file_leads_to_a_server_while_it_is_whole_and_names_its_token(
         path.write_text(content, encoding="utf-8")
         assert announces(path, "t") is leads
     owner = os.getuid()
-    monkeypatch.setattr("isthmus.ide.discovery_file.os.getuid", lambda: owner + 1)
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
     assert announces(path, "t"), "to write it again would change nothing"
