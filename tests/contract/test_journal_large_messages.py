@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isthmus.events import Prompt
-from isthmus.journal import postgres_writer, rows
+from isthmus.journal import postgres_attempt, postgres_writer, rows
 from isthmus.journal.base import UnkeepableEvent
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_sql import store
@@ -46,7 +46,7 @@ async def test_large_messages_do_not_hold_the_loop_up(
         sizes.append(sum(len(event.body) for event in group.events))
         await store(connection, group, notice)
 
-    monkeypatch.setattr("isthmus.journal.postgres_writer.store", noted)
+    monkeypatch.setattr(postgres_attempt, "store", noted)
     journal = await PostgresJournal.open(postgres_server.database())
     try:
         tasks = [NewTask(f"t{number}", f"c{number}", "/work", "Fix it") for number in range(6)]
