@@ -120,6 +120,8 @@ def test_nothing_is_tried_while_a_test_fails_without_a_change(checkout: Path) ->
 
 def run(checkout: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     program = f"import sys, pathlib, mutants; sys.exit(mutants.main(sys.argv[1:], pathlib.Path({str(checkout)!r})))"
-    variables = os.environ | {"PYTHONPATH": str(Path(mutants.__file__).parent)}
+    # Of the plugins only those that the program's options need: loading all takes longer than the tests.
+    plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "_hypothesis_pytestplugin,pytest_timeout"}
+    variables = os.environ | plugins | {"PYTHONPATH": str(Path(mutants.__file__).parent)}
     command = [sys.executable, "-c", program, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100, env=variables)
