@@ -16,6 +16,9 @@
 ;; In a review: C-c C-c or C-x C-s (:w under Evil) accepts what is in the buffer, with your edits; C-c C-k, or killing
 ;; the buffer, rejects; C-c C-d and C-c C-a reject and accept single hunks.  The mode line counts the reviews that wait: Isthmus:1.
 ;;
+;; Agents that do not ask write files without a review.  The mode line counts these files, too: Isthmus~3.  M-x
+;; isthmus-changes lists them, to keep or undo; see isthmus-changes.el, which belongs beside this file.
+;;
 ;; Agents can also run in a terminal inside Emacs: M-x isthmus-agent-start; see isthmus-agent.el, which belongs beside
 ;; this file.  For keys: (global-set-key (kbd "C-c i") 'isthmus-command-map)
 ;;
@@ -55,6 +58,7 @@
 (declare-function ediff-buffers "ediff")
 (declare-function ediff-really-quit "ediff-util")
 (declare-function warning-numeric-level "warnings")
+(declare-function isthmus-changes "isthmus-changes")
 (declare-function evil-ex-p "ext:evil-ex")
 (declare-function evil-write "ext:evil-commands")
 (declare-function evil-write-all "ext:evil-commands")
@@ -116,6 +120,11 @@ removed lines in it.  `ediff' starts Ediff on the two."
   :type '(choice (const :tag "Side by side where there is room" nil)
                  (const side-by-side) (const stacked) (const unified) (const ediff)))
 
+(defcustom isthmus-changes-quiet 3.0
+  "Seconds without a further write after which you are told what agents wrote.
+Nil means that you are not told; the mode line counts the files all the same."
+  :type '(choice number (const :tag "Never" nil)))
+
 (defcustom isthmus-diff-opened-functions nil
   "Functions to call when a review of an agent's edit is there to be decided.
 Each gets the path of the file."
@@ -153,6 +162,7 @@ Each gets the agent's name."
 (defvar isthmus--tell-timer nil "Timer that reports a change to the companion; nil: there is none to report.")
 (defvar isthmus--folders nil "The workspace folders as the companion knows them.")
 (defvar isthmus--reviews nil "The undecided reviews, newest first.")
+(defvar isthmus--changed-files 0 "Number of files that agents wrote and the user has not decided on.")
 (defvar isthmus--questions nil "The buffers of open questions.")
 (defvar isthmus--tools nil "Tools for agents: (NAME DESCRIPTION PARAMETERS FUNCTION).")
 (defvar isthmus--variables nil "Environment variables that the companion set: (NAME . FORMER-VALUE).")
@@ -359,6 +369,7 @@ Nil when it is not complete."
     ("editor/setTerminalEnvironment" . isthmus--on-terminal-environment)
     ("companion/ready" . isthmus--on-ready)
     ("companion/agentsChanged" . isthmus--on-agents)
+    ("companion/changesWritten" . isthmus--on-changes)
     ("$/cancelRequest" . isthmus--on-cancel))
   "Requests and notifications of the companion: (METHOD . FUNCTION).
 FUNCTION gets the params and the id of the request, nil for a notification.")
@@ -489,7 +500,9 @@ only after this message, and the user may open a terminal before."
   (isthmus--set-variables (plist-get params :environment))
   (setq isthmus--ready t)
   (force-mode-line-update t)
-  (isthmus--say "agents can find this Emacs"))
+  (isthmus--say "agents can find this Emacs")
+  (isthmus--ask-changes "written_wait" '((after . 0) (wait . 0)) ; from now on it tells of changes
+                        (lambda (result _problem) (when result (isthmus--on-changes result nil)))))
 
 (defvar isthmus--agents nil "The attached agents: (ID . NAME).")
 
@@ -521,7 +534,7 @@ only after this message, and the user may open a terminal before."
       (setq isthmus--process nil
             isthmus--greeted nil
             isthmus--ready nil)
-      (force-mode-line-update t)
+      (isthmus--set-changed-files 0)
       (isthmus--set-agents nil)
       (mapc #'kill-buffer isthmus--questions)
       (isthmus--keep-reviews)
@@ -588,6 +601,7 @@ only after this message, and the user may open a terminal before."
       (run-at-time 10 nil (lambda () (when (process-live-p process) (kill-process process))))))
   (setq isthmus--greeted nil
         isthmus--ready nil)
+  (isthmus--set-changed-files 0)
   (pcase-dolist (`(,name . ,former) isthmus--variables)
     (isthmus--setenv name former))
   (setq isthmus--variables nil))
@@ -624,7 +638,7 @@ whether to quit or already waits here."
   "Agent CLIs see this Emacs as their IDE.
 The companion is started, and stops with Emacs."
   :global t
-  :lighter (:eval (cond (isthmus--reviews "") (isthmus--ready " Isthmus") (t " Isthmus?"))) ; the count says it all
+  :lighter (:eval (cond ((isthmus--anything-waits) "") (isthmus--ready " Isthmus") (t " Isthmus?"))) ; the count says it
   (if isthmus-mode
       (condition-case problem
           (progn
@@ -664,7 +678,10 @@ The companion is started, and stops with Emacs."
                             (string-replace "%" "%%" (string-join (or (isthmus-agents) '("none")) ", "))
                             (if isthmus--reviews
                                 "; reviews that wait for you: %d"
-                              "; no review waits for you")))
+                              "; no review waits for you")
+                            (if (> isthmus--changed-files 0)
+                                (format "; files that agents wrote: %d (M-x isthmus-changes)" isthmus--changed-files)
+                              "")))
     ((process-live-p isthmus--process) "the companion is starting")
     (isthmus--restart-timer "the companion crashed and is started again soon")
     (t "no companion runs; M-x isthmus-start"))
@@ -1826,7 +1843,12 @@ such as the one for saving are not its own."
 
 ;; Hiding
 
-(defconst isthmus--count '(:eval (isthmus--count-reviews)) "The construct that counts reviews in all mode lines.")
+(defconst isthmus--count '(:eval (isthmus--counts))
+  "The construct that counts reviews and written files in all mode lines.")
+
+(defun isthmus--anything-waits ()
+  "Return non-nil if a review waits, or a file that an agent wrote."
+  (or isthmus--reviews (> isthmus--changed-files 0)))
 
 (defun isthmus--set-reviews (reviews)
   "Note that REVIEWS are the undecided ones, and count them in all mode lines."
@@ -1835,28 +1857,38 @@ such as the one for saving are not its own."
   (force-mode-line-update t))
 
 (defun isthmus--show-count ()
-  "Add the count of reviews to the mode lines, or remove it when none waits.
-It is in `global-mode-string', which others may set meanwhile; in front, as
+  "Add the counts to the mode lines, or remove them when nothing waits.
+They are in `global-mode-string', which others may set meanwhile; in front, as
 the ends of mode lines are cut off in narrow windows."
   (let* ((value (default-value 'global-mode-string))
          (parts (if (or (null value) (and (consp value) (or (stringp (car value)) (consp (car value)))))
                     value
                   (list value)))) ; a string, or a construct of its own
-    (if (null isthmus--reviews)
+    (if (not (isthmus--anything-waits))
         (when (member isthmus--count parts)
           (setq-default global-mode-string (remove isthmus--count parts)))
       (unless (member isthmus--count parts)
         (setq-default global-mode-string
                       (append (list "" isthmus--count) (if (equal (car parts) "") (cdr parts) parts)))))))
 
-(defun isthmus--count-reviews ()
-  "Return the number of undecided reviews for mode lines; nil when none waits."
-  (when isthmus--reviews
-    (concat (propertize (format "Isthmus:%d" (length isthmus--reviews))
-                        'face 'warning 'mouse-face 'mode-line-highlight
-                        'help-echo "Reviews that wait for you; mouse-1 shows one"
-                        'local-map (make-mode-line-mouse-map 'mouse-1 #'isthmus-review))
+(defun isthmus--counts ()
+  "Return the numbers of undecided reviews and of written files for mode lines.
+Nil when nothing waits."
+  (when (isthmus--anything-waits)
+    (concat (if isthmus--reviews
+                (isthmus--mode-line-button (format "Isthmus:%d" (length isthmus--reviews))
+                                           "Reviews that wait for you; mouse-1 shows one" #'isthmus-review)
+              "Isthmus")
+            (when (> isthmus--changed-files 0)
+              (isthmus--mode-line-button (format "~%d" isthmus--changed-files)
+                                         "Files that agents wrote without a review; mouse-1 lists them"
+                                         #'isthmus-changes))
             " ")))
+
+(defun isthmus--mode-line-button (text help command)
+  "Return TEXT for mode lines, with HELP and COMMAND for a click on it."
+  (propertize text 'face 'warning 'mouse-face 'mode-line-highlight 'help-echo help
+              'local-map (make-mode-line-mouse-map 'mouse-1 command)))
 
 (defun isthmus--is-in-sight (review)
   "Return non-nil if the proposal of REVIEW is in a window that can be seen."
@@ -1870,7 +1902,7 @@ the ends of mode lines are cut off in narrow windows."
 
 (defun isthmus--look-for-hidden (&rest _)
   "Say that a review waits if what just happened hid it."
-  (when (and isthmus--reviews (zerop (minibuffer-depth)))
+  (when (and (isthmus--anything-waits) (zerop (minibuffer-depth)))
     (isthmus--show-count)
     (dolist (review (copy-sequence isthmus--reviews))
       (let ((was-in-sight (isthmus-review-is-in-sight review)))
@@ -1884,13 +1916,17 @@ the ends of mode lines are cut off in narrow windows."
   (isthmus--when-free
    (lambda ()
      (when (and (memq review isthmus--reviews) (not (isthmus--is-in-sight review)))
-       (let ((others (1- (length isthmus--reviews)))
-             (key (seq-find (lambda (key) (not (memq (aref key 0) '(menu-bar tool-bar tab-bar))))
-                            (where-is-internal #'isthmus-review))))
+       (let ((others (1- (length isthmus--reviews))))
          (isthmus--say "a review of %s waits; %s shows it%s"
                        (file-name-nondirectory (isthmus-review-path review))
-                       (if key (key-description key) "M-x isthmus-review")
+                       (isthmus--key-of #'isthmus-review)
                        (if (> others 0) (format "; %d more review(s)" others) "")))))))
+
+(defun isthmus--key-of (command)
+  "Return the keys of COMMAND for the user, or else its name."
+  (let ((key (seq-find (lambda (key) (not (memq (aref key 0) '(menu-bar tool-bar tab-bar))))
+                       (where-is-internal command))))
+    (if key (key-description key) (format "M-x %s" command))))
 
 (defun isthmus-review-quit (&optional is-discarded)
   "Hide this review, which still waits; reject it if IS-DISCARDED, as by `:q!'.
@@ -2427,6 +2463,66 @@ The agent takes its time for that; LOOKS is the number of tries so far."
     (when (< looks 150)
       (run-at-time 0.2 nil #'isthmus--reload-when-written path (1+ looks)))))
 
+;;;; Files that agents wrote without a review
+
+(defvar isthmus--changes-heard-at nil "When the companion told last that something was written, as `float-time'.")
+(defvar isthmus--changes-timer nil "Looks whether agents have paused; nil: there is nothing to tell.")
+(defvar isthmus--changes-told-at 0 "Time of the last write that the user was told of, by the companion's clock.")
+(defvar isthmus-changes-changed-functions nil
+  "Functions to call when an agent wrote, or the user decided; without arguments.")
+
+(defun isthmus--ask-changes (command params callback)
+  "Send COMMAND of the review after the fact, with PARAMS, an alist.
+CALLBACK gets the result and the text of the error, one of them nil."
+  (isthmus--request "companion/written" `((command . ,command) (params . ,(or params isthmus--empty)))
+                    (lambda (result problem)
+                      (funcall callback result (and problem (plist-get problem :message))))))
+
+(defun isthmus--set-changed-files (number)
+  "Note that NUMBER files wait for the user, and count them in all mode lines."
+  (setq isthmus--changed-files number)
+  (isthmus--show-count)
+  (force-mode-line-update t))
+
+(defun isthmus--on-changes (params _id)
+  "Count what agents wrote, as PARAMS say, and tell of it when they pause."
+  (isthmus--set-changed-files (or (plist-get params :files) 0))
+  (setq isthmus--changes-heard-at (float-time))
+  (when (and isthmus-changes-quiet (> isthmus--changed-files 0) (null isthmus--changes-timer))
+    (setq isthmus--changes-timer (run-at-time isthmus-changes-quiet nil #'isthmus--look-for-pause)))
+  (run-hooks 'isthmus-changes-changed-functions))
+
+(defun isthmus--look-for-pause ()
+  "Tell the user what agents wrote, if they have paused; else look again later."
+  (setq isthmus--changes-timer nil)
+  (when (and isthmus--greeted isthmus-changes-quiet (> isthmus--changed-files 0))
+    (let ((rest (- (+ isthmus--changes-heard-at isthmus-changes-quiet) (float-time))))
+      (if (> rest 0)
+          (setq isthmus--changes-timer (run-at-time rest nil #'isthmus--look-for-pause))
+        (isthmus--ask-changes "written" nil (lambda (result _problem) (isthmus--tell-changes result)))))))
+
+(defun isthmus--tell-changes (listing)
+  "Tell the user what is new in LISTING."
+  (let* ((turns (seq-filter (lambda (turn) (> (plist-get turn :last_at) isthmus--changes-told-at))
+                            (plist-get listing :turns)))
+         (files (delete-dups (mapcan (lambda (turn)
+                                       (mapcar (lambda (file) (plist-get file :path))
+                                               (seq-filter (lambda (file) (> (plist-get file :written) 0))
+                                                           (plist-get turn :files))))
+                                     turns)))
+         (agents (delete-dups (mapcan (lambda (turn) (copy-sequence (plist-get turn :agents))) turns))))
+    (when files
+      (setq isthmus--changes-told-at (apply #'max (mapcar (lambda (turn) (plist-get turn :last_at)) turns)))
+      (isthmus--when-free
+       (lambda ()
+         (isthmus--say "%s wrote %s; %s shows %s"
+                       (if agents (string-join agents ", ") "an agent")
+                       (if (cdr files)
+                           (format "%d files" (length files))
+                         (file-name-nondirectory (car files)))
+                       (isthmus--key-of #'isthmus-changes)
+                       (if (cdr files) "them" "it")))))))
+
 ;;;; Keys and menu
 
 (defconst isthmus--agent-commands
@@ -2434,9 +2530,15 @@ The agent takes its time for that; LOOKS is the number of tries so far."
     isthmus-send-prompt isthmus-send-region isthmus-insert-mention)
   "Commands of the file isthmus-agent.el, which is loaded with the first of them.")
 
-(let ((file (expand-file-name "isthmus-agent" (file-name-directory (or load-file-name buffer-file-name "./")))))
-  (dolist (command isthmus--agent-commands)
-    (autoload command file nil t)))
+(defconst isthmus--changes-commands
+  '(isthmus-changes isthmus-changes-file isthmus-changes-keep isthmus-changes-undo isthmus-changes-redo)
+  "Commands of the file isthmus-changes.el, which is loaded with the first of them.")
+
+(let ((folder (file-name-directory (or load-file-name buffer-file-name "./"))))
+  (pcase-dolist (`(,name . ,commands) `(("isthmus-agent" . ,isthmus--agent-commands)
+                                        ("isthmus-changes" . ,isthmus--changes-commands)))
+    (dolist (command commands)
+      (autoload command (expand-file-name name folder) nil t))))
 
 (defvar isthmus-command-map
   (let ((map (make-sparse-keymap)))
@@ -2444,6 +2546,7 @@ The agent takes its time for that; LOOKS is the number of tries so far."
                    '(("a" . isthmus-agent-start) ("t" . isthmus-agent-toggle) ("o" . isthmus-agent-focus)
                      ("k" . isthmus-agent-stop) ("p" . isthmus-send-prompt) ("r" . isthmus-send-region)
                      ("@" . isthmus-insert-mention) ("m" . isthmus-mention) ("v" . isthmus-review)
+                     ("c" . isthmus-changes) ("f" . isthmus-changes-file)
                      ("?" . isthmus-answer) ("s" . isthmus-status) ("l" . isthmus-show-log)))
       (define-key map (kbd key) command))
     map)
@@ -2463,6 +2566,9 @@ The agent takes its time for that; LOOKS is the number of tries so far."
     ["Mention this file in its prompt" isthmus-insert-mention :active buffer-file-name]
     "---"
     ["Next review" isthmus-review :active isthmus--reviews]
+    ["What agents wrote" isthmus-changes :active isthmus--ready]
+    ["What agents wrote in this file" isthmus-changes-file :active (and isthmus--ready buffer-file-name)]
+    ["Take back the last undo" isthmus-changes-redo :active isthmus--ready]
     ["Answer a question..." isthmus-answer :active isthmus--questions]
     "---"
     ["Status" isthmus-status]

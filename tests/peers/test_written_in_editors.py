@@ -1,8 +1,6 @@
 """What agents wrote, beside a user who saves in Neovim or Emacs, and text there that is not saved yet."""
 
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +8,19 @@ import pytest
 
 from isthmus.editors.neovim.editor import attach
 from isthmus.errors import IsthmusError
-from isthmus.ide.editor import Editor
-from isthmus.ide.options import CompanionOptions
 from isthmus.ide.written_changes.ledger import ChangeSelection
 from isthmus.ide.written_changes.written_changes import WrittenChanges
-from support.claude_cli import claude_cli
-from support.companion import running_host
 from support.editing import make_file
 from support.editor_deadlines import PATIENT_NEOVIM
 from support.emacs import emacs_driver, lisp_string
 from support.neovim import running_neovim
 from support.stdio_editor import stdio_driver
 from support.waiting import eventually_async
+from support.written import recording
 
 pytestmark = pytest.mark.anyio
 
 OLD = "one\ntwo\nthree\nfour\nfive\n"
-
-
-@asynccontextmanager
-async def _written(editor: Editor, workspace: Path) -> AsyncGenerator[WrittenChanges]:
-    """Yield what a companion of an editor records, once an agent is attached."""
-    async with running_host(editor, CompanionOptions(folders=(str(workspace),))) as (host, _, _), claude_cli(workspace):
-        assert host.companion is not None
-        written = host.companion.written
-
-        async def follows() -> bool:
-            return (await written.listing())["following"]
-
-        await eventually_async(follows, what="the companion follows the workspace")
-        yield written
 
 
 async def _lines(written: WrittenChanges, path: str) -> list[tuple[str, str]]:
@@ -53,7 +34,7 @@ async def test_what_the_user_saves_in_neovim_is_theirs(workspace: Path) -> None:
     path = make_file(workspace, "a.txt", OLD)
     async with (
         running_neovim(workspace, path) as neovim,
-        _written(await attach(neovim.address, PATIENT_NEOVIM), workspace) as written,
+        recording(await attach(neovim.address, PATIENT_NEOVIM), workspace) as written,
     ):
         make_file(workspace, "a.txt", OLD.replace("one", "ONE"))
 
@@ -82,7 +63,7 @@ async def test_what_the_user_saves_in_emacs_is_theirs(workspace: Path) -> None:
     path = make_file(workspace, "a.txt", OLD)
     async with emacs_driver(workspace) as driver:
         await driver.open(Path(path))
-        async with _written(driver.editor, workspace) as written:
+        async with recording(driver.editor, workspace) as written:
             await driver.emacs.evaluate(
                 f"(with-current-buffer (find-buffer-visiting {lisp_string(path)}) (goto-char (point-max))"
                 ' (insert "mine\n") (save-buffer) t)'
@@ -100,7 +81,7 @@ async def test_what_the_user_saves_in_emacs_is_theirs(workspace: Path) -> None:
 
 async def test_a_plugin_asks_and_is_told(workspace: Path) -> None:
     path = make_file(workspace, "a.txt", OLD)
-    async with stdio_driver(workspace) as driver, _written(driver.editor, workspace):
+    async with stdio_driver(workspace) as driver, recording(driver.editor, workspace):
         plugin = driver.plugin
         make_file(workspace, "a.txt", OLD.replace("one", "ONE"))
 

@@ -131,7 +131,7 @@ def test_it_compiles_without_a_warning_and_its_documentation_is_in_order(
     early = tmp_path / "early.el"
     early.write_text(EARLY_INIT, encoding="utf-8")
     names = [file.name for file in PLUGIN.parent.glob("*.el")]
-    assert sorted(names) == ["isthmus-agent.el", "isthmus.el"]
+    assert sorted(names) == ["isthmus-agent.el", "isthmus-changes.el", "isthmus.el"]
     codes = ["(setq byte-compile-error-on-warn t)", "(require 'checkdoc)"]
     for name in names:
         (tmp_path / name).write_bytes((PLUGIN.parent / name).read_bytes())

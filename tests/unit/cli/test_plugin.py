@@ -33,6 +33,7 @@ def test_what_emacs_loads_has_its_second_file_beside_it() -> None:
     plugin = Path(CliRunner().invoke(command, ["emacs"]).output.strip())
     assert plugin.name == "isthmus.el"
     assert (plugin.parent / "isthmus-agent.el").is_file()
+    assert (plugin.parent / "isthmus-changes.el").is_file()
 
 
 @pytest.mark.parametrize("editor", ["emacs", "sublime"])
