@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from isthmus.ide import permission_hook
+from support.waiting import eventually
 
 PORT = 4711
 OUTPUT = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
@@ -100,6 +101,15 @@ def test_anything_else_prints_nothing(folder: Path, answer: bytes | None) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_turn_is_told_and_nothing_is_printed_into_the_prompt(folder: Path) -> None:
+    with _companion(folder, None) as asked:
+        done = _run(folder, '{"prompt": "go on"}', str(folder), str(PORT), "claude", "turn")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        eventually(lambda: asked, what="the companion is told")
+    message = {"prompt": "go on"}
+    assert asked == [{"command": "turn", "protocol": "claude", "message": message, "token": "the-token"}]
+
+
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
@@ -108,6 +118,7 @@ def test_anything_else_prints_nothing(folder: Path, answer: bytes | None) -> Non
         ("{}", ("one",)),
         ("{}", ("/no/such/folder", "1", "claude")),
         ("{}", ("/", "x", "claude")),
+        ("{}", ("/", "1", "claude", "accept")),
     ],
 )
 def test_without_a_message_or_a_companion_it_prints_nothing(

@@ -16,7 +16,7 @@ from support.emacs import emacs_driver, lisp_string
 from support.neovim import running_neovim
 from support.stdio_editor import stdio_driver
 from support.waiting import eventually_async
-from support.written import recording
+from support.written_changes import recording
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ It takes the hook from ``--settings``. For each question it says in its session 
 after an answer in the terminal, as the real CLI's does. A ``background`` question shows the dialogue only once the hook
 has ended without an answer.
 
-Input: ``{"ask": MESSAGE, "background": bool}`` or ``{"answer": bool}``, a line each. Output: ``{"asking": NUMBER}``
-when the dialogue is shown, ``{"hook": PID}``, and at last ``{"allowed": bool, "by": "terminal" | "hook", "message":
-str}``.
+Input: ``{"ask": MESSAGE, "background": bool}``, ``{"answer": bool}`` or ``{"tell": MESSAGE}``, a line each. Output:
+``{"asking": NUMBER}`` when the dialogue is shown, ``{"hook": PID}``, and at last ``{"allowed": bool, "by": "terminal" |
+"hook", "message": str}``; for ``tell``, which runs the hooks of another event, ``{"told": EXIT_CODE, "output": str}``.
 """
 
 import json
@@ -99,11 +99,22 @@ class Cli:
         say(allowed=is_allowed, by=by, message=message)
 
 
+def run_hooks(hooks: dict[str, Any], message: dict[str, Any]) -> None:
+    """Run the hooks of the message's event; what those of a prompt print would be added to it."""
+    for entry in hooks[message["hook_event_name"]]:
+        for hook in entry["hooks"]:
+            done = subprocess.run(
+                ["/bin/sh", "-c", hook["command"]], input=json.dumps({"session_id": "session-1", **message}),
+                timeout=hook["timeout"], capture_output=True, text=True, encoding="utf-8", check=False,
+            )  # fmt: skip
+            say(told=done.returncode, output=done.stdout + done.stderr)
+
+
 def main() -> None:
     """Do what the test says until its end of the pipe closes."""
     settings = json.loads(sys.argv[sys.argv.index("--settings") + 1])
-    (entry,) = settings["hooks"]["PermissionRequest"]
-    cli = Cli(entry["hooks"][0]["command"])
+    entries = settings["hooks"].get("PermissionRequest", [])  # none with --no-permissions
+    cli = Cli(entries[0]["hooks"][0]["command"] if entries else "")
     cli.note("idle")
     say(started=os.getpid())
     for line in sys.stdin:
@@ -113,6 +124,8 @@ def main() -> None:
                 if not cli.waiting:
                     cli.note("busy")
             cli.ask(told["ask"], is_background=told.get("background", False))
+        elif "tell" in told:
+            run_hooks(settings["hooks"], told["tell"])
         else:
             with cli.lock:
                 if cli.waiting:

@@ -1,4 +1,4 @@
-"""A headless companion with an agent attached beside which files are written, and the user's commands about them."""
+"""Companions with an agent attached beside which files are written, and the user's commands about them."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.ide.control.control_client import RefusedError, RunningCompanion, ask, running
-from support.companion import BareAgent
+from isthmus.ide.editor import Editor
+from isthmus.ide.options import CompanionOptions
+from isthmus.ide.written_changes.written_changes import WrittenChanges
+from support.claude_cli import claude_cli
+from support.companion import BareAgent, running_host
 from support.isthmus_program import CompanionProgram
 from support.plain_http import plain_client
 from support.waiting import eventually_async
@@ -27,6 +31,20 @@ async def watching_agent(companion: CompanionProgram, *, is_recorded: bool = Tru
             if is_recorded:
                 await eventually_async(user.is_following, what="the companion follows the workspace")
             yield agent
+
+
+@asynccontextmanager
+async def recording(editor: Editor, workspace: Path) -> AsyncGenerator[WrittenChanges]:
+    """Yield what a companion of an editor records, once an agent is attached."""
+    async with running_host(editor, CompanionOptions(folders=(str(workspace),))) as (host, _, _), claude_cli(workspace):
+        assert host.companion is not None
+        written = host.companion.written
+
+        async def follows() -> bool:
+            return (await written.listing())["following"]
+
+        await eventually_async(follows, what="the companion follows the workspace")
+        yield written
 
 
 class User:

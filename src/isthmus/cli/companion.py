@@ -211,7 +211,8 @@ def exec_command(
     ide.enabled: false; in Gemini CLI enter /ide enable once.
 
     What Claude Code asks permission for is asked in your editor, the inbox of the workbench and `isthmus ide questions`
-    too; the first answer counts. It gets the hook for that by its option --settings; no file of yours is changed.
+    too; the first answer counts. Its prompts are the titles of what it writes in `isthmus ide changes`. It gets the
+    hooks for that by its option --settings; no file of yours is changed.
 
     \b
     isthmus companion exec -- gemini
@@ -219,7 +220,7 @@ def exec_command(
     import shutil
 
     from isthmus.files.locations import data_directory, runtime_directory
-    from isthmus.ide.claude.hook_settings import with_permission_hook
+    from isthmus.ide.claude.hook_settings import with_hooks
     from isthmus.ide.gemini.cli_settings import gemini_ide_mode, ide_mode_defaults
     from isthmus.network.loopback import terminal_environment
 
@@ -234,9 +235,7 @@ def exec_command(
         hint := gemini_ide_mode(Path.cwd(), os.environ)
     ):
         click.echo(f"isthmus: Gemini CLI: {hint}", err=True)
-    command_line = list(arguments)
-    if not no_permissions:
-        command_line = with_permission_hook(arguments, runtime_directory(), companion.port)
+    command_line = with_hooks(arguments, runtime_directory(), companion.port, permissions=not no_permissions)
     sys.stdout.flush()
     sys.stderr.flush()
     try:

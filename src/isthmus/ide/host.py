@@ -125,8 +125,9 @@ class CompanionHost:
             raise CompanionError(f"the companion cannot start: {error}") from error
         self._state_file = state_file
         hooks = {name: known.permissions() for name, known in self._protocols.items() if known.permissions is not None}
+        turns = {name: known.turns() for name, known in self._protocols.items() if known.turns is not None}
         control = ControlServer(
-            companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept, hooks=hooks
+            companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept, hooks=hooks, turns=turns
         )
         self.control = control
         async with AsyncExitStack() as ending:  # callbacks run last to first; a failing one does not stop the rest

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from isthmus.ide.clients.ide_client import ConnectableClient
     from isthmus.ide.companion import Companion
     from isthmus.ide.permissions import PermissionHook
+    from isthmus.ide.turns import TurnReader
     from isthmus.network.checked_transport import AddressPolicy
 
 
@@ -91,8 +92,9 @@ class IdeProtocol:
 
     ``port_variable`` is the environment variable by which our own agent finds an IDE's port. ``find`` blocks.
     ``client`` makes a client of the best IDE, ``server`` a server that calls the callback when its saved state has
-    changed; both import the modules that they need, and so does ``permissions``, which makes the messages of the
-    hook with which its CLI asks for permissions; None without such a hook.
+    changed; both import the modules that they need, and so do ``permissions``, which makes the messages of the hook
+    with which its CLI asks for permissions, and ``turns``, which makes the reader of the hooks that tell of prompts.
+    Both are None without such hooks.
     """
 
     name: str
@@ -102,6 +104,7 @@ class IdeProtocol:
     client: "Callable[[Path, Mapping[str, str]], ConnectableClient]"
     server: "Callable[[Companion, Callable[[], None]], AgentServer]"
     permissions: "Callable[[], PermissionHook] | None" = None
+    turns: "Callable[[], TurnReader] | None" = None
 
 
 def sort_files(

@@ -1,8 +1,9 @@
 """Hook of an agent CLI: hands a permission question of its terminal to the companion, and prints the answer.
 
-``python -I -S permission_hook.py FOLDER PORT PROTOCOL``. A program of its own that imports nothing of ours, because the
-CLI waits for it. ``FOLDER`` has the control files of the companions, ``PORT`` is one of the companion's ports, which
-it keeps over a restart. Nothing of the environment or the current folder is used: a project can set both.
+``python -I -S permission_hook.py FOLDER PORT PROTOCOL [turn]``. With ``turn`` it tells the companion that a turn of the
+agent begins or ends, waits for nothing and prints nothing. A program of its own that imports nothing of ours, because
+the CLI waits for it. ``FOLDER`` has the control files of the companions, ``PORT`` is one of the companion's ports,
+which it keeps over a restart. Nothing of the environment or the current folder is used: a project can set both.
 
 Without an answer of the user it prints nothing and succeeds, whatever happens; then the CLI's own question decides. It
 ends when the CLI does not read its output any more, so that the companion takes the question back.
@@ -15,6 +16,7 @@ import socket
 import sys
 
 FAMILY = "companion-"
+QUESTION, TURN = "permission", "turn"
 MAXIMUM_BYTES = 64 * 1024 * 1024
 LOOK_MS = 1000
 """Time in milliseconds between two looks whether the CLI still lives."""
@@ -72,16 +74,16 @@ def receive(connection: socket.socket) -> bytes:
     return bytes(line)
 
 
-def answer_to(message: object, folder: str, port: int, protocol: str) -> str:
-    """Return what the CLI is to read; empty without an answer of the user."""
+def answer_to(message: object, folder: str, port: int, protocol: str, command: str) -> str:
+    """Return what the CLI is to read; empty without an answer of the user, and for the command ``turn``."""
     found = connect(folder, port)
     if found is None:
         return ""
     connection, token = found
     with connection:
-        request = {"command": "permission", "protocol": protocol, "message": message, "token": token}
+        request = {"command": command, "protocol": protocol, "message": message, "token": token}
         connection.sendall(json.dumps(request).encode() + b"\n")
-        line = receive(connection)
+        line = receive(connection) if command == QUESTION else b""
     if not line:
         return ""
     answer = json.loads(line)  # of another form it raises an error below, and nothing is printed
@@ -92,8 +94,11 @@ def answer_to(message: object, folder: str, port: int, protocol: str) -> str:
 def main() -> None:
     """Read the CLI's message, and print the answer."""
     try:
-        folder, port, protocol = sys.argv[1:]
-        output = answer_to(json.loads(sys.stdin.buffer.read()), folder, int(port), protocol)
+        folder, port, protocol, *rest = sys.argv[1:]
+        if rest not in ([], [TURN]):
+            return
+        message = json.loads(sys.stdin.buffer.read())
+        output = answer_to(message, folder, int(port), protocol, TURN if rest else QUESTION)
         if output:
             os.write(1, output.encode() + b"\n")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

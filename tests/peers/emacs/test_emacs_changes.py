@@ -13,7 +13,7 @@ from support.editing import make_file
 from support.emacs import AT_ONCE, EmacsDriver, RunningEmacs, emacs_driver, evil_layer, lisp_string, running_emacs
 from support.programs import require
 from support.waiting import eventually_async
-from support.written import recording
+from support.written_changes import recording
 
 pytestmark = pytest.mark.anyio
 

@@ -1,7 +1,7 @@
-"""Settings that Claude Code gets on its command line, so that its permission questions are answered elsewhere too.
+"""Settings that Claude Code gets on its command line: hooks that ask for permissions elsewhere, too, and tell of turns.
 
-No file of the user or the project is changed, and none of a project's can replace the hook: ``--settings`` adds to what
-they have. Nothing secret is in the arguments.
+No file of the user or the project is changed, and none of a project's can replace the hooks: ``--settings`` adds to
+what they have. Nothing secret is in the arguments.
 """
 
 import json
@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from isthmus.ide import permission_hook
 from isthmus.ide.claude.permissions import EVENT
+from isthmus.ide.claude.turns import BEGIN_EVENT, END_EVENT
 from isthmus.ide.cli_settings import read_settings
 from isthmus.ide.control.questions import PERMISSION_SECONDS
 
@@ -25,13 +26,15 @@ _WITHOUT_QUESTIONS: Final = frozenset({"-p", "--print"})
 """Options with which the CLI asks nothing in its terminal: a script must not wait for an answer there."""
 _EXTRA_SECONDS: Final = 60
 """Time in seconds that the CLI waits for the hook beyond the question's own."""
+_TURN_SECONDS: Final = 5
+"""Time in seconds that the CLI waits for a hook that tells of a turn."""
 
 
-def with_permission_hook(arguments: Sequence[str], folder: Path, port: int) -> list[str]:
-    """Return the command line of an agent CLI with our hook, if it starts Claude Code in a terminal; else unchanged.
+def with_hooks(arguments: Sequence[str], folder: Path, port: int, *, permissions: bool = True) -> list[str]:
+    """Return the command line of an agent CLI with our hooks, if it starts Claude Code in a terminal; else unchanged.
 
-    ``folder`` has the control files of the companions, ``port`` is one of the companion's. Blocks: settings of the
-    user's own on the command line are read, and go along.
+    ``folder`` has the control files of the companions, ``port`` is one of the companion's. Without ``permissions`` the
+    hooks only tell of turns. Blocks: settings of the user's own on the command line are read, and go along.
     """
     given = list(arguments)
     may_be = given if given and _name(given[0]) in _LAUNCHERS else given[:1]
@@ -41,8 +44,12 @@ def with_permission_hook(arguments: Sequence[str], folder: Path, port: int) -> l
     users, rest = _users_settings(given[at + 1 :])
     if users is None:
         return given
-    settings = json.dumps(_with_hook(users, _command(folder, port)))
-    return [*given[: at + 1], OPTION, settings, *rest]
+    command = _command(folder, port)
+    if permissions:
+        users = _with_hook(users, EVENT, command, int(PERMISSION_SECONDS) + _EXTRA_SECONDS)
+    for event in (BEGIN_EVENT, END_EVENT):
+        users = _with_hook(users, event, f"{command} {permission_hook.TURN}", _TURN_SECONDS)
+    return [*given[: at + 1], OPTION, json.dumps(users), *rest]
 
 
 def _name(argument: str) -> str:
@@ -56,13 +63,13 @@ def _command(folder: Path, port: int) -> str:
     return shlex.join([*program, str(folder), str(port), PROGRAM])
 
 
-def _with_hook(settings: dict[str, Any], command: str) -> dict[str, Any]:
-    entry = {"hooks": [{"type": "command", "command": command, "timeout": int(PERMISSION_SECONDS) + _EXTRA_SECONDS}]}
+def _with_hook(settings: dict[str, Any], event: str, command: str, seconds: int) -> dict[str, Any]:
+    entry = {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
     hooks: object = settings.get("hooks", {})
     events = cast("dict[str, Any]", hooks) if isinstance(hooks, dict) else {}
-    own: object = events.get(EVENT, [])
+    own: object = events.get(event, [])
     entries = cast("list[Any]", own) if isinstance(own, list) else []
-    return {**settings, "hooks": {**events, EVENT: [*entries, entry]}}
+    return {**settings, "hooks": {**events, event: [*entries, entry]}}
 
 
 def _users_settings(arguments: list[str]) -> tuple[dict[str, Any] | None, list[str]]:

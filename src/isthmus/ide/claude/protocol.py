@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from isthmus.ide.clients.ide_client import ConnectableClient
     from isthmus.ide.companion import Companion
     from isthmus.ide.permissions import PermissionHook
+    from isthmus.ide.turns import TurnReader
 
 
 def _client(workspace: Path, environment: Mapping[str, str]) -> "ConnectableClient":
@@ -33,6 +34,12 @@ def _permissions() -> "PermissionHook":
     return CLAUDE_PERMISSIONS
 
 
+def _turns() -> "TurnReader":
+    from isthmus.ide.claude.turns import read_turn
+
+    return read_turn
+
+
 CLAUDE = IdeProtocol(
     "claude",
     PORT_VARIABLE,
@@ -41,4 +48,5 @@ CLAUDE = IdeProtocol(
     _client,
     _server,
     _permissions,
+    _turns,
 )

@@ -27,6 +27,7 @@ from isthmus.ide.control.commands import COMMANDS, PERMISSIONS, ControlCommandEr
 from isthmus.ide.control.page_commands import PAGE_COMMANDS, PAGE_PERMISSIONS
 from isthmus.ide.control.permissions import PermissionQuestions
 from isthmus.ide.control.question_commands import QUESTION_COMMANDS
+from isthmus.ide.control.turns import TURN, note_turn
 from isthmus.ide.control.written_commands import (
     WRITTEN_COMMANDS,
     WRITTEN_PERMISSIONS,
@@ -35,6 +36,7 @@ from isthmus.ide.control.written_commands import (
 from isthmus.ide.editor import Capability, EditorError
 from isthmus.ide.permissions import PermissionHook
 from isthmus.ide.processes import process_is_alive
+from isthmus.ide.turns import TurnReader
 from isthmus.listeners.gate import same_secret
 from isthmus.text.visible import visible_line
 
@@ -58,7 +60,8 @@ _LEFT = re.compile(r"companion-(\d{1,10})\.(?:json|sock)")
 class ControlServer:
     """Server of the control channel; listens between :meth:`start` and :meth:`stop`.
 
-    ``hooks`` has the hooks of CLIs that may ask for permissions, by the names of their protocols.
+    ``hooks`` has the hooks of CLIs that may ask for permissions, ``turns`` the readers of those that tell of turns, by
+    the names of their protocols.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class ControlServer:
         *,
         allow_agent_accept: bool,
         hooks: Mapping[str, PermissionHook] = MappingProxyType({}),
+        turns: Mapping[str, TurnReader] = MappingProxyType({}),
     ) -> None:
         self._companion = companion
         self._permissions = PermissionQuestions(companion, hooks)
+        self._turns = turns
         self._folder = folder
         self._ports: tuple[int, ...] = ()
         self._allow_agent_accept = allow_agent_accept
@@ -197,6 +202,8 @@ class ControlServer:
             return {}
         if name == "permission":
             return await self._ask_permission(request, reader, writer)
+        if name == TURN:
+            return await note_turn(self._companion, self._turns, request)
         command = ALL_COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
             raise ControlCommandError(f"unknown command {name!r}; expected one of {', '.join(USER_COMMANDS)}")

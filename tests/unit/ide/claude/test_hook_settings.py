@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from isthmus.ide import permission_hook
-from isthmus.ide.claude.hook_settings import with_permission_hook
+from isthmus.ide.claude.hook_settings import with_hooks
 
 FOLDER = Path("/run/user/1000/isthmus")
 
@@ -34,12 +34,22 @@ def _commands(settings: dict[str, Any]) -> list[str]:
     ],
 )
 def test_claude_gets_the_hook_by_its_first_option(given: list[str], before: list[str], after: list[str]) -> None:
-    arguments = with_permission_hook(given, FOLDER, 4711)
+    arguments = with_hooks(given, FOLDER, 4711)
     at = arguments.index("--settings")
     assert (arguments[:at], arguments[at + 2 :]) == (before, after)
     (command,) = _commands(_settings(arguments))
     program = [sys.executable, "-I", "-S", str(Path(permission_hook.__file__).resolve())]
     assert shlex.split(command) == [*program, str(FOLDER), "4711", "claude"]
+
+
+def test_its_prompts_and_their_ends_are_told_with_or_without_permissions() -> None:
+    for permissions in (True, False):
+        hooks = _settings(with_hooks(["claude"], FOLDER, 4711, permissions=permissions))["hooks"]
+        assert ("PermissionRequest" in hooks) is permissions
+        for event in ("UserPromptSubmit", "Stop"):
+            ((hook,),) = (entry["hooks"] for entry in hooks[event])
+            assert shlex.split(hook["command"])[-4:] == [str(FOLDER), "4711", "claude", "turn"]
+            assert hook["timeout"] == 5
 
 
 @pytest.mark.parametrize(
@@ -58,7 +68,7 @@ def test_claude_gets_the_hook_by_its_first_option(given: list[str], before: list
     ],
 )
 def test_other_agents_and_scripts_start_as_they_are(given: list[str]) -> None:
-    assert with_permission_hook(given, FOLDER, 4711) == given
+    assert with_hooks(given, FOLDER, 4711) == given
 
 
 def test_the_users_own_settings_and_hooks_stay(tmp_path: Path) -> None:
@@ -69,10 +79,10 @@ def test_the_users_own_settings_and_hooks_stay(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text("// mine\n" + json.dumps(own), encoding="utf-8")
     for option in (["--settings", json.dumps(own)], [f"--settings={file}"], ["--settings", str(file)]):
-        arguments = with_permission_hook(["claude", "-c", *option, "hello"], FOLDER, 4711)
+        arguments = with_hooks(["claude", "-c", *option, "hello"], FOLDER, 4711)
         settings = _settings(arguments)
         assert arguments[3:] == ["-c", "hello"]
-        assert (settings["model"], settings["hooks"]["Stop"]) == ("opus", [])
+        assert (settings["model"], len(settings["hooks"]["Stop"])) == ("opus", 1)
         commands = _commands(settings)
         assert commands[0] == "bell"
         assert len(commands) == 2
@@ -82,9 +92,9 @@ def test_the_users_own_settings_and_hooks_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("own", ["/no/such/file.json", "{broken", "[]", None])
 def test_settings_that_cannot_be_read_are_left_to_the_cli(own: str | None) -> None:
     given = ["claude", "--settings", *([own] if own is not None else [])]
-    assert with_permission_hook(given, FOLDER, 4711) == given
+    assert with_hooks(given, FOLDER, 4711) == given
 
 
 def test_words_behind_two_hyphens_are_no_option() -> None:
-    arguments = with_permission_hook(["claude", "--", "--settings"], FOLDER, 4711)
+    arguments = with_hooks(["claude", "--", "--settings"], FOLDER, 4711)
     assert arguments[3:] == ["--", "--settings"]
