@@ -38,6 +38,13 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
+class EndedError(StoppedError, ChangeError):
+    """The companion has ended, and the store is closed."""
+
+    def __init__(self) -> None:
+        super().__init__("the companion has ended; what agents wrote is listed again when it has started")
+
+
 class WorkspaceFollower:
     """Follower of what agents write in the workspace of one companion.
 
@@ -72,6 +79,8 @@ class WorkspaceFollower:
         self._recorder: Recorder | None = None
         self._in_use: Recorder | None = None
         """Recorder whose store is open, also while nobody waits for it any longer; set in the thread."""
+        self._has_ended = False
+        """Whether the store is closed for good; set in the thread."""
         self._folders = FollowedFolders()
         self._attached: tuple[str, ...] = ()
         self._returning_until = -math.inf
@@ -219,8 +228,14 @@ class WorkspaceFollower:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._recorder = None
+        closing = self._closing()
+
+        def close_for_good() -> None:
+            self._has_ended = True
+            closing()
+
         with suppress(sqlite3.Error, OSError):
-            await self._in_thread(self._closing())
+            await self._in_thread(close_for_good)
         self._thread.shutdown(wait=False)
 
     def waiting(self) -> tuple[int, int]:
@@ -265,11 +280,26 @@ class WorkspaceFollower:
             _log.warning("%s", problem)
         self.problem = problem
         self._recorder = None
-        with suppress(sqlite3.Error, OSError):
+        with suppress(sqlite3.Error, OSError, StoppedError):
             await self._in_thread(self._closing(may_remove=False))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        """Run work in the thread.
+
+        Raises:
+            EndedError: the store is closed; work that waited for the thread meanwhile would open it again.
+        """
+
+        def unless_ended() -> T:
+            if self._has_ended:
+                raise EndedError
+            return work()
+
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._thread, unless_ended)
+        except RuntimeError as error:  # the thread is shut down
+            raise EndedError from error
+        return await running
 
     def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":
         task = asyncio.ensure_future(work)
