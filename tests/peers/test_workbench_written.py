@@ -231,6 +231,49 @@ async def test_without_a_connection_nothing_can_be_sent_and_then_it_can(written:
     await expect(page.locator(".empty.big")).to_contain_text("Nothing was written since")
 
 
+async def test_what_is_no_plain_change_of_lines_is_said(written: WrittenPage) -> None:
+    page, folder = written.page, written.workspace
+    (folder / "ends.txt").write_bytes(b"one\r\ntwo\r\n")
+    (folder / "gone.txt").write_text("old\n", "utf-8")
+    (folder / "moved.txt").write_text("same\n", "utf-8")
+    (folder / "tool").write_text("echo\n", "utf-8")
+    (folder / "tool").chmod(0o644)
+    await written.user.listed()
+    for name in ("ends.txt", "gone.txt", "moved.txt", "tool"):
+        await written.user.ask("written_saved", path=str(folder / name))
+    await written.user.ask("written_turn", agent="Claude Code", title="Many kinds")
+    (folder / "ends.txt").write_bytes(b"one\ntwo\r\nthree")
+    (folder / "gone.txt").unlink()
+    (folder / "moved.txt").rename(folder / "other.txt")
+    (folder / "tool").chmod(0o755)
+    (folder / "logo.png").write_bytes(b"\x89PNG\r\n\x00\x1a")
+    (folder / "long.py").write_text("".join(f"number = {at}  # \u202e\n" for at in range(1000)), "utf-8")
+    (folder / ".env").write_text("SECRET=1\n", "utf-8")
+    await written.user.listed()
+    await written.opened()
+
+    def file(name: str) -> Locator:
+        return page.locator(f"isthmus-written-file[data-path$='/{name}']")
+
+    await expect(file("ends.txt").locator(".l.d").first).to_contain_text("one\u240d")
+    await expect(file("ends.txt")).to_contain_text("No newline at the end of the file")
+    await expect(file("gone.txt").locator(".note")).to_have_text("deleted; undo brings it back")
+    await expect(file("other.txt").locator(".note")).to_contain_text("renamed from")
+    await expect(file("tool")).to_contain_text("permissions 755, before 644")
+    await expect(file("logo.png")).to_contain_text("Not a text. It can be kept or undone as a whole.")
+    await expect(file("long.py").locator(".l.a")).to_have_count(400)
+    await expect(file("long.py").locator(".l.a").first).to_contain_text("\\u{202e}")
+    await file("long.py").get_by_role("button", name="Show 600 more lines").click()
+    await expect(file("long.py").locator(".l.a")).to_have_count(800)
+    await expect(file(".env").locator(".note")).to_contain_text("cannot be undone here")
+    await expect(file(".env").get_by_role("button", name="Undo")).to_be_disabled()
+    assert "SECRET" not in await page.locator(".written").inner_text()
+    await file("tool").get_by_role("button", name="Undo").click()
+    await page.get_by_role("button", name="Only these 1").click()
+    await expect(file("tool").locator(".both.hunk")).to_have_accessible_name("Hunk 1 of 1, went back")
+    assert (folder / "tool").stat().st_mode & 0o777 == 0o644
+
+
 async def test_it_fits_a_phone_and_is_clean_for_axe(written: WrittenPage) -> None:
     page = written.page
     await written.written("First", a=NEW, b="new\n")

@@ -1,5 +1,6 @@
 import { type TemplateResult, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
+import { type Piece, type Span, piecesOf } from "../diff/code-spans.ts";
 import { icon } from "../icons.ts";
 import { exact, exactParts, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
@@ -31,7 +32,18 @@ export class WrittenFileElement extends PageElement {
   @property({ type: Boolean }) isOff = false;
   @property({ type: Number }) version = 0;
   @state() private unfolded: ReadonlySet<number> = new Set();
+  @state() private colours: Record<"old" | "new", Span[][]> = { old: [], new: [] };
   @state() private drawn: ReadonlyMap<string, number> = new Map();
+
+  override willUpdate(changed: Map<string, unknown>): void {
+    const before = changed.get("diff") as WrittenDiff | undefined, { diff } = this;
+    if (!changed.has("diff") || !diff || (before?.old === diff.old && before.new === diff.new)) return;
+    this.colours = { old: [], new: [] };
+    void import("../diff/code-colours.ts").then(async ({ codeColours }) => {
+      const [old, now] = await Promise.all([diff.old, diff.new].map((text) => codeColours(text ?? "", diff.path)));
+      if (this.diff?.old === diff.old && this.diff.new === diff.new) this.colours = { old: old ?? [], new: now ?? [] };
+    }).catch(() => undefined);
+  }
 
   #mark(id: string): Mark | undefined {
     return this.marks.of({ turn: this.turn, path: this.file.path }, id);
@@ -67,21 +79,21 @@ export class WrittenFileElement extends PageElement {
       return html`<button class="fold" @click=${() => { this.unfolded = new Set(this.unfolded).add(part.from); }}>${t("alikeLines", part.count.toLocaleString())}</button>`;
     }
     if (part.kind === "alike") {
-      return html`<div class="both alike">${part.before.map((line) => row("o", "same", line))}${part.after.map((line) => row("w", "", line))}</div>`;
+      return html`<div class="both alike">${part.before.map((line) => this.#row("o", "same", line))}${part.after.map((line) => this.#row("w", "", line))}</div>`;
     }
     return this.#hunk(part, diff);
   }
 
-  #hunk({ hunk, isBack: back, before, after }: Extract<Part, { kind: "hunk" }>, diff: WrittenDiff) {
+  #hunk({ hunk, isBack: back, before, after, lacksNewline }: Extract<Part, { kind: "hunk" }>, diff: WrittenDiff) {
     const all = Math.max(before.length, after.length, 1), limit = this.drawn.get(hunk.id) ?? DRAWN, count = Math.min(all, limit);
     const place = t("hunkOf", hunk.number, diff.hunks.length), mark = this.#mark(hunk.id), key = hunkKey(this.turn, this.file.path, hunk.id);
     const state = hunk.state === "undone" ? t("wentBack") : mark === "undo" ? t("goesBack") : mark === "keep" ? t("staysWritten") : "";
     const side = (which: "o" | "w", lines: SideLine[], kind: "d" | "a" | "ghost" | ""): TemplateResult[] => Array.from({ length: count }, (_, at) => {
       const line = lines[at], end = kind === "ghost" && at === 0 ? state : "";
-      if (line) return row(which, kind, line, end);
+      if (line) return this.#row(which, kind, line, end);
       return html`<div class="l ${which} v ${end ? "ghost" : ""}">${end ? html`<span class="end">${end}</span>` : nothing}</div>`;
     });
-    const notes = aboutOf(hunk, diff);
+    const notes = [...aboutOf(hunk, diff), ...(lacksNewline ? [t("noNewline")] : [])];
     return html`<div class="both hunk ${back ? "back" : ""} ${key === this.current ? "on" : ""}" role="group" tabindex="-1" data-hunk=${key}
         aria-label="${place}${state ? `, ${state}` : ""}" @focusin=${() => this.#go(key)} @click=${() => this.#go(key)}>
       ${side("o", before, back ? "" : "d")}
@@ -102,6 +114,13 @@ export class WrittenFileElement extends PageElement {
       <button class="hb ${back ? "on" : ""}" aria-pressed=${back} ?disabled=${this.isOff || (!isUndone && this.file.why !== "")}
         @click=${() => (hunk.undo === null ? press("undo") : this.#wish({ takeBack: hunk.undo }))}
         aria-label="${t(isUndone ? "takeBackHunk" : "undoHunk")}, ${place}" title=${t(isUndone ? "takeBackHunk" : "undoHunk")}>${icon("undo")}</button>`;
+  }
+
+  #row(side: "o" | "w", kind: "d" | "a" | "ghost" | "same" | "", { number, text, mark, source, at }: SideLine, end = ""): TemplateResult {
+    const sign = kind === "d" ? "\u2212" : kind === "a" ? "+" : "", said = kind === "d" ? t("removedLine") : kind === "a" ? t("addedLine") : "";
+    // What is alike is said once, as it is now.
+    return html`<div class="l ${side} ${kind}" aria-hidden=${kind === "same" ? "true" : nothing}><span class="n">${number}</span><span class="s" aria-hidden="true">${sign}</span><code class="c">${said ? html`<span class="vh">${said} </span>` : nothing}${
+      shownPieces(text, sign ? mark : undefined, this.colours[source][at] ?? []).map(piece)}</code>${end ? html`<span class="end">${end}</span>` : nothing}</div>`;
   }
 
   #go(key: string): void {
@@ -126,10 +145,14 @@ function aboutOf({ about }: WrittenHunk, { old_mode, new_mode }: WrittenDiff): s
   return said;
 }
 
-function row(side: "o" | "w", kind: "d" | "a" | "ghost" | "same" | "", { number, text, mark }: SideLine, end = ""): TemplateResult {
-  const sign = kind === "d" ? "\u2212" : kind === "a" ? "+" : "", said = kind === "d" ? t("removedLine") : kind === "a" ? t("addedLine") : "";
-  const isMarked = mark !== undefined && (kind === "d" || kind === "a") && mark[0] < mark[1];
-  const [before, marked, after] = isMarked ? exactParts(text, ...mark) : [exact(text), "", ""];
-  // What is alike is said once, as it is now.
-  return html`<div class="l ${side} ${kind}" aria-hidden=${kind === "same" ? "true" : nothing}><span class="n">${number}</span><span class="s" aria-hidden="true">${sign}</span><code class="c">${said ? html`<span class="vh">${said} </span>` : nothing}${before}${isMarked ? html`<mark>${marked}</mark>` : nothing}${after}</code>${end ? html`<span class="end">${end}</span>` : nothing}</div>`;
+/** Return a line in pieces. Characters that do not show get stand-ins, and the line then has no colours. */
+function shownPieces(text: string, mark: [number, number] | undefined, spans: readonly Span[]): Piece[] {
+  if (exact(text) === text) return piecesOf(text, spans, mark);
+  const [before, marked, after] = exactParts(text, ...(mark ?? [text.length, text.length]));
+  return [before, marked, after].map((part, at) => ({ text: part, name: "", isMarked: at === 1 }));
+}
+
+function piece({ text, name, isMarked }: Piece) {
+  const coloured = name ? html`<span class=${name}>${text}</span>` : text;
+  return isMarked && text ? html`<mark>${coloured}</mark>` : coloured;
 }

@@ -13,6 +13,9 @@ const SMALLEST_FOLD = 4;
 export interface SideLine {
   number: number;
   text: string;
+  /** Where it stands, from 0: in the old text, or in the new one. */
+  source: "old" | "new";
+  at: number;
   /** The part of the text that differs from the line on the other side. */
   mark?: [number, number];
 }
@@ -20,7 +23,7 @@ export interface SideLine {
 export type Part =
   | { kind: "alike"; before: SideLine[]; after: SideLine[] }
   | { kind: "fold"; count: number; from: number }
-  | { kind: "hunk"; hunk: WrittenHunk; isBack: boolean; before: SideLine[]; after: SideLine[] };
+  | { kind: "hunk"; hunk: WrittenHunk; isBack: boolean; before: SideLine[]; after: SideLine[]; lacksNewline: boolean };
 
 /** Return the parts of a file. `markOf` says what is to be done with a hunk, `unfolded` are folds that are open, by their first line. */
 export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefined, unfolded: ReadonlySet<number>): Part[] {
@@ -41,7 +44,7 @@ export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefi
   };
   const show = (count: number): void => {
     if (count <= 0) return;
-    parts.push({ kind: "alike", before: lines(old.slice(oldAt, oldAt + count), oldAt), after: lines(now.slice(newAt, newAt + count), newAt) });
+    parts.push({ kind: "alike", before: lines(old.slice(oldAt, oldAt + count), oldAt, "old"), after: lines(now.slice(newAt, newAt + count), newAt, "new") });
     oldAt += count;
     newAt += count;
   };
@@ -58,9 +61,12 @@ export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefi
 }
 
 function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
-  const back = isBack(hunk, mark), before = lines(hunk.old_lines, hunk.old_start);
-  if (back) return { kind: "hunk", hunk, isBack: true, before, after: lines(hunk.old_lines, hunk.new_start) };
-  const after = lines(hunk.new_lines, hunk.new_start);
+  const all = [...hunk.old_lines, ...hunk.new_lines], back = isBack(hunk, mark), lacksNewline = all.some((line) => !line.endsWith("\n"));
+  // Line ends are shown where they are a part of the change.
+  const areMixed = new Set(all.map((line) => line.endsWith("\r\n"))).size > 1;
+  const before = lines(hunk.old_lines, hunk.old_start, "old", hunk.old_start, areMixed);
+  if (back) return { kind: "hunk", hunk, isBack: true, before, after: lines(hunk.old_lines, hunk.new_start, "old", hunk.old_start, areMixed), lacksNewline };
+  const after = lines(hunk.new_lines, hunk.new_start, "new", hunk.new_start, areMixed);
   // Lines of hunks of one size are taken for the same lines before and after.
   if (before.length === after.length) {
     before.forEach((line, at) => {
@@ -68,9 +74,10 @@ function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
       [line.mark, other.mark] = [changedPart(line.text, other.text), changedPart(other.text, line.text)];
     });
   }
-  return { kind: "hunk", hunk, isBack: false, before, after };
+  return { kind: "hunk", hunk, isBack: false, before, after, lacksNewline };
 }
 
-function lines(texts: readonly string[], from: number): SideLine[] {
-  return texts.map((text, at) => ({ number: from + at + 1, text: text.replace(/\r?\n$/, "") }));
+/** Return lines that have numbers after `from`, and stand in a text from `place` on. */
+function lines(texts: readonly string[], from: number, source: "old" | "new", place = from, areEndsShown = false): SideLine[] {
+  return texts.map((text, at) => ({ number: from + at + 1, text: text.replace(areEndsShown ? /\n$/ : /\r?\n$/, ""), source, at: place + at }));
 }
