@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from support.isthmus_program import companion_program
-from support.workbench import DESKTOP, SECONDS
+from support.workbench import DESKTOP, SECONDS, answer_beside
 from support.written_changes import User, watching_agent
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -51,9 +51,9 @@ class WrittenPage:
             await self.page.keyboard.press(key)
 
     async def answers(self, key: str) -> None:
-        """Press a key that sends something; such a press counts only after a pause without letters."""
-        await self.page.evaluate("new Promise((done) => setTimeout(done, 450))")
-        await self.page.keyboard.press(key)
+        """Press a key that sends something, once what is shown may be answered."""
+        await expect(self.page.locator(".written .primary")).to_be_enabled()
+        await answer_beside(self.page, key)
 
     def text(self, name: str) -> str:
         return (self.workspace / f"{name}.py").read_text("utf-8")
@@ -142,7 +142,7 @@ async def test_a_held_key_and_letters_of_a_word_decide_nothing_twice(written: Wr
     await written.written("Second", b="new\n")
     page.on("request", lambda request: sent.append(str(request.post_data)) if request.method == "POST" else None)
     await written.opened()
-    await page.evaluate("new Promise((done) => setTimeout(done, 450))")
+    await written.answers("ArrowLeft")
     for key in ("A", "A", "A"):
         await page.keyboard.down(key)
     await page.keyboard.up("A")
@@ -176,6 +176,46 @@ async def test_what_was_written_since_is_not_kept_with_the_rest(written: Written
     await expect(page.locator(".turns .item")).to_have_count(2)
     assert written.text("a") == NEW
     assert await written.user.listed() == {"a.py": [1], "b.py": [2]}
+
+
+ANSWER_AT_ONCE = """() => {
+  const seen = new MutationObserver(() => {
+    if (document.querySelectorAll(".turns .item").length < 2) return;
+    seen.disconnect();
+    dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, cancelable: true}));
+    document.querySelector(".written .primary").click();
+  });
+  seen.observe(document.body, {childList: true, subtree: true});
+}"""
+"""Function that sends a decision in the moment in which a second turn is shown."""
+
+
+async def test_what_was_not_read_is_not_decided_about(written: WrittenPage) -> None:
+    page, sent = written.page, list[str]()
+    await written.written("First", a=NEW)
+    await written.opened()
+    await expect(page.get_by_role("button", name="Keep all")).to_be_enabled()
+    page.on("request", lambda request: sent.append(str(request.post_data)) if request.method == "POST" else None)
+    await page.evaluate(ANSWER_AT_ONCE)
+    await written.written("Second", b="new\n")
+    await expect(page.locator(".turns .item")).to_have_count(2)
+    await expect(page.get_by_role("button", name="Keep all")).to_be_enabled()
+    assert sent == []
+
+
+async def test_a_button_that_was_pressed_keeps_the_focus(written: WrittenPage) -> None:
+    page = written.page
+    await written.written("First", a=NEW)
+    await written.opened()
+    await written.press("j", "x")
+    await page.get_by_role("button", name="Only these 1").click()
+    taking = written.hunks.first.get_by_role("button", name="Take back, Hunk 1 of 3")
+    await taking.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".both.hunk.back")).to_have_count(0)
+    await expect(written.hunks.first.get_by_role("button", name="Undo, Hunk 1 of 3")).to_be_focused()
+    await written.press("j")
+    await expect(written.hunks.nth(1)).to_be_focused()
 
 
 async def test_a_later_turn_is_named_and_what_the_user_changed_is_not_undone(written: WrittenPage) -> None:

@@ -1,8 +1,8 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { icon, turnMark } from "../icons.ts";
+import { icon } from "../icons.ts";
 import { isForPage, isMeant } from "../keys.ts";
-import { PageElement, go } from "../parts/base.ts";
+import { PageElement, READ_MS, go } from "../parts/base.ts";
 import { shownCounts } from "../parts/diff-view.ts";
 import { type HunkWish, hunkKey } from "../parts/written-file.ts";
 import { PAGE } from "../place.ts";
@@ -13,6 +13,7 @@ import { ApiError } from "../session.ts";
 import { problemOf } from "../sending.ts";
 import { clock, t } from "../words.ts";
 import { Marks } from "../written/marks.ts";
+import { captions, counted, decidedIn, markOf, nameOf } from "../written/turns.ts";
 import { type Listing, type Selection, type WrittenDiff, type WrittenFile, type WrittenTurn, keep, loadDiff, loadListing, takeBack, undo, writesOf } from "../written/written.ts";
 
 /** Number of files of a turn that are shown at first, and with each wish for more. */
@@ -39,6 +40,9 @@ export class WrittenPage extends PageElement {
   @state() private asked = 0;
   @state() private limit = SHOWN;
   @state() private drawn = 0;
+  /** Whether the writes that are shown were on the screen long enough to be decided about. */
+  @state() private isRead = false;
+  #reading = 0;
   #diffs = new Map<string, WrittenDiff>();
   #marks = new Marks();
   #count = -1;
@@ -54,6 +58,7 @@ export class WrittenPage extends PageElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
+    clearTimeout(this.#reading);
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -84,6 +89,11 @@ export class WrittenPage extends PageElement {
     return !this.reviews.isReached || this.busy !== "";
   }
 
+  /** Whether a decision about more than marks can be sent now. */
+  get #isReady(): boolean {
+    return !this.#isOff && this.isRead;
+  }
+
   /** Ask for the list, and for the files of the chosen turn as far as they may have changed. */
   async #load(): Promise<void> {
     if (this.#isLoading) {
@@ -110,6 +120,11 @@ export class WrittenPage extends PageElement {
   }
 
   #take(listing: Listing): void {
+    if (!this.listing || writesOf(listing) !== writesOf(this.listing)) {
+      this.isRead = false;
+      clearTimeout(this.#reading);
+      this.#reading = window.setTimeout(() => { this.isRead = true; }, READ_MS);
+    }
     this.listing = listing;
     this.hasEnded = false;
     const { turns } = listing;
@@ -168,26 +183,16 @@ export class WrittenPage extends PageElement {
       <ul>${turns.map((turn) => this.#turnRow(turn))}</ul>
       ${listing?.undos.length ? html`<h3 class="sect">${t("undone")}</h3><ul>${listing.undos.slice(-5).reverse().map((one) => html`
         <li class="undone-row"><span class="cut" dir="auto">${one.files.map((path) => this.#path(path)).join(", ")}</span><time class="xs t3 num">${clock(one.at)}</time>
-          <button class="b small quiet" ?disabled=${this.#isOff} @click=${() => this.#takeBack(one.number)}>${t("takeBackHunk")}</button></li>`)}</ul>` : nothing}
+          <button class="b small quiet" aria-disabled=${this.#isOff} @click=${() => this.#takeBack(one.number)}>${t("takeBackHunk")}</button></li>`)}</ul>` : nothing}
       </div>`;
   }
 
   #turnRow(turn: WrittenTurn) {
-    const isChosen = turn.number === this.chosen, { all, done } = this.#decidedIn(turn), count = counted(turn.files.length, "oneFile", "countFiles");
+    const isChosen = turn.number === this.chosen, { all, done } = decidedIn(turn, this.#marks), count = counted(turn.files.length, "oneFile", "countFiles");
     return html`<li class="item ${isChosen ? "on" : ""}" aria-current=${isChosen ? "true" : nothing}><button class="cover" @click=${() => this.#choose(turn.number)}>
-        <span class="turn-name">${this.#state(turn)}<b class="cut" dir="auto">${nameOf(turn)}</b><time class="xs t3 num">${clock(turn.began_at)}</time></span>
+        <span class="turn-name">${markOf(turn, this.#marks)}<b class="cut" dir="auto">${nameOf(turn)}</b><time class="xs t3 num">${clock(turn.began_at)}</time></span>
         <span class="xs t3 turn-counts">${turn.working ? t("soFar", count) : count} · ${shownCounts(turn)}${done ? html` · ${t("decidedOf", done, all)}` : nothing}</span>
       </button></li>`;
-  }
-
-  #state(turn: WrittenTurn) {
-    const { all, done } = this.#decidedIn(turn);
-    return turnMark(turn.working ? "working" : done === 0 ? "open" : done < all ? "partly" : "decided");
-  }
-
-  #decidedIn(turn: WrittenTurn): { all: number; done: number } {
-    const all = turn.files.reduce((sum, file) => sum + file.written + file.undone, 0), undone = turn.files.reduce((sum, file) => sum + file.undone, 0);
-    return { all, done: undone + this.#marks.countIn(turn.number) };
   }
 
   #head(listing: Listing | undefined) {
@@ -216,22 +221,17 @@ export class WrittenPage extends PageElement {
   #section(turn: WrittenTurn) {
     const isChosen = turn.number === this.chosen;
     return html`<section class="turn-part" aria-label=${t("turnNumber", turn.number)} data-turn=${turn.number}>
-      <div class="turn">${this.#state(turn)}<h2><button class="b small quiet" aria-expanded=${isChosen} @click=${() => this.#choose(turn.number)}>${t("turnNumber", turn.number)}</button></h2>
+      <div class="turn">${markOf(turn, this.#marks)}<h2><button class="b small quiet" aria-expanded=${isChosen} @click=${() => this.#choose(turn.number)}>${t("turnNumber", turn.number)}</button></h2>
         <time class="t3 num">${clock(turn.began_at)}</time><span class="t2 cut" dir="auto">${turn.title ? `\u201c${visibleLine(turn.title, 200)}\u201d` : nameOf(turn)}</span>
         ${turn.working ? html`<span class="xs t3 right wide-only">${t("worksNow")}</span>` : nothing}
-        ${isChosen ? html`<span class="right row"><button class="b small quiet" ?disabled=${this.#isOff} @click=${() => { this.asked = turn.number; }}>${t("undoTurn")}</button>
-          <button class="b small" ?disabled=${this.#isOff} @click=${() => this.#keepTurn()}>${t("keepTurn")} <kbd>⇧A</kbd></button></span>` : nothing}</div>
+        ${isChosen ? html`<span class="right row"><button class="b small quiet" aria-disabled=${this.#isOff} @click=${() => { this.asked = turn.number; }}>${t("undoTurn")}</button>
+          <button class="b small" aria-disabled=${!this.#isReady} @click=${() => this.#keepTurn()}>${t("keepTurn")} <kbd>⇧A</kbd></button></span>` : nothing}</div>
       ${this.asked === turn.number ? html`<div class="ask-undo" role="group" aria-label=${t("undoTurnNow")}><p>${t("undoTurnText", counted(turn.files.length, "oneFile", "countFiles"), turn.number)}</p>
-        <button class="b small primary" ?disabled=${this.#isOff} @click=${() => this.#undoTurn(turn.number)}>${t("undoTurnNow")}</button>
+        <button class="b small primary" aria-disabled=${!this.#isReady} @click=${() => this.#undoTurn(turn.number)}>${t("undoTurnNow")}</button>
         <button class="b small" @click=${() => { this.asked = 0; }}>${t("cancel")}</button></div>` : nothing}
-      ${isChosen ? html`${this.#captions(turn)}${turn.files.slice(0, this.limit).map((file) => this.#file(turn, file))}
+      ${isChosen ? html`${captions(turn.number === this.listing?.turns[0]?.number ? this.listing.since : 0)}${turn.files.slice(0, this.limit).map((file) => this.#file(turn, file))}
         ${turn.files.length > this.limit ? html`<button class="b small show-more" @click=${() => { this.limit += SHOWN; void this.#loadFiles(); }}>${t("more")}</button>` : nothing}` : nothing}
     </section>`;
-  }
-
-  #captions(turn: WrittenTurn) {
-    const since = this.listing?.since ?? 0, isFirst = turn.number === this.listing?.turns[0]?.number;
-    return html`<div class="captions"><span>${isFirst && since > 0 ? t("lastSeen", clock(since)) : t("beforeTurn")}</span><i></i><span>${t("afterTurn")}</span></div>`;
   }
 
   #file(turn: WrittenTurn, file: WrittenFile) {
@@ -242,8 +242,8 @@ export class WrittenPage extends PageElement {
   #actions() {
     const toUndo = this.#marks.count("undo"), toKeep = this.#marks.count("keep");
     return html`<div class="actions">
-      <button class="b primary" ?disabled=${this.#isOff} @click=${() => this.#send(true)}>${toUndo ? t("undoRest", toUndo) : t("keepAllWritten")} <kbd>⌘↵</kbd></button>
-      ${toUndo + toKeep ? html`<button class="b" ?disabled=${this.#isOff} @click=${() => this.#send(false)}>${t("onlyMarked", toUndo + toKeep)}</button>` : nothing}
+      <button class="b primary" aria-disabled=${!this.#isReady} @click=${() => this.#send(true)}>${toUndo ? t("undoRest", toUndo) : t("keepAllWritten")} <kbd>⌘↵</kbd></button>
+      ${toUndo + toKeep ? html`<button class="b" aria-disabled=${!this.#isReady} @click=${() => this.#send(false)}>${t("onlyMarked", toUndo + toKeep)}</button>` : nothing}
       <span class="sm t2 grow wide-only">${t("undoCanBack")}</span>
       <span class="vh" role="status">${toUndo + toKeep ? t("markedCount", toUndo, toKeep) : nothing}</span>
     </div>`;
@@ -278,7 +278,9 @@ export class WrittenPage extends PageElement {
 
   /** Go to the next or the previous hunk of the chosen turn. */
   #goHunk(by: 1 | -1): void {
-    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")], at = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current);
+    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")], focused = document.activeElement?.closest("[data-hunk]");
+    // What was decided about may be gone: then it goes on from where the focus is.
+    const known = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current), at = known < 0 ? hunks.findIndex((hunk) => hunk === focused) : known;
     const next = hunks[at < 0 ? 0 : Math.max(0, Math.min(hunks.length - 1, at + by))];
     if (!next) return;
     this.isOpen = true;
@@ -315,10 +317,12 @@ export class WrittenPage extends PageElement {
   }
 
   #keepTurn(): void {
+    if (!this.#isReady) return;
     void this.#decide((state) => keep(this.companion, { turn: this.chosen, state }));
   }
 
   #undoTurn(turn: number): void {
+    if (!this.#isReady) return;
     this.asked = 0;
     void this.#decide((state) => undo(this.companion, { turn, state }));
   }
@@ -329,6 +333,7 @@ export class WrittenPage extends PageElement {
 
   /** Carry out what is marked; with `rest` keep everything else. */
   #send(rest: boolean): void {
+    if (!this.#isReady) return;
     void this.#decide(async (first) => {
       const { companion } = this, seen = this.listing as Listing, problems: string[] = [];
       let state = first;
@@ -392,12 +397,4 @@ export class WrittenPage extends PageElement {
     else if (this.isOpen && !this.querySelector<HTMLElement>(".turns")?.checkVisibility()) this.isOpen = false;
     else go(PAGE);
   }
-}
-
-function counted(count: number, one: "oneTurn" | "oneFile", more: "countTurns" | "countFiles"): string {
-  return count === 1 ? t(one) : t(more, count.toLocaleString());
-}
-
-function nameOf({ title, agents, number }: WrittenTurn): string {
-  return visibleLine(title, 120) || agents.map((agent) => visibleLine(agent, 60)).join(", ") || t("turnNumber", number);
 }

@@ -56,8 +56,8 @@ export class WrittenFileElement extends PageElement {
       <div class="fl">${icon("file")}<h3 class="cut"><code dir="auto"><span class="t3">${this.path.slice(0, name)}</span>${this.path.slice(name)}</code></h3>${shownCounts(file)}
         ${note ? html`<span class="xs t3 note grow">${note}</span>` : nothing}
         ${open.length > 1 ? html`<span class="right row">
-          <button class="b small quiet" ?disabled=${this.isOff || file.why !== ""} @click=${() => this.#wish({ ids: open, mark: "undo" })}>${t("undoFile")}</button>
-          <button class="b small quiet" ?disabled=${this.isOff} @click=${() => this.#wish({ ids: open, mark: "keep" })}>${t("keepFile")}</button></span>` : nothing}
+          <button class="b small quiet" aria-disabled=${this.isOff || file.why !== ""} @click=${() => this.#wish({ ids: open, mark: "undo" })}>${t("undoFile")}</button>
+          <button class="b small quiet" aria-disabled=${this.isOff} @click=${() => this.#wish({ ids: open, mark: "keep" })}>${t("keepFile")}</button></span>` : nothing}
       </div>
       ${diff ? partsOf(diff, (id) => this.#mark(id), this.unfolded).map((part) => this.#part(part, diff)) : html`<p class="empty" role="status">${t("connecting")}</p>`}
     </section>`;
@@ -109,9 +109,9 @@ export class WrittenFileElement extends PageElement {
     const back = isBack(hunk, mark), isUndone = hunk.state === "undone";
     const press = (wanted: Mark) => this.#wish({ ids: [hunk.id], mark: mark === wanted ? undefined : wanted });
     return html`<span class="hunk-place">${place}</span>
-      ${isUndone ? nothing : html`<button class="hb ${mark === "keep" ? "on" : ""}" aria-pressed=${mark === "keep"} ?disabled=${this.isOff} @click=${() => press("keep")}
+      ${isUndone ? nothing : html`<button class="hb ${mark === "keep" ? "on" : ""}" aria-pressed=${mark === "keep"} aria-disabled=${this.isOff} @click=${() => press("keep")}
         aria-label="${t("keepHunkAfter")}, ${place}" title=${t("keepHunkAfter")}>${icon("check")}</button>`}
-      <button class="hb ${back ? "on" : ""}" aria-pressed=${back} ?disabled=${this.isOff || (!isUndone && this.file.why !== "")}
+      <button class="hb ${back ? "on" : ""}" aria-pressed=${back} aria-disabled=${this.isOff || (!isUndone && this.file.why !== "")}
         @click=${() => (hunk.undo === null ? press("undo") : this.#wish({ takeBack: hunk.undo }))}
         aria-label="${t(isUndone ? "takeBackHunk" : "undoHunk")}, ${place}" title=${t(isUndone ? "takeBackHunk" : "undoHunk")}>${icon("undo")}</button>`;
   }
@@ -127,7 +127,9 @@ export class WrittenFileElement extends PageElement {
     if (key !== this.current) this.dispatchEvent(new CustomEvent("reached", { detail: key, bubbles: true }));
   }
 
+  /** Say what the user wants. Buttons that are off can be pressed all the same: a disabled one would lose the focus. */
   #wish(wish: HunkWish): void {
+    if (this.isOff || ("mark" in wish && wish.mark === "undo" && this.file.why)) return;
     this.dispatchEvent(new CustomEvent("wished", { detail: wish, bubbles: true }));
   }
 }
