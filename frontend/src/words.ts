@@ -416,7 +416,7 @@ const TABLE = {
   modeChanged: ["permissions {0}, before {1}", "权限 {0},之前 {1}"],
   notTextChanged: ["Not a text. It can be kept or undone as a whole.", "不是文本,只能整体保留或撤销。"],
   markChanged: ["byte order mark or encoding changed", "字节顺序标记或编码已更改"],
-  linesWentBack: ["{0} added lines taken away", "移除新增的 {0} 行"],
+  linesWentBack: ["Added lines that go: {0}", "移除的新增行:{0}"],
   moreLines: ["Show {0} more lines", "再显示 {0} 行"],
   keepAllWritten: ["Keep all", "全部保留"],
   undoRest: ["Undo {0}, keep the rest", "撤销 {0} 处,保留其余"],
