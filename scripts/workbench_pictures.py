@@ -3,6 +3,7 @@
 The model is a script and the project is small and fixed. What depends on the moment (codes, days, ages) is fixed, too.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from isthmus.web.links import entry_link
 from support.isthmus_program import companion_program
-from support.workbench import Workbench, chromium, workbench
+from support.workbench import Workbench, chromium, chromium_beside, workbench
+from support.written_changes import User, watching_agent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Route
@@ -168,6 +170,16 @@ STEADY = r"""home => {
   }
 }"""
 """Function that replaces what is different each time: ages, and the folder of the example."""
+STEADY_TIMES = r"""() => {
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replace(
+    /\b\d\d:\d\d\b/, walk.currentNode.parentElement.closest("time") ? "13:41" : "13:20");
+}"""
+"""Function that gives what was written the same times each time."""
+WRITTEN: "tuple[tuple[str, dict[str, str]], ...]" = (
+    ("Take offsets from the harbour", {"schedule.py": CHANGED}),
+    ("Test it in summer", {"test_schedule.py": TESTS}),
+)
 DONE = "Let the board say how late a sailing is"
 PROMPTS = ("Do the tests pass?", "Add a test for summer time", "Why is the board an hour late?")
 
@@ -313,6 +325,31 @@ def draw_files(browser: "Browser", project: Path) -> None:
                 draw(page, f"files-{look}")
 
 
+async def draw_written(project: Path) -> None:
+    """Draw what an agent wrote without asking, with a hunk that is to go back."""
+    command = ("companion", "--editor", "web", "--allow-agent-accept")
+    with companion_program(project, command=command) as companion:
+        user = User(companion)
+        async with watching_agent(companion), chromium_beside() as browser:
+            for title, files in WRITTEN:
+                await user.ask("written_turn", agent="Claude Code", title=title)
+                for name, text in files.items():
+                    (project / name).write_text(text, "utf-8")
+                await user.listed()
+            page = await browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+            await page.goto(str(companion.ready["page"]))
+            await page.locator("a.cover", has_text="Claude Code wrote").click()
+            await page.locator(".both.hunk").nth(2).wait_for()
+            await page.locator(".l .c-key").first.wait_for()
+            await page.locator(".both.hunk").nth(0).get_by_role("button", name="Keep").click()
+            await page.locator(".both.hunk").nth(1).get_by_role("button", name="Undo").click()
+            await page.locator(".written .primary:not([aria-disabled=true])").wait_for()
+            await page.evaluate(STEADY_TIMES)
+            path = PICTURES / "workbench-written-light.png"
+            await page.screenshot(path=path)
+            sys.stdout.write(f"{path}\n")
+
+
 def task_of(page: "Page") -> str:
     """Return the id of the task whose question is shown."""
     return str(page.evaluate("document.querySelector('isthmus-question').taskId"))
@@ -331,6 +368,9 @@ def main() -> None:
             with workbench(home, project, json.dumps(SCRIPT)) as served:
                 draw_all(browser, served)
             draw_files(browser, project)
+        (project / "board.py").write_text(BOARD, "utf-8")
+        (project / "schedule.py").write_text(SCHEDULE, "utf-8")
+        asyncio.run(draw_written(project))
 
 
 if __name__ == "__main__":

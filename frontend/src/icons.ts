@@ -24,6 +24,9 @@ const PATHS = {
   branch: svg`<circle cx="4.5" cy="3.5" r="1.5"/><circle cx="4.5" cy="12.5" r="1.5"/><circle cx="11.5" cy="5" r="1.5"/><path d="M4.5 5v6M11.5 6.5c0 3-7 1.5-7 4.5"/>`,
   comment: svg`<path d="M2.5 3h11v8H7.5L5 13.5V11H2.5z"/>`,
   plus: svg`<path d="M8 3v10M3 8h10"/>`,
+  check: svg`<path d="m3.5 8.5 3 3 6-7"/>`,
+  up: svg`<path d="M8 13V3.5M4 7.5l4-4 4 4"/>`,
+  next: svg`<path d="M8 3v9.5M4 8.5l4 4 4-4"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
 } as const;
 
@@ -50,6 +53,16 @@ export function stateMark(state: TaskState | "todo"): TemplateResult {
     : state === "canceled" ? (["done", t("canceled"), FAIL] as const)
     : state === "todo" ? (["todo", "", TODO] as const)
     : (["run", t("working"), RING] as const);
+  return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
+}
+
+/** How far the user has decided about a turn of an agent. */
+export function turnMark(state: "working" | "open" | "partly" | "decided"): TemplateResult {
+  const [kind, label, shape] =
+    state === "working" ? (["run", t("working"), RING] as const)
+    : state === "partly" ? (["wait", t("partlyDecided"), svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M7 1.8a5.2 5.2 0 0 1 0 10.4z" fill="currentColor"/>`] as const)
+    : state === "decided" ? (["done", t("decided"), svg`<circle cx="7" cy="7" r="6" fill="currentColor"/>`] as const)
+    : (["wait", t("notDecided"), svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/>`] as const);
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }
 

@@ -18,8 +18,10 @@ import "./pages/new-page.ts";
 import "./pages/settings-page.ts";
 import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
+import "./pages/written-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
+import "./styles/written.css";
 import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
 import { PAGE, enterPage } from "./place.ts";
 
@@ -183,10 +185,11 @@ export class Workbench extends PageElement {
   #frame(session: Session) {
     const count = this.#waiting, path = this.path.slice(PAGE.length), taskId = /^task\/([^/]+)$/.exec(path)?.[1];
     const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
-    const page = taskId ? "task" : compared ? "diff" : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    const written = /^written\/([^/]+)$/.exec(path)?.[1];
+    const page = written ? "written" : taskId ? "task" : compared ? "diff" : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
       <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
-    return html`<div class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : ""}">
+    return html`<div class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : page === "written" ? "with-turns" : ""}">
       <nav class="nav" aria-label="Isthmus">
         <div class="brand">${MARK}<span>Isthmus</span></div>
         ${link(PAGE, "inbox", t("inbox"), "inbox", count)}
@@ -203,6 +206,7 @@ export class Workbench extends PageElement {
       ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
         : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
         : page === "diff" ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
+        : page === "written" ? html`<isthmus-written .companion=${written ?? ""} .reviews=${this.#reviews} .version=${this.version}></isthmus-written>`
         : page === "files" ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
         : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
         : page === "tools" ? html`<isthmus-tools .session=${session}></isthmus-tools>`
@@ -212,6 +216,7 @@ export class Workbench extends PageElement {
       <footer class="status">
         <span class="row" role="status"><span class=${this.#isReached ? "live" : "lost"}></span>${this.#isReached ? t("connected") : t("offline")}</span>
         ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
+        ${page === "written" && hasLetters() ? html`<span class="wide-only">${t("keysOfWritten")}</span>` : nothing}
         <span class="grow"></span><span>${session.agent} ${session.version}</span>
         <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
       </footer>
@@ -232,6 +237,9 @@ export class Workbench extends PageElement {
       ["l", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
     ];
     if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
+    if (this.#reviews.written.length) {
+      all.push(["g w", t("keyWritten")], ["a x u", t("keyWrittenHunks")], ["J K", t("keyWrittenTurns")], ["A", t("keyWrittenKeep")], ["⌘↵", t("keyWrittenSend")]);
+    }
     const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key));
     return html`<dialog class="sheet" aria-label=${t("keysList")} @close=${() => { this.hasKeys = false; }}>
       <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
@@ -246,6 +254,7 @@ export class Workbench extends PageElement {
     if (first === "g" && event.key === "i") go(PAGE);
     else if (first === "g" && event.key === "h" && this.session.tasks) go(`${PAGE}history`);
     else if (first === "g" && event.key === "f" && this.#reviews.filePages.length) go(`${PAGE}files`);
+    else if (first === "g" && event.key === "w" && this.#reviews.written[0]) go(`${PAGE}written/${this.#reviews.written[0].id}`);
     else if (first === "g" && event.key === "s" && this.session.tasks) go(`${PAGE}tools`);
     else if (event.key === "g") this.#second = "g";
     else if (event.key === "c" && this.session.tasks) go(`${PAGE}new`);

@@ -2,6 +2,7 @@
 
 import { changeStream } from "./changes.ts";
 import { ApiError, api } from "./session.ts";
+import type { WrittenEntry } from "./written/written.ts";
 
 /** With the stream of changes reviews are asked for at its lines; this often all the same, in case one was lost. */
 const TOLD_MS = 60_000;
@@ -80,6 +81,8 @@ export interface Companion {
   ended: Outcome[];
   /** Null if an editor shows the files, and not the page. */
   files?: OpenFile[] | null;
+  /** What agents wrote without a review. */
+  written?: WrittenEntry;
 }
 
 export class ReviewStore extends EventTarget {
@@ -88,6 +91,7 @@ export class ReviewStore extends EventTarget {
   folders: string[] = [];
   /** The companions whose files the page shows. */
   filePages: Companion[] = [];
+  companions: Companion[] = [];
   isReached = true;
   isLoaded = false;
   #outcomes = new Map<string, Outcome>();
@@ -113,6 +117,7 @@ export class ReviewStore extends EventTarget {
     document.addEventListener("visibilitychange", this.#see);
     document.addEventListener("resume", this.renew);
     addEventListener("online", this.renew);
+    addEventListener("offline", this.refresh);
     this.#see();
   }
 
@@ -147,6 +152,12 @@ export class ReviewStore extends EventTarget {
     document.removeEventListener("visibilitychange", this.#see);
     document.removeEventListener("resume", this.renew);
     removeEventListener("online", this.renew);
+    removeEventListener("offline", this.refresh);
+  }
+
+  /** The companions at which something waits that was written without a review. */
+  get written(): (Companion & { written: WrittenEntry })[] {
+    return this.companions.filter((one): one is Companion & { written: WrittenEntry } => (one.written?.turns ?? 0) > 0);
   }
 
   outcome(key: string): Outcome | undefined {
@@ -202,6 +213,7 @@ export class ReviewStore extends EventTarget {
   }
 
   #take(companions: Companion[]): void {
+    this.companions = companions;
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
     this.filePages = companions.filter((one) => Array.isArray(one.files));

@@ -7,7 +7,7 @@ import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import { Compartment, EditorState, type Extension, StateEffect, StateField, Text, Transaction } from "@codemirror/state";
 import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
+import { CODE_TAGS } from "./code-tags.ts";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
 import { COMPARISON, type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
 import type { LineComment, Place } from "./line-comments.ts";
@@ -16,13 +16,7 @@ import { watchScreen } from "./on-screen.ts";
 import { MARKED } from "../safe.ts";
 import { EditorSeen, type SeenState, seenLines } from "./editor-seen.ts";
 
-export const COLOURS = HighlightStyle.define([
-  { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--c-key)" },
-  { tag: [tags.string, tags.special(tags.string), tags.regexp], color: "var(--c-str)" },
-  { tag: [tags.number, tags.bool, tags.null, tags.atom], color: "var(--c-num)" },
-  { tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.className, tags.typeName], color: "var(--c-fn)" },
-  { tag: [tags.comment, tags.meta], color: "var(--c-com)", fontStyle: "italic" },
-]);
+export const COLOURS = HighlightStyle.define(CODE_TAGS.map(({ name, tag }) => ({ tag, color: `var(--c-${name})`, ...(name === "com" ? { fontStyle: "italic" } : {}) })));
 
 export const THEME = EditorView.theme({
   "&": { color: "var(--text)", backgroundColor: "var(--surface)", font: "var(--t-code) var(--font-code)", fontVariantLigatures: "none" },

@@ -95,7 +95,7 @@ function rowEnd(text: string, at: number, last: number): number {
 }
 
 /** Return the part of a line between what it has in common with another one at its beginning and at its end. */
-function changedPart(text: string, other: string): [number, number] {
+export function changedPart(text: string, other: string): [number, number] {
   const shorter = Math.min(text.length, other.length);
   let from = 0, back = 0;
   while (from < shorter && text[from] === other[from]) from += 1;

@@ -5,7 +5,7 @@ import { icon } from "../icons.ts";
 import { factsOf, isForm, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
 import type { Question, TaskStore } from "../store.ts";
-import { age, t } from "../words.ts";
+import { age, clock, t } from "../words.ts";
 import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
 import { PageElement } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
@@ -93,9 +93,10 @@ export class InboxPage extends PageElement {
         <div class="head"><h1>${t("inbox")}</h1><span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span></div>
         <ul class="scroll">
           ${open.map((item) => this.#anyRow(item))}
+          ${this.#written()}
           ${answered.length ? html`<li class="sect">${t("answeredElsewhere")}</li>` : nothing}
           ${answered.map((item) => this.#anyRow(item))}
-          ${!this.#shown.length && this.#isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
+          ${!this.#shown.length && !this.reviews.written.length && this.#isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
         </ul>
       </section>
       <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
@@ -158,6 +159,17 @@ export class InboxPage extends PageElement {
           : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`}</span>
       </div>
       <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} ?takesKeys=${true} @ended=${this.#ended}></isthmus-review>`;
+  }
+
+  /** What was written without a review: nothing waits for an answer, so it is not counted. */
+  #written() {
+    const { written } = this.reviews;
+    return written.length ? html`<li class="sect">${t("writtenSection")}</li>${written.map(({ id, folders, written: { agents, files, since } }) => {
+      const names = agents.map((name) => visibleLine(name, 60)).join(", ") || t("anAgent");
+      return html`<li class="item"><a class="cover" href="${PAGE}written/${id}">
+        <span class="what">${files === 1 ? t("wroteFile", names, clock(since)) : t("wroteFiles", names, files, clock(since))}</span>
+        <span class="peek cut" dir="auto">${visible(folders[0] ?? "")}</span></a></li>`;
+    })}` : nothing;
   }
 
   /** The open edits of the same agent or task as an item. */

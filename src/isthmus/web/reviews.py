@@ -1,4 +1,4 @@
-"""The API for reviews, questions and files of companions in the page (docs/reference/workbench.md).
+"""The API for reviews, questions, files and written changes of companions in the page (docs/reference/workbench.md).
 
 Both belong to the server's owner. An answer needs the token of a device, which is in a browser; the owner's token lies
 in a file, where an agent could read it. A review or question is named ``COMPANION.ID``.
@@ -20,14 +20,16 @@ from isthmus.ide.control.lineage import process_of_connection
 from isthmus.network.loopback import is_loopback
 from isthmus.web.bundle import HEADERS
 from isthmus.web.files import MAXIMUM_FILES_BODY, file_command, searched_words
+from isthmus.web.written import MAXIMUM_WRITTEN_BODY, wanted_of, written_command
 
 MAXIMUM_BODY: Final = 32 * 1024 * 1024
 """Maximum size of an answer in bytes; it may hold a whole file."""
-KINDS: Final = ("reviews", "questions", "files")
+KINDS: Final = ("reviews", "questions", "files", "written")
 """Names of the requests."""
 _CHANGED = "the file or the proposal has changed since you saw it; nothing is decided"
 _WRITTEN = "the file was written since you saw it; look again"
 _ONLY_DEVICES = "expected the token of a device: only a paired browser acts for the user"
+_WRITTEN_MEANWHILE = "something was written or decided since you saw it; nothing is decided, look again"
 _LATE = "it was answered elsewhere, or its agent took it back"
 
 
@@ -64,7 +66,7 @@ class Companions(Protocol):
 
 
 class ReviewsApi:
-    """Requests to ``reviews``, ``questions`` and ``files`` of ``companions``."""
+    """Requests to ``reviews``, ``questions``, ``files`` and ``written`` of ``companions``."""
 
     def __init__(self, companions: Companions) -> None:
         self.companions = companions
@@ -83,9 +85,11 @@ class ReviewsApi:
             return _json({"companions": [_named(found) for found in await self.companions.waiting()]})
         if kind == "files" and item:
             return await self._files(item, principal, request, body_of)
+        if kind == "written" and item:
+            return await self._written(item, principal, device, request, body_of)
         companion, dot, own_id = item.partition(".")
         if (
-            kind == "files"
+            kind in ("files", "written")
             or not dot
             or request.method not in ("GET", "POST")
             or (request.method == "GET" and kind == "questions")
@@ -129,13 +133,38 @@ class ReviewsApi:
             wanted = file_command(fields)
             if isinstance(wanted, str):
                 return _json({"error": wanted}, 400)
+        return await self._asked(companion, wanted, _WRITTEN)
+
+    async def _written(
+        self, companion: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
+    ) -> Response:
+        """Answer a request about what agents wrote without a review."""
+        if request.method not in ("GET", "POST"):
+            return _json({"error": "expected GET or POST"}, 405, {"Allow": "GET, POST"})
+        if request.method == "GET":
+            wanted = wanted_of(request)
+            if not principal.token_id:
+                return _json({"error": _ONLY_DEVICES}, 403)
+        else:
+            fields = await _fields(principal, request, body_of, MAXIMUM_WRITTEN_BODY)
+            if isinstance(fields, Response):
+                return fields
+            wanted = written_command(fields)
+            if not isinstance(wanted, str):
+                wanted[1].update(by=device, browser=await asyncio.to_thread(_browser_of, request))
+        if isinstance(wanted, str):
+            return _json({"error": wanted}, 400)
+        return await self._asked(companion, wanted, _WRITTEN_MEANWHILE)
+
+    async def _asked(self, companion: str, wanted: tuple[str, dict[str, object]], changed: str) -> Response:
+        """Return the answer of a companion; ``changed`` says that the user saw something else than there is."""
         try:
             answer = await self.companions.ask(companion, *wanted)
         except NoSuchCompanionError as error:
             return _json({"error": str(error)}, 404)
         except CompanionRefusedError as error:
             return _json({"error": str(error)}, 403)
-        return _json({"error": _WRITTEN, "changed": True}, 409) if answer.get("changed") else _json(answer)
+        return _json({"error": changed, "changed": True}, 409) if answer.get("changed") else _json(answer)
 
 
 async def _fields(

@@ -221,6 +221,34 @@ async def test_files_of_a_page_are_shown_to_devices_of_the_owner_alone(tmp_path:
         assert (await http.post(path, headers=foreign, json=view)).status_code == 403
 
 
+@pytest.fixture
+async def following(companion: Companion) -> AsyncIterator[None]:
+    """The companion records what is written, until it is closed."""
+    task = asyncio.create_task(companion.written.run())
+    yield
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("following")
+async def test_what_agents_wrote_is_shown_to_devices_of_the_owner_alone(
+    http: httpx2.AsyncClient, pages: WorkbenchPages
+) -> None:
+    written = f"written/{os.getpid()}"
+    device = await paired(http, pages)
+    (found,) = (await http.get("reviews", headers=device)).json()["companions"]
+    assert set(found["written"]) == {"files", "turns", "agents", "since", "count"}
+    assert (await http.get(written, headers=device)).json()["turns"] == []
+    refused = await http.post(written, headers=device, json={"do": "keep"})
+    assert (refused.status_code, "nothing was written" in refused.json()["error"]) == (403, True)
+    owner = {"Authorization": "Bearer owner-token"}
+    looked, kept = await http.get(written, headers=owner), await http.post(written, headers=owner, json={"do": "keep"})
+    for answer in (looked, kept):
+        assert (answer.status_code, "only a paired browser" in answer.json()["error"]) == (403, True)
+    other = await paired(http, pages, "bob")
+    assert (await http.get(written, headers=other)).status_code == 403
+
+
 async def test_reviews_of_the_servers_own_agent_are_left_out(
     companion: Companion, tmp_path: Path, workspace: Path
 ) -> None:
@@ -281,12 +309,13 @@ async def test_a_browser_that_an_agent_started_is_refused(
     monkeypatch.setattr(lineage, "doubt_about", no_doubt)
     review = await companion.open_diff(client, str(workspace / "a.py"), "new\n")
     wanted = {"id": review.id, "decision": "reject", "by": "me"}
-    command, environment = [sys.executable, "-ISc", "input()"], {**os.environ, "GEMINI_CLI": "1"}
+    program, environment = [sys.executable, "-ISc", "input()"], {**os.environ, "GEMINI_CLI": "1"}
     async with announced(companion, tmp_path / "runtime", allows=False):
         running = RunningCompanions(tmp_path / "runtime")
-        with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as browser:
-            with pytest.raises(CompanionRefusedError, match=r"started by an agent .*GEMINI_CLI"):
-                await running.ask(str(os.getpid()), "decide", {**wanted, "browser": browser.pid})
+        with subprocess.Popen(program, stdin=subprocess.PIPE, env=environment) as browser:
+            for command, arguments in (("decide", wanted), ("page_written_keep", {}), ("page_written_undo", {})):
+                with pytest.raises(CompanionRefusedError, match=r"started by an agent .*GEMINI_CLI"):
+                    await running.ask(str(os.getpid()), command, {**arguments, "browser": browser.pid})
             browser.kill()
         assert client.decisions == []
         await running.ask(str(os.getpid()), "decide", wanted)

@@ -32,8 +32,8 @@ MAXIMUM_NAME: Final = 60
 async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
     """Return the open reviews without their texts, the open questions, and the newest ones that have ended.
 
-    ``files`` are the files that are open in the page; null if it shows none because the editor does. ``written`` is
-    the number of files and turns that agents wrote and the user has not looked at.
+    ``files`` are the files that are open in the page; null if it shows none because the editor does. ``written`` are
+    the numbers of files and turns that agents wrote and the user has not looked at, which agents, and since when.
     """
     queue, asking = companion.queue, companion.asking
     pids = {client.id: client.pid for client in companion.clients}
@@ -68,7 +68,7 @@ async def waiting(companion: Companion, request: JsonObject) -> JsonObject:
         ],
         "ended": [asdict(outcome) for outcome in ended],
         "files": await shown_files(companion),
-        "written": companion.written.counts(),
+        "written": companion.written.summary(),
     }
 
 

@@ -70,6 +70,8 @@ class Recorder:
         """Number of the newest change of the ledger."""
         self.counts = (0, 0)
         """Numbers of files and turns that wait for the user."""
+        self.writers: tuple[str, ...] = ()
+        """Titles of the agents that wrote what waits."""
         self._files = FollowedFiles(store, folders, maximum_files, maximum_bytes)
         state = store.state()
         self.has_baseline: bool = bool(state.get("complete"))
@@ -341,7 +343,10 @@ class Recorder:
 
     def _count(self) -> None:
         written = [woven for woven in self.ledger.files.values() if woven.is_written]
-        self.counts = len(written), len({turn for woven in written for turn in woven.turns})
+        turns = {turn for woven in written for turn in woven.turns}
+        self.counts = len(written), len(turns)
+        known = [self.ledger.turns[turn].agents for turn in sorted(turns) if turn in self.ledger.turns]
+        self.writers = tuple(dict.fromkeys(agent for agents in known for agent in agents))
 
     def _load(self, state: "dict[str, object]") -> Ledger:
         try:

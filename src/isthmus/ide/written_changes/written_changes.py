@@ -26,6 +26,16 @@ class WrittenChanges(WorkspaceFollower):
         files, turns = self.waiting()
         return {"files": files, "turns": turns}
 
+    def summary(self) -> dict[str, Any]:
+        """Return the counts with the agents that wrote, the Unix time of the last look, and the number of changes."""
+        recorder = self._recorder
+        return {
+            **self.counts(),
+            "agents": [] if recorder is None else list(recorder.writers),
+            "since": 0.0 if recorder is None else recorder.ledger.looked_at,
+            "count": self.counter.number,
+        }
+
     async def listing(self) -> dict[str, Any]:
         """Compare the workspace, and return what was written, by turn and by file."""
         async with self._turn:
