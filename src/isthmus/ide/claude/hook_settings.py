@@ -1,20 +1,26 @@
 """Settings that Claude Code gets on its command line, so that its permission questions are answered elsewhere too.
 
 No file of the user or the project is changed, and none of a project's can replace the hook: ``--settings`` adds to what
-they have. Nothing secret is in the arguments.
+they have. Nothing secret is in the arguments, which every user of the machine can read: what stands in a file of the
+user's goes along in a private file.
 """
 
 import json
+import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, cast
 
+from isthmus.files.locations import write_private
 from isthmus.ide import permission_hook
 from isthmus.ide.claude.permissions import EVENT
 from isthmus.ide.cli_settings import read_settings
 from isthmus.ide.control.questions import PERMISSION_SECONDS
+from isthmus.ide.processes import process_is_alive
 
 PROGRAM: Final = "claude"
 _NAMES: Final = frozenset({PROGRAM, "claude-code"})
@@ -23,6 +29,9 @@ _LAUNCHERS: Final = frozenset({"npx", "bunx", "env"})
 OPTION: Final = "--settings"
 _WITHOUT_QUESTIONS: Final = frozenset({"-p", "--print"})
 """Options with which the CLI asks nothing in its terminal: a script must not wait for an answer there."""
+_FILE: Final = "claude-settings-{}.json"
+"""Name of a file with settings; it has the id of the process that becomes the CLI, and is removed after its end."""
+_FILES: Final = re.compile(r"claude-settings-(\d{1,10})\.json")
 _EXTRA_SECONDS: Final = 60
 """Time in seconds that the CLI waits for the hook beyond the question's own."""
 
@@ -31,18 +40,36 @@ def with_permission_hook(arguments: Sequence[str], folder: Path, port: int) -> l
     """Return the command line of an agent CLI with our hook, if it starts Claude Code in a terminal; else unchanged.
 
     ``folder`` has the control files of the companions, ``port`` is one of the companion's. Blocks: settings of the
-    user's own on the command line are read, and go along.
+    user's own on the command line are read, and go along; those of a file by a private one in ``folder``, for this
+    process, which is to become the CLI.
     """
     given = list(arguments)
     may_be = given if given and _name(given[0]) in _LAUNCHERS else given[:1]
     at = next((index for index, each in enumerate(may_be) if _name(each) in _NAMES), None)
     if at is None or not _WITHOUT_QUESTIONS.isdisjoint(given[at:]):
         return given
-    users, rest = _users_settings(given[at + 1 :])
+    text, rest = _users_settings(given[at + 1 :])
+    users = {} if text is None else _read(text)
     if users is None:
         return given
-    settings = json.dumps(_with_hook(users, _command(folder, port)))
-    return [*given[: at + 1], OPTION, settings, *rest]
+    settings = _with_hook(users, _command(folder, port))
+    if text is None or _is_inline(text):
+        return [*given[: at + 1], OPTION, json.dumps(settings), *rest]
+    try:
+        return [*given[: at + 1], OPTION, str(_stored(folder, settings)), *rest]
+    except OSError:
+        return given
+
+
+def _stored(folder: Path, settings: dict[str, Any]) -> Path:
+    """Store settings in a private file; remove the files of processes that have ended."""
+    for path in folder.iterdir():
+        if (matched := _FILES.fullmatch(path.name)) and not process_is_alive(int(matched[1])):
+            with suppress(OSError):
+                path.unlink()
+    file = folder / _FILE.format(os.getpid())
+    write_private(file, settings)
+    return file
 
 
 def _name(argument: str) -> str:
@@ -65,8 +92,8 @@ def _with_hook(settings: dict[str, Any], command: str) -> dict[str, Any]:
     return {**settings, "hooks": {**events, EVENT: [*entries, entry]}}
 
 
-def _users_settings(arguments: list[str]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the settings among these arguments, and the others; None for settings that cannot be read."""
+def _users_settings(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """Return the settings among these arguments, or the path of their file, and the others; None without any."""
     for index, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if argument == "--":
@@ -74,14 +101,19 @@ def _users_settings(arguments: list[str]) -> tuple[dict[str, Any] | None, list[s
         if name != OPTION:
             continue
         if not equals and index + 1 == len(arguments):
-            return None, arguments
+            return "", arguments
         text = value if equals else arguments[index + 1]
-        return _read(text), [*arguments[:index], *arguments[index + (1 if equals else 2) :]]
-    return {}, arguments
+        return text, [*arguments[:index], *arguments[index + (1 if equals else 2) :]]
+    return None, arguments
+
+
+def _is_inline(text: str) -> bool:
+    return text.lstrip().startswith("{")
 
 
 def _read(text: str) -> dict[str, Any] | None:
-    if not text.lstrip().startswith("{"):
+    """Return settings, or those in the file of this path; None if they cannot be read."""
+    if not _is_inline(text):
         found = read_settings(Path(text))
         return dict(found) if found is not None else None
     try:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ FOLDER = Path("/run/user/1000/isthmus")
 
 def _settings(arguments: list[str]) -> dict[str, Any]:
     assert arguments.count("--settings") == 1
-    return json.loads(arguments[arguments.index("--settings") + 1])
+    value = arguments[arguments.index("--settings") + 1]
+    return json.loads(value if value.startswith("{") else Path(value).read_text(encoding="utf-8"))
 
 
 def _commands(settings: dict[str, Any]) -> list[str]:
@@ -69,7 +71,7 @@ def test_the_users_own_settings_and_hooks_stay(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text("// mine\n" + json.dumps(own), encoding="utf-8")
     for option in (["--settings", json.dumps(own)], [f"--settings={file}"], ["--settings", str(file)]):
-        arguments = with_permission_hook(["claude", "-c", *option, "hello"], FOLDER, 4711)
+        arguments = with_permission_hook(["claude", "-c", *option, "hello"], tmp_path, 4711)
         settings = _settings(arguments)
         assert arguments[3:] == ["-c", "hello"]
         assert (settings["model"], settings["hooks"]["Stop"]) == ("opus", [])
@@ -77,6 +79,25 @@ def test_the_users_own_settings_and_hooks_stay(tmp_path: Path) -> None:
         assert commands[0] == "bell"
         assert len(commands) == 2
     assert file.read_text(encoding="utf-8").startswith("// mine\n")
+
+
+def test_settings_of_a_file_get_into_a_private_file_and_not_into_the_arguments(tmp_path: Path) -> None:
+    file, folder = tmp_path / "mine.json", tmp_path / "run"
+    file.write_text(json.dumps({"env": {"API_KEY": "the-secret"}}), encoding="utf-8")
+    folder.mkdir()
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    of_ended = folder / f"claude-settings-{ended.pid}.json"
+    of_ended.write_text("{}", encoding="utf-8")
+    arguments = with_permission_hook(["claude", "--settings", str(file)], folder, 4711)
+    assert "the-secret" not in " ".join(arguments)
+    settings = _settings(arguments)
+    assert settings["env"] == {"API_KEY": "the-secret"}
+    assert len(_commands(settings)) == 1
+    (stored,) = folder.iterdir()
+    assert (str(stored), stored.stat().st_mode & 0o777) == (arguments[2], 0o600)
+    unreachable = ["claude", "--settings", str(file)]
+    assert with_permission_hook(unreachable, tmp_path / "none", 4711) == unreachable
 
 
 @pytest.mark.parametrize("own", ["/no/such/file.json", "{broken", "[]", None])
