@@ -12,6 +12,7 @@ from isthmus.journal import postgres_attempt, postgres_replicas
 from isthmus.journal.base import StaleLease
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_driver import Connection
+from isthmus.journal.postgres_sql import store
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import NewTask
@@ -177,7 +178,7 @@ async def test_writes_of_a_group_that_failed_keep_their_order_behind_a_lock(
     server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = await PostgresJournal.open(server.database())
-    store, faults = postgres_attempt.store, [RuntimeError("one of them is at fault"), _LockedError()]
+    faults = [RuntimeError("one of them is at fault"), _LockedError()]
 
     async def failing(*values: Any) -> None:
         if faults:

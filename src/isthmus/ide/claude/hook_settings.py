@@ -80,7 +80,8 @@ def _name(argument: str) -> str:
 def _command(folder: Path, port: int) -> str:
     # -I and -S: nothing of the environment, the current folder or installed packages is loaded.
     program = [sys.executable, "-I", "-S", str(Path(permission_hook.__file__).resolve())]
-    return shlex.join([*program, str(folder), str(port), PROGRAM])
+    # If the program is gone, as after an update, Python ends with 2, and the CLI would take that for a refusal.
+    return shlex.join([*program, str(folder), str(port), PROGRAM]) + " || exit 0"
 
 
 def _with_hook(settings: dict[str, Any], command: str) -> dict[str, Any]:

@@ -41,7 +41,15 @@ def test_claude_gets_the_hook_by_its_first_option(given: list[str], before: list
     assert (arguments[:at], arguments[at + 2 :]) == (before, after)
     (command,) = _commands(_settings(arguments))
     program = [sys.executable, "-I", "-S", str(Path(permission_hook.__file__).resolve())]
-    assert shlex.split(command) == [*program, str(FOLDER), "4711", "claude"]
+    assert shlex.split(command) == [*program, str(FOLDER), "4711", "claude", "||", "exit", "0"]
+
+
+def test_a_hook_whose_program_is_gone_leaves_the_question_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python ends with 2 then, as a hook that refuses.
+    monkeypatch.setattr(permission_hook, "__file__", "/no/such/permission_hook.py")
+    (command,) = _commands(_settings(with_permission_hook(["claude"], FOLDER, 4711)))
+    done = subprocess.run(["/bin/sh", "-c", command], input=b"{}", capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 @pytest.mark.parametrize(
