@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from isthmus.journal import postgres_attempt, postgres_replicas
 from isthmus.journal.base import StaleLease
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.postgres_driver import Connection
+from isthmus.journal.postgres_sql import store
 from isthmus.journal.queue import QueueScope
 from isthmus.journal.replicas import Member
 from isthmus.journal.task_rows import NewTask
@@ -128,3 +130,66 @@ async def test_writes_of_other_tasks_go_on_while_a_stopped_server_holds_one(
     finally:
         await stopped.aclose()
         await other.aclose()
+
+
+async def test_a_server_that_may_not_see_other_sessions_stays_connected(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = server.database()
+    for statement in (
+        "CREATE ROLE limited LOGIN",
+        "GRANT CREATE ON SCHEMA public TO limited",
+        "REVOKE SELECT ON pg_stat_activity FROM PUBLIC",
+    ):
+        await run_sql(database, statement)
+    parts = urlsplit(database)
+    of_limited = parts._replace(netloc=f"limited@{parts.netloc.rpartition('@')[2]}").geturl()
+    looked: list[int] = []
+    end_stopped = postgres_replicas.PostgresReplicas._end_stopped  # pyright: ignore[reportPrivateUsage]
+
+    async def look(replicas: postgres_replicas.PostgresReplicas, connection: Connection) -> None:
+        await end_stopped(replicas, connection)
+        looked.append(id(connection))
+
+    monkeypatch.setattr(postgres_replicas.PostgresReplicas, "_end_stopped", look)
+    monkeypatch.setattr(postgres_replicas, "STOPPED_LOOK_SECONDS", 0.0)
+    first, second = await PostgresJournal.open(of_limited), await PostgresJournal.open(of_limited)
+    try:
+        for name, journal in (("first", first), ("second", second)):
+            await journal.replicas.join(Member(name, (), 1, LEASE), lambda _: None)
+        await eventually_async(lambda: _is_true(len(looked) >= 6), 20)
+        assert len(set(looked)) <= 2
+        assert "no news of other processes" not in caplog.text
+        assert caplog.text.count("are not ended") <= 2
+    finally:
+        await first.aclose()
+        await second.aclose()
+
+
+async def _is_true(value: bool) -> bool:
+    return value
+
+
+class _LockedError(Exception):
+    sqlstate = "55P03"
+
+
+async def test_writes_of_a_group_that_failed_keep_their_order_behind_a_lock(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = await PostgresJournal.open(server.database())
+    faults = [RuntimeError("one of them is at fault"), _LockedError()]
+
+    async def failing(*values: Any) -> None:
+        if faults:
+            raise faults.pop(0)
+        await store(*values)
+
+    try:
+        task = await journal.create(NewTask("t1", "c1", "/work", "Fix it"), [Prompt("m1", "Fix it")], "first", 60.0)
+        monkeypatch.setattr(postgres_attempt, "store", failing)
+        await asyncio.gather(*(journal.append(task.lease, [TextContent("m", str(number))]) for number in range(3)))
+        texts = [item.event for item in await journal.events("t1", 0, 100)]
+        assert texts[1:] == [TextContent("m", "0"), TextContent("m", "1"), TextContent("m", "2")]
+    finally:
+        await journal.aclose()

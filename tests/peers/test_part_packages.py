@@ -1,11 +1,14 @@
 """The example of a part (examples/parts), installed by pip and named in the settings, in the real program."""
 
+import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -134,8 +137,6 @@ async def test_the_faults_of_a_part_end_nothing(note: object, expected: str | No
 
 
 async def test_a_part_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
-
     class Hanging(PartBase):
         name = "hanging"
 
@@ -145,3 +146,50 @@ async def test_a_part_that_does_not_answer_is_left(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(part_packages, "NOTE_SECONDS", 0.01)
     assert await GuardedPart("hanging", Hanging()).at_prompt(TURN) is None
+
+
+async def test_a_part_that_cannot_be_cancelled_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = asyncio.Event()
+
+    class Stubborn(PartBase):
+        name = "stubborn"
+
+        async def at_prompt(self, turn: PartTurn) -> str | None:
+            while not goes_on.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await goes_on.wait()
+            return "late"
+
+    part = GuardedPart("stubborn", Stubborn())
+    try:
+        monkeypatch.setattr(part_packages, "NOTE_SECONDS", 0.01)
+        async with asyncio.timeout(10):
+            assert await part.at_prompt(TURN) is None
+        monkeypatch.setattr(part_packages, "NOTE_SECONDS", 60.0)
+        asking = asyncio.create_task(part.at_prompt(TURN))
+        await asyncio.sleep(0)
+        asking.cancel()  # as a task that its user cancels
+        await asyncio.wait({asking}, timeout=10)
+        assert asking.cancelled()
+    finally:
+        goes_on.set()
+
+
+async def test_a_part_that_cancels_itself_does_not_cancel_the_task() -> None:
+    assert await GuardedPart("faulty", FaultyPart(asyncio.CancelledError())).at_prompt(TURN) is None
+
+
+async def test_a_part_with_methods_of_another_kind_ends_nothing() -> None:
+    class Other:
+        def at_prompt(self, turn: PartTurn) -> str | None:
+            raise ValueError(turn)
+
+        def before_model(self, turn: PartTurn) -> str | None:
+            return "not awaited"
+
+    part = GuardedPart("other", cast(Part, Other()))
+    assert await part.at_prompt(TURN) is None
+    assert await part.before_model(TURN) is None
+    await part.before_edit(TURN, Path("/work/a.py"))
+    part.task_ended("t")
+    await part.aclose()

@@ -128,6 +128,30 @@ def test_without_a_message_or_a_companion_it_prints_nothing(
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may act as another user")
+def test_an_answer_of_another_user_is_not_printed(folder: Path) -> None:
+    # A killed companion leaves its control file, and another user may take the place of its socket in /tmp.
+    path = folder / "s"
+    stranger = f"""
+import os, socket
+listening = socket.socket(socket.AF_UNIX)
+listening.bind({str(path)!r})
+os.setresuid(65534, 65534, 65534)
+listening.listen()
+print("ready", flush=True)
+connection, _ = listening.accept()
+connection.makefile("rb").readline()
+connection.sendall({ANSWER!r})
+"""
+    _announce(folder, "1", path)
+    with subprocess.Popen([sys.executable, "-I", "-c", stranger], stdout=subprocess.PIPE) as listening:
+        assert listening.stdout is not None
+        assert listening.stdout.readline() == b"ready\n"
+        done = _run(folder)
+        listening.kill()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_it_ends_when_nobody_reads_its_output(folder: Path) -> None:
     path = folder / "s"
     with socket.socket(socket.AF_UNIX) as listening:

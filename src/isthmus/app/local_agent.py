@@ -60,6 +60,8 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
     added = () if options.is_idle else load_parts(setup.settings.parts, setup.data_dir)
     async with contextlib.AsyncExitStack() as stack:
         journal = await open_journal(TaskFiles(setup.data_dir).journal, setup.journal, (AGENT,))
+        until_engine = await stack.enter_async_context(contextlib.AsyncExitStack())
+        until_engine.push_async_callback(journal.aclose)
         building = _Building(setup, workspaces, options, RunningEngine(journal), stack)
         editors = building.session_editors()
         background = BackgroundCommands()
@@ -69,6 +71,7 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
         if options.on_resources is not None:
             options.on_resources(resources)
         engine = building.engine(resources, mcp, parts)
+        until_engine.pop_all()  # from now on the engine closes the journal
         if not options.is_idle:
             await building.begin(engine, mcp, editors)
         if options.mcp.on_host is not None:

@@ -89,15 +89,15 @@ class GuardedPart(PartBase):
 
     @override
     async def at_prompt(self, turn: PartTurn) -> str | None:
-        return self._bounded(await self._asked(self._part.at_prompt(turn), "a note at a prompt"))
+        return self._bounded(await self._asked(lambda: self._part.at_prompt(turn), "a note at a prompt"))
 
     @override
     async def before_model(self, turn: PartTurn) -> str | None:
-        return self._bounded(await self._asked(self._part.before_model(turn), "a note before a message"))
+        return self._bounded(await self._asked(lambda: self._part.before_model(turn), "a note before a message"))
 
     @override
     async def before_edit(self, turn: PartTurn, path: Path) -> None:
-        await self._asked(self._part.before_edit(turn, path), "an edit")
+        await self._asked(lambda: self._part.before_edit(turn, path), "an edit")
 
     @override
     def task_ended(self, task_id: str) -> None:
@@ -108,16 +108,27 @@ class GuardedPart(PartBase):
 
     @override
     async def aclose(self) -> None:
-        await self._asked(self._part.aclose(), "its end")
+        await self._asked(lambda: self._part.aclose(), "its end")
 
-    async def _asked(self, answer: Awaitable[str | None], moment: str) -> str | None:
+    async def _asked(self, ask: Callable[[], Awaitable[str | None]], moment: str) -> str | None:
+        async def answer() -> str | None:
+            return await ask()
+
+        # A task of its own: a part that cancels itself does not cancel ours, and one that goes on after it was
+        # cancelled is left behind.
+        asking = asyncio.create_task(answer())
         try:
-            async with asyncio.timeout(NOTE_SECONDS):
-                return await answer
-        except TimeoutError:
-            log.warning("the part %s did not answer in %.0f s at %s", self.name, NOTE_SECONDS, moment)
-        except Exception:
-            log.exception("the part %s failed at %s", self.name, moment)
+            await asyncio.wait({asking}, timeout=NOTE_SECONDS)
+            if not asking.done():
+                log.warning("the part %s did not answer in %.0f s at %s", self.name, NOTE_SECONDS, moment)
+            elif asking.cancelled():
+                log.warning("the part %s cancelled itself at %s", self.name, moment)
+            elif (error := asking.exception()) is not None:
+                log.error("the part %s failed at %s", self.name, moment, exc_info=error)
+            else:
+                return asking.result()
+        finally:
+            asking.cancel()
         return None
 
     def _bounded(self, note: object) -> str | None:

@@ -12,6 +12,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -126,15 +127,17 @@ def write_if_unchanged(
     """Write `data` to `path` if its content is still `expected`; None means that the file must not exist yet.
 
     The comparison directly precedes the replacement; a file that was created meanwhile is never overwritten. `mode` is
-    the mode of the file; None keeps the old one. Without `through_links` the path must be resolved, and nothing is
-    written if a link has appeared in it since.
+    the mode of the file; None keeps the old one. The owner stays. Without `through_links` the path must be resolved,
+    and nothing is written if a link has appeared in it since.
 
     Raises:
         FileChangedError: another program changed, created or removed the file.
         OSError: as in :func:`write_atomic`; ELOOP for a link.
     """
     target = path.resolve() if through_links else path
-    _write(target, data, mode, lambda folder: _check_content(target, expected, folder), is_new=expected is None)
+    is_new = expected is None
+    check = partial(_check_content, target, expected)
+    _write(target, data, mode, check, is_new=is_new, keeps_owner=not is_new)
 
 
 def remove_if_unchanged(path: Path, expected: bytes) -> None:
@@ -158,7 +161,7 @@ def _check_content(path: Path, expected: bytes | None, folder: int) -> None:
     try:
         descriptor = os.open(path.name, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK, dir_fd=folder)
         with reader_of(descriptor) as file:
-            current = file.read()
+            current = file.read(len(expected or b"") + 1)  # more of it changes nothing, however large it has become
     except FileNotFoundError:
         current = None
     if current != expected:
@@ -178,8 +181,19 @@ def forget_abandoned(folder: Path) -> None:
                 file.unlink()
 
 
-def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], None], *, is_new: bool = False) -> None:
-    """Write to a resolved path. `check` is called with the descriptor of its folder before the replacement."""
+def _write(
+    target: Path,
+    data: bytes,
+    mode: int | None,
+    check: Callable[[int], None],
+    *,
+    is_new: bool = False,
+    keeps_owner: bool = False,
+) -> None:
+    """Write to a resolved path. `check` is called with the descriptor of its folder before the replacement.
+
+    The owner of the old file stays with its mode, and with `keeps_owner` also where there is another mode.
+    """
     with folder_of(target) as (folder, name):
         previous = _status(name, folder)
         if previous is not None and stat.S_ISDIR(previous.st_mode):
@@ -194,10 +208,10 @@ def _write(target: Path, data: bytes, mode: int | None, check: Callable[[int], N
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, created_mode, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "wb") as file:
+                if previous is not None and (mode is None or keeps_owner):
+                    _keep_owner_and_mode(file.fileno(), previous)
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
-                elif previous is not None:
-                    _keep_owner_and_mode(file.fileno(), previous)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

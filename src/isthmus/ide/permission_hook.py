@@ -13,6 +13,7 @@ import json
 import os
 import select
 import socket
+import struct
 import sys
 
 FAMILY = "companion-"
@@ -48,11 +49,20 @@ def connect(folder: str, port: int) -> tuple[socket.socket, str] | None:
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(path)
+            if is_ours(connection, path):
+                return connection, token
         except OSError:
-            connection.close()
-        else:
-            return connection, token
+            pass
+        connection.close()
     return None
+
+
+def is_ours(connection: socket.socket, path: str) -> bool:
+    """Return whether a program of this user listens on a connection's socket, whose place in /tmp another may take."""
+    if sys.platform == "linux":
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return struct.unpack("3i", credentials)[1] == os.getuid()
+    return os.lstat(path).st_uid == os.getuid()
 
 
 def receive(connection: socket.socket) -> bytes:

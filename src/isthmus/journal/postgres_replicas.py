@@ -20,7 +20,7 @@ from isthmus.journal.lease_owner import is_gone
 from isthmus.journal.locks_seen import LocksSeen
 from isthmus.journal.notices import ALL, NOTHING, JournalNotice, decode, encode
 from isthmus.journal.postgres_connection import Database, end, without_secrets
-from isthmus.journal.postgres_driver import Connection
+from isthmus.journal.postgres_driver import Connection, is_lost
 from isthmus.journal.postgres_sql import CHANNEL, lock_number
 from isthmus.journal.replicas import CallProgress, Member, OnNotice, Replicas
 from isthmus.journal.sql_reads import RowReader
@@ -88,6 +88,7 @@ class PostgresReplicas(Replicas):
         self._progress: dict[tuple[str, str], CallProgress] = {}
         self._ended: set[str] = set()
         self._has_lock = False
+        self._may_end_stopped = True
         self._grace = GracePeriod(0.0, GAP_SECONDS)
         self._looked = LocksSeen()
 
@@ -289,8 +290,23 @@ class PostgresReplicas(Replicas):
             await connection.execute(_DELETE_GONE, gone)
 
     async def _end_stopped(self, connection: Connection) -> None:
-        """End the transactions that processes hold open which are stopped."""
-        if ended := await connection.fetchval(_END_STOPPED, STOPPED_SECONDS):
+        """End the transactions that processes hold open which are stopped, if the database lets this user do so."""
+        if not self._may_end_stopped:
+            return
+        try:
+            ended = await connection.fetchval(_END_STOPPED, STOPPED_SECONDS)
+        except Exception as error:
+            if is_lost(error):
+                raise
+            # Without it the connection is good for all else, and the others would take its loss for our end.
+            self._may_end_stopped = False
+            log.warning(
+                "transactions of processes that are stopped in the middle of a write are not ended: %s. Let the"
+                " database's user read pg_stat_activity and call pg_terminate_backend.",
+                without_secrets(str(error) or type(error).__name__),
+            )
+            return
+        if ended:
             log.warning("ended %d transactions of processes that are stopped in the middle of a write", ended)
 
     async def _say(self, connection: Connection, member: Member, notice: JournalNotice) -> None:

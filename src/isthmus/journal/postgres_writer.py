@@ -168,10 +168,8 @@ class PostgresWriter:
         self._running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._running
-        self._fail(
-            [*self._held.remove(lambda _: True), *self._queue],
-            JournalError("the journal was closed before this was stored"),
-        )
+        left = [*self._held.remove(lambda _: True), *self._queue]
+        self._fail(left, JournalError("the journal was closed before this was stored"))
         await end(self._connection)
 
     async def _run(self) -> None:
@@ -246,7 +244,7 @@ class PostgresWriter:
                 self._give_up(group, error)
             except Exception as error:
                 if is_locked(error):
-                    await self._hold(group, error)
+                    await (self._hold(group[0], error) if len(group) == 1 else self._commit_each(group))
                 elif is_conflict(error) and conflicts < CONFLICTS:
                     conflicts += 1
                     left = group
@@ -255,34 +253,34 @@ class PostgresWriter:
                     left = await self._unstored(group, attempt, until)
                 elif len(group) > 1:
                     # A single write is at fault, not the database: the others must not fail with it.
-                    for one in group:
-                        await self._commit([one])
+                    await self._commit_each(group)
                 else:
                     failure = JournalError(explain_writing(error))
                     failure.__cause__ = error
                     self._give_up(group, failure)
             group = left
 
-    async def _hold(self, group: Sequence[_Queued], error: Exception) -> None:
-        """Let the write wait whose locks another process holds, and commit the others."""
-        if len(group) > 1:
-            for one in group:
-                if self._held.is_behind(one.tasks):
-                    self._held.add(one, one.tasks)
-                    self._waiting_characters += one.characters
-                else:
-                    await self._commit([one])
-            return
+    async def _hold(self, queued: _Queued, error: Exception) -> None:
+        """Let a write wait whose locks another process holds."""
         now = time.monotonic()
-        if group[0].locked_since is None:
-            group[0].locked_since = now
-        if now - group[0].locked_since < LOCKED_SECONDS:
-            self._held.add_locked(group[0], group[0].tasks, now)
-            self._waiting_characters += group[0].characters
+        if queued.locked_since is None:
+            queued.locked_since = now
+        if now - queued.locked_since < LOCKED_SECONDS:
+            self._held.add_locked(queued, queued.tasks, now)
+            self._waiting_characters += queued.characters
             return
-        failure = JournalUnavailable(LOCKED) if _may_ask_again(group[0]) else JournalError(explain_writing(error))
+        failure = JournalUnavailable(LOCKED) if _may_ask_again(queued) else JournalError(explain_writing(error))
         failure.__cause__ = error
-        self._give_up(group, failure)
+        self._give_up([queued], failure)
+
+    async def _commit_each(self, group: Sequence[_Queued]) -> None:
+        """Commit the writes of a group one by one, but for those behind one that has to wait for its locks."""
+        for one in group:
+            if self._held.is_behind(one.tasks):
+                self._held.add(one, one.tasks)
+                self._waiting_characters += one.characters
+            else:
+                await self._commit([one])
 
     async def _unstored(self, group: Sequence[_Queued], attempt: WriteAttempt, until: float) -> Sequence[_Queued]:
         """Return those writes of a lost attempt that are to be tried again; set the results of the others.

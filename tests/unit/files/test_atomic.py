@@ -153,3 +153,19 @@ def test_a_folder_in_place_of_a_file_is_an_error_and_leaks_no_descriptor(tmp_pat
         with pytest.raises(IsADirectoryError):
             write_if_unchanged(tmp_path, b"new", b"old")
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may give a file away")
+def test_the_owner_of_a_file_stays_that_gets_another_content_and_mode(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    os.chown(tmp_path / "a", 65534, 65534)
+    write_if_unchanged(tmp_path / "a", b"new", b"old", mode=0o640)
+    status = (tmp_path / "a").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (65534, 65534, 0o640)
+
+
+def test_no_more_is_read_than_tells_that_a_file_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    os.truncate(tmp_path / "a", 1 << 43)  # has more bytes than any memory
+    with pytest.raises(FileChangedError):
+        write_if_unchanged(tmp_path / "a", b"new", b"old")

@@ -1,21 +1,27 @@
 """Settings that Claude Code gets on its command line: hooks that ask for permissions elsewhere, too, and tell of turns.
 
 No file of the user or the project is changed, and none of a project's can replace the hooks: ``--settings`` adds to
-what they have. Nothing secret is in the arguments.
+what they have. Nothing secret is in the arguments, which every user of the machine can read: what stands in a file
+of the user's goes along in a private file.
 """
 
 import json
+import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, cast
 
+from isthmus.files.locations import write_private
 from isthmus.ide import permission_hook
 from isthmus.ide.claude.permissions import EVENT
 from isthmus.ide.claude.turns import BEGIN_EVENT, END_EVENT
 from isthmus.ide.cli_settings import read_settings
 from isthmus.ide.control.questions import PERMISSION_SECONDS
+from isthmus.ide.processes import process_is_alive
 
 PROGRAM: Final = "claude"
 _NAMES: Final = frozenset({PROGRAM, "claude-code"})
@@ -24,6 +30,9 @@ _LAUNCHERS: Final = frozenset({"npx", "bunx", "env"})
 OPTION: Final = "--settings"
 _WITHOUT_QUESTIONS: Final = frozenset({"-p", "--print"})
 """Options with which the CLI asks nothing in its terminal: a script must not wait for an answer there."""
+_FILE: Final = "claude-settings-{}.json"
+"""Name of a file with settings; it has the id of the process that becomes the CLI, and is removed after its end."""
+_FILES: Final = re.compile(r"claude-settings-(\d{1,10})\.json")
 _EXTRA_SECONDS: Final = 60
 """Time in seconds that the CLI waits for the hook beyond the question's own."""
 _TURN_SECONDS: Final = 5
@@ -34,22 +43,40 @@ def with_hooks(arguments: Sequence[str], folder: Path, port: int, *, permissions
     """Return the command line of an agent CLI with our hooks, if it starts Claude Code in a terminal; else unchanged.
 
     ``folder`` has the control files of the companions, ``port`` is one of the companion's. Without ``permissions`` the
-    hooks only tell of turns. Blocks: settings of the user's own on the command line are read, and go along.
+    hooks only tell of turns. Blocks: settings of the user's own on the command line are read, and go along; those of a
+    file by a private one in ``folder``, for this process, which is to become the CLI.
     """
     given = list(arguments)
     may_be = given if given and _name(given[0]) in _LAUNCHERS else given[:1]
     at = next((index for index, each in enumerate(may_be) if _name(each) in _NAMES), None)
     if at is None or not _WITHOUT_QUESTIONS.isdisjoint(given[at:]):
         return given
-    users, rest = _users_settings(given[at + 1 :])
+    text, rest = _users_settings(given[at + 1 :])
+    users = {} if text is None else _read(text)
     if users is None:
         return given
-    command = _command(folder, port)
+    settings = users
     if permissions:
-        users = _with_hook(users, EVENT, command, int(PERMISSION_SECONDS) + _EXTRA_SECONDS)
+        settings = _with_hook(settings, EVENT, _command(folder, port), int(PERMISSION_SECONDS) + _EXTRA_SECONDS)
     for event in (BEGIN_EVENT, END_EVENT):
-        users = _with_hook(users, event, f"{command} {permission_hook.TURN}", _TURN_SECONDS)
-    return [*given[: at + 1], OPTION, json.dumps(users), *rest]
+        settings = _with_hook(settings, event, _command(folder, port, permission_hook.TURN), _TURN_SECONDS)
+    if text is None or _is_inline(text):
+        return [*given[: at + 1], OPTION, json.dumps(settings), *rest]
+    try:
+        return [*given[: at + 1], OPTION, str(_stored(folder, settings)), *rest]
+    except OSError:
+        return given
+
+
+def _stored(folder: Path, settings: dict[str, Any]) -> Path:
+    """Store settings in a private file; remove the files of processes that have ended."""
+    for path in folder.iterdir():
+        if (matched := _FILES.fullmatch(path.name)) and not process_is_alive(int(matched[1])):
+            with suppress(OSError):
+                path.unlink()
+    file = folder / _FILE.format(os.getpid())
+    write_private(file, settings)
+    return file
 
 
 def _name(argument: str) -> str:
@@ -57,10 +84,11 @@ def _name(argument: str) -> str:
     return PurePath(argument).name.partition("@")[0]
 
 
-def _command(folder: Path, port: int) -> str:
+def _command(folder: Path, port: int, *words: str) -> str:
     # -I and -S: nothing of the environment, the current folder or installed packages is loaded.
     program = [sys.executable, "-I", "-S", str(Path(permission_hook.__file__).resolve())]
-    return shlex.join([*program, str(folder), str(port), PROGRAM])
+    # If the program is gone, as after an update, Python ends with 2, and the CLI would take that for a refusal.
+    return shlex.join([*program, str(folder), str(port), PROGRAM, *words]) + " || exit 0"
 
 
 def _with_hook(settings: dict[str, Any], event: str, command: str, seconds: int) -> dict[str, Any]:
@@ -72,8 +100,8 @@ def _with_hook(settings: dict[str, Any], event: str, command: str, seconds: int)
     return {**settings, "hooks": {**events, event: [*entries, entry]}}
 
 
-def _users_settings(arguments: list[str]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the settings among these arguments, and the others; None for settings that cannot be read."""
+def _users_settings(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """Return the settings among these arguments, or the path of their file, and the others; None without any."""
     for index, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if argument == "--":
@@ -81,14 +109,19 @@ def _users_settings(arguments: list[str]) -> tuple[dict[str, Any] | None, list[s
         if name != OPTION:
             continue
         if not equals and index + 1 == len(arguments):
-            return None, arguments
+            return "", arguments
         text = value if equals else arguments[index + 1]
-        return _read(text), [*arguments[:index], *arguments[index + (1 if equals else 2) :]]
-    return {}, arguments
+        return text, [*arguments[:index], *arguments[index + (1 if equals else 2) :]]
+    return None, arguments
+
+
+def _is_inline(text: str) -> bool:
+    return text.lstrip().startswith("{")
 
 
 def _read(text: str) -> dict[str, Any] | None:
-    if not text.lstrip().startswith("{"):
+    """Return settings, or those in the file of this path; None if they cannot be read."""
+    if not _is_inline(text):
         found = read_settings(Path(text))
         return dict(found) if found is not None else None
     try:

@@ -6,6 +6,7 @@ tool as they are, an edit as a diff against the file. Questions that are forms (
 """
 
 import json
+import os
 from pathlib import PurePath
 from typing import Final, cast
 
@@ -24,6 +25,8 @@ IN_TERMINAL: Final = frozenset({"AskUserQuestion", "EnterPlanMode", "ExitPlanMod
 MAXIMUM_CHARACTERS: Final = 1_000_000
 """Maximum size of a question's text; a longer one is asked in the terminal alone."""
 _MCP: Final = "mcp__"
+_OURS: Final = frozenset({"description", "Folder", "Subagent"})
+"""Parameters of a command that could be taken for what is known of it without the agent."""
 
 
 def read_permission(message: JsonObject) -> PermissionAsked | None:
@@ -38,8 +41,8 @@ def read_permission(message: JsonObject) -> PermissionAsked | None:
     if tool in IN_TERMINAL:
         return None
     title, facts, shown, file = _step(tool, cast(JsonObject, given))
-    facts = {"Folder": message.get("cwd"), "Subagent": message.get("agent_type"), **facts}
-    head = [visible_line(f"{name}: {value}") for name, value in facts.items() if isinstance(value, str) and value]
+    known = (("Folder", message.get("cwd")), ("Subagent", message.get("agent_type")), *facts.items())
+    head = [visible_line(f"{name}: {value}") for name, value in known if isinstance(value, str) and value]
     text = "\n".join([*head, "", shown])
     if len(text) > MAXIMUM_CHARACTERS:
         return None
@@ -64,10 +67,14 @@ def _step(tool: str, given: JsonObject) -> tuple[str, dict[str, str], str, str |
     rest = dict(given)
     match tool:
         case "Bash" if isinstance(command := rest.pop("command", None), str):
-            facts = {"Its description" if name == "description" else name: _line(rest[name]) for name in rest}
+            facts = {f"Its {name}" if name in _OURS else name: _line(rest[name]) for name in rest}
             return "run a command", facts, command, None
         case "Edit" | "MultiEdit" | "Write" if isinstance(path := rest.pop("file_path", None), str):
-            return f"edit {path}", {}, _edit(path, rest), path
+            if not PurePath(path).is_absolute() or "\0" in path:  # the agent's folder is not ours
+                return f"edit {path}", {}, _json(rest), None
+            target = os.path.realpath(path)
+            facts = {} if target == os.path.normpath(path) else {"A link to": target}
+            return f"edit {path}", facts, _edit(path, rest), path
         case _ if tool.startswith(_MCP):
             server, _, name = tool.removeprefix(_MCP).partition("__")
             return f"use {name} of the MCP server {server}", {}, _json(given), None

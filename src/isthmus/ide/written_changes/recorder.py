@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 from typing import Final
 
 from isthmus.errors import DecodeError
@@ -365,9 +366,11 @@ class Recorder:
         done: list[PlannedUndo] = []
         for path, digest, value in intended:
             with suppress(OSError, TypeError):
+                woven = WovenFile.from_json(value)
                 data = Path(path).read_bytes() if not Path(path).is_symlink() and Path(path).is_file() else None
-                if (None if data is None else digest_of(data)) == digest and (digest or not Path(path).exists()):
-                    woven = WovenFile.from_json(value)
+                if (None if data is None else digest_of(data)) != digest or (not digest and Path(path).exists()):
+                    continue
+                if digest is None or S_IMODE(Path(path).stat().st_mode) == mode_of(woven.tokens):
                     done.append(PlannedUndo(path, woven.tokens, woven, ()))
         with self._store.transaction():
             if done:

@@ -138,3 +138,27 @@ def test_the_output_of_the_hook_says_where_the_user_answered() -> None:
     assert decision(False, "a\nphone", "no\nway") == {
         **event, "decision": {"behavior": "deny", "message": f"{refused}: no\nway"},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["a.py", "~/a.py", "/a.py\0"])
+def test_an_edit_of_a_file_whose_folder_is_not_said_is_shown_as_its_input(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("one\ntwo\n", encoding="utf-8")  # another one than in the agent's folder
+    monkeypatch.chdir(tmp_path)
+    asked = _asked("Write", {"file_path": path, "content": "one\n"})
+    assert asked.text == 'Folder: /work\n\n{\n  "content": "one\\n"\n}'
+    assert asked.file is None
+
+
+def test_an_edit_through_a_link_names_the_file_that_it_changes(tmp_path: Path) -> None:
+    target, link = tmp_path / "profile", tmp_path / "a.py"
+    target.write_text("one\n", encoding="utf-8")
+    link.symlink_to(target)
+    asked = _asked("Edit", {"file_path": str(link), "old_string": "one", "new_string": "1"})
+    assert asked.text.startswith(f"Folder: /work\nA link to: {target}\n\n--- ")
+
+
+def test_what_an_agent_names_like_our_facts_does_not_replace_them() -> None:
+    asked = _asked("Bash", {"command": "make", "Folder": "/safe"})
+    assert asked.text == "Folder: /work\nIts Folder: /safe\n\nmake"

@@ -133,6 +133,27 @@ def test_a_kill_in_the_middle_of_an_undo_leaves_files_undone_or_as_they_were(
     assert (place.text("a.txt"), place.text("b.txt")) == (NEW, NEW)
 
 
+def test_a_mode_that_a_kill_left_is_not_listed_as_undone(place: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = place.file("a.sh", OLD)
+    made = place.follow()
+    Path(path).chmod(0o755)
+    made.look(AGENT)
+
+    def kill(*arguments: object) -> None:
+        raise _Killed
+
+    monkeypatch.setattr(disk_files, "write", kill)
+    with pytest.raises(_Killed):
+        made.undo(ChangeSelection(), {})
+    monkeypatch.undo()
+    place.stores.pop().close()
+    after = place.start()
+    after.look(AGENT)
+    assert [hunk.state.value for hunk in after.ledger.hunks(path)] == ["written"]
+    after.undo(ChangeSelection(), {})
+    assert Path(path).stat().st_mode & 0o111 == 0
+
+
 def test_a_kill_at_any_moment_of_a_recording_leaves_a_whole_state(place: _Place, tmp_path: Path) -> None:
     path = place.file("a.txt", OLD)
     made = place.follow()
