@@ -9,6 +9,7 @@
 --     keys = "<leader>a",           -- the prefix of the mappings in MAPPINGS; without it there are none
 --     terminal = { command = { "claude", "--permission-mode", "default" }, position = "right", size = 0.4 },
 --     review = { layout = "tab" },  -- or: vim.g.isthmus_review = {...
+--     changes = { quiet = 2.0 },    -- or: vim.g.isthmus_changes = {...
 --   })
 
 local M = {}
@@ -32,6 +33,12 @@ local MAPPINGS = {
   { "x", "ha", ":IsthmusHunkAccept<CR>", "Accept the hunks in these lines" },
   { "n", "hr", "<Cmd>IsthmusHunkReject<CR>", "Reject the hunk under the cursor" },
   { "x", "hr", ":IsthmusHunkReject<CR>", "Reject the hunks in these lines" },
+  { "n", "c", "<Cmd>IsthmusChanges<CR>", "List what agents wrote" },
+  { "n", "hk", "<Cmd>IsthmusKeep<CR>", "Keep what an agent wrote here" },
+  { "x", "hk", ":IsthmusKeep<CR>", "Keep what agents wrote in these lines" },
+  { "n", "hx", "<Cmd>IsthmusUndo<CR>", "Undo what an agent wrote here" },
+  { "x", "hx", ":IsthmusUndo<CR>", "Undo what agents wrote in these lines" },
+  { "n", "hu", "<Cmd>IsthmusRedo<CR>", "Take back the undo" },
 }
 
 local job -- while the companion runs
@@ -142,6 +149,7 @@ end
 function M.setup(options)
   vim.g.isthmus = vim.tbl_deep_extend("force", vim.g.isthmus or {}, options or {})
   vim.g.isthmus_review = setting("review", vim.g.isthmus_review)
+  vim.g.isthmus_changes = setting("changes", vim.g.isthmus_changes)
   local prefix = setting("keys", "")
   for _, mapping in ipairs(prefix ~= "" and MAPPINGS or {}) do
     local mode, key, act, description = unpack(mapping)
@@ -215,6 +223,10 @@ function M.define_commands()
   define("IsthmusMention", nobody, { range = true, nargs = "?" })
   define("IsthmusHunkAccept", nobody, { range = true })
   define("IsthmusHunkReject", nobody, { range = true })
+  define("IsthmusChanges", nobody, { nargs = "?" })
+  for _, name in ipairs({ "IsthmusKeep", "IsthmusUndo", "IsthmusRedo" }) do
+    define(name, nobody, { nargs = "*", range = true, bang = true })
+  end
   if not M.watching then
     M.watching = true
     vim.api.nvim_create_autocmd("VimLeavePre", {

@@ -23,6 +23,7 @@ return { pid = vim.fn.getpid(), folders = session.folders(), tools = session.too
 _SCRIPTS: Final = (
     *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "review.lua"),
     *("hunks.lua", "user.lua", "tools.lua"),
+    *("changes.lua", "changes_view.lua", "changes_list.lua", "changes_commands.lua"),
 )
 """The scripts in the order in which they are run; the first one makes the session for the others."""
 
