@@ -1,5 +1,6 @@
 """What agents wrote without a review, in a real Neovim: told, listed, shown, kept, undone and brought back."""
 
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from support.claude_cli import claude_cli
 from support.companion import running_host
 from support.editing import make_file
 from support.editor_deadlines import PATIENT_NEOVIM
+from support.isthmus_program import companion_program
 from support.neovim import PLUGIN, RunningNeovim, another_program, running_neovim
 from support.waiting import eventually_async
+from support.written_changes import watching_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -230,6 +233,7 @@ async def test_a_file_is_shown_beside_its_former_text(workspace: Path) -> None:
         await agent.has_disk(path, NEW.replace("ONE", "one"))
         await neovim.type("<C-w>l")
         await agent.shows(*NEW.replace("ONE", "one").splitlines())
+        await eventually_async(says_undone, what="the note about the undone hunk")
         await neovim.type("\\A")
 
         async def is_kept() -> bool:
@@ -368,3 +372,116 @@ async def test_all_is_removed_with_the_companion_and_the_plugin_says_so(workspac
         assert not any("isthmus:" in name for name in await neovim.buffers())
         await neovim.enter("IsthmusUndo")
         assert await neovim.has_message("no companion is attached to this Neovim")
+
+
+async def test_lines_that_are_selected_are_decided_in_view_and_list(workspace: Path) -> None:
+    async with writing(workspace, "b.txt", a_txt=OLD, b_txt="old\n", c_txt="old\n") as agent:
+        neovim, path = agent.neovim, agent.write("a.txt", NEW)
+        others = [agent.write(name, "new\n") for name in ("b.txt", "c.txt")]
+        await agent.is_told("3 files written")
+        await neovim.enter("IsthmusChanges a.txt")
+
+        async def is_shown() -> bool:
+            return len(await neovim.lua(NOTES)) == 3
+
+        await eventually_async(is_shown, what="the diff")
+        await neovim.type("ggV3j\\x")
+        await agent.has_disk(path, OLD.replace("six\n", ""))
+        await neovim.enter("tabclose", "IsthmusChanges")
+        await agent.lists("M a.txt", "M b.txt", "M c.txt")
+        await neovim.type("/b.txt<CR>Vjx")
+        for other in others:
+            await agent.has_disk(other, "old\n")
+        assert path.read_text() == OLD.replace("six\n", "")
+
+
+async def test_unsaved_text_outlives_the_view_and_mappings_of_the_user_stay(workspace: Path) -> None:
+    async with writing(workspace, "b.txt", a_txt=OLD, b_txt="old\n") as agent:
+        neovim = agent.neovim
+        agent.write("a.txt", NEW)
+        await agent.is_told("1 file written")
+        await neovim.command("set nohidden", "autocmd BufRead a.txt nnoremap <buffer> <localleader>a Omapped<Esc>")
+        await neovim.enter("IsthmusChanges a.txt")
+
+        async def is_shown() -> bool:
+            return len(await neovim.lua(NOTES)) == 3
+
+        await eventually_async(is_shown, what="the diff")
+        await neovim.type("G\\aiand typed<Esc>")
+        typed = await neovim.lines()
+        assert "and typed" in "".join(typed)
+        await neovim.type("<C-w>hq")
+
+        async def is_closed() -> bool:
+            return not any("isthmus:" in name for name in await neovim.buffers())
+
+        await eventually_async(is_closed, what="the former text is gone")
+        assert await neovim.lua("return vim.fn.getbufline(vim.fn.bufnr('a.txt'), 1, '$')") == typed
+        assert not await neovim.lua("return vim.wo[vim.fn.bufwinid('a.txt')].diff")
+        assert await neovim.lua("return vim.fn.getbufvar('a.txt', '&modified')") == 1
+
+
+async def test_what_is_no_text_is_decided_in_the_list_alone(workspace: Path) -> None:
+    async with writing(workspace, "b.txt", b_txt="old\n") as agent:
+        neovim, path = agent.neovim, workspace / "a.bin"
+        path.write_bytes(b"\0\1\2")
+        await agent.is_told("1 file written")
+        await neovim.enter("IsthmusChanges a.bin")
+        await agent.is_told("a.bin cannot be shown: it is not text")
+        assert await neovim.lua("return vim.fn.getcompletion('IsthmusUndo ', 'cmdline')") == ["a.bin", "turn 1"]
+        assert await neovim.lua("return vim.fn.getcompletion('IsthmusUndo turn ', 'cmdline')") == ["1"]
+        await neovim.enter("IsthmusUndo turn 1")
+        await eventually_async(lambda: not path.exists(), what="the file is gone")
+
+
+async def test_without_hint_and_signs_only_the_status_is_set(workspace: Path) -> None:
+    settings = ("--cmd", "let g:isthmus_changes = {'notify': v:false, 'signs': v:false, 'quiet': 0}")
+    async with writing(workspace, "a.txt", *settings, a_txt=OLD) as agent:
+        neovim, path = agent.neovim, agent.write("a.txt", NEW)
+
+        async def is_known() -> bool:
+            return await neovim.lua("return next(select(2, next(_G.isthmus_sessions)).changes.marked) ~= nil")
+
+        await eventually_async(is_known, what="the hunks")
+        await neovim.lua("vim.wait(50)")
+        assert await neovim.lua(SIGNS) == []
+        assert not await neovim.has_message("written by")
+        await neovim.enter("4", "IsthmusUndo")
+        await agent.has_disk(path, NEW.replace("added\n", ""))
+
+
+async def test_signs_move_with_unsaved_text(workspace: Path) -> None:
+    async with writing(workspace, "a.txt", a_txt=OLD) as agent:
+        neovim, path = agent.neovim, agent.write("a.txt", NEW)
+        await agent.has_signs([1, "┃"], [4, "┃"], [7, "_"])
+        await neovim.type("ggOmine<Esc>")
+        other = agent.write("b.txt", "new\n")
+        await agent.is_told("2 files written")
+        await agent.has_signs([2, "┃"], [5, "┃"], [8, "_"])
+        await neovim.enter("1", "IsthmusKeep")
+        await agent.is_told("nothing that an agent wrote is on this line")
+        await neovim.enter("5", "IsthmusKeep")
+        await agent.has_signs([2, "┃"], [8, "_"])
+        assert (path.read_text(), other.read_text(), (await neovim.lines())[0]) == (NEW, "new\n", "mine")
+
+
+async def test_nothing_is_left_of_a_companion_that_was_killed(workspace: Path) -> None:
+    path = Path(make_file(workspace, "a.txt", OLD))
+    async with running_neovim(workspace, str(path), *QUIET) as neovim:
+        with companion_program(workspace, "--editor", "nvim", "--address", neovim.address) as companion:
+            async with watching_agent(companion):
+                path.write_text(NEW, encoding="utf-8")
+
+                async def has_signs() -> bool:
+                    return len(await neovim.lua(SIGNS)) == 3
+
+                await eventually_async(has_signs, what="signs")
+                await neovim.enter("IsthmusChanges a.txt")
+                companion.end(signal.SIGKILL)
+
+                async def is_clean() -> bool:
+                    names = await neovim.buffers()
+                    return not await neovim.lua(SIGNS) and not any("isthmus:" in name for name in names)
+
+                await eventually_async(is_clean, what="nothing is left")
+                assert await neovim.lua("return vim.fn.exists(':IsthmusUndo')") == 0

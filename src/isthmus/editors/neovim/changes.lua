@@ -19,11 +19,13 @@ local compare = vim.text and vim.text.diff or vim.diff -- the name since 0.12
 
 local DEFAULTS = { notify = true, quiet = 2.0, signs = true }
 local REFRESH_MS = 150 -- after a change, in which others may follow
+local RESTS = 10 -- times the duration of a comparison until the next one
 local MOST_QUIET_MS = 30000 -- after which the hint comes although agents still write
 local MOST_SIGNS = 2000 -- in one buffer
 local SIGN, REMOVED_SIGN = "┃", "_"
 
-local changes = { files = {}, waiting = { files = 0, turns = 0 }, marked = {} }
+-- `moves` counts how often the user went to a view or the list.
+local changes = { files = {}, waiting = { files = 0, turns = 0 }, marked = {}, moves = 0 }
 session.changes = changes
 
 -- Ranges of hunks, which move with the text; their signs; and texts beside them while they are shown as a diff.
@@ -37,7 +39,7 @@ end
 local function setting(name)
   local settings = vim.g.isthmus_changes
   local value = type(settings) == "table" and settings[name]
-  if type(value) ~= type(DEFAULTS[name]) then
+  if type(settings) ~= "table" or type(value) ~= type(DEFAULTS[name]) then
     return DEFAULTS[name]
   end
   return value
@@ -293,9 +295,18 @@ end
 -- Looking ------------------------------------------------------------------------------------------------------------
 
 local is_asking, is_wanted, timer = false, false, uv.new_timer()
+local rests_until = 0 -- a comparison is followed by a pause, as those of the companion are, unless the user asks
+
+local function look_later()
+  local wait = math.max(REFRESH_MS, rests_until - uv.hrtime() / 1e6)
+  timer:start(math.floor(wait), 0, vim.schedule_wrap(changes.look))
+end
 
 local function set_status()
-  local count = changes.waiting.files
+  local count = 0
+  for _, each in pairs(_G.isthmus_sessions) do -- several companions see the same files
+    count = math.max(count, each.changes and each.changes.waiting.files or 0)
+  end
   vim.g.isthmus_written = count > 0 and ("%d file%s written"):format(count, count == 1 and "" or "s") or ""
   pcall(vim.cmd, "redrawstatus!")
 end
@@ -321,8 +332,11 @@ function changes.look()
     return
   end
   is_asking = true
+  local began = uv.hrtime() / 1e6
   changes.ask("written", nil, function(listing, problem)
     is_asking = false
+    local now = uv.hrtime() / 1e6
+    rests_until = now + RESTS * (now - began)
     if listing then
       take(listing)
     else
@@ -330,7 +344,7 @@ function changes.look()
     end
     if is_wanted then
       is_wanted = false
-      timer:start(REFRESH_MS, 0, vim.schedule_wrap(changes.look))
+      look_later()
     end
   end)
 end
@@ -338,7 +352,7 @@ end
 function session.changes_written(waiting)
   changes.waiting = waiting
   set_status()
-  timer:start(REFRESH_MS, 0, vim.schedule_wrap(changes.look))
+  look_later()
 end
 
 api.nvim_create_autocmd({ "BufWinEnter", "BufWritePost" }, {
@@ -346,7 +360,7 @@ api.nvim_create_autocmd({ "BufWinEnter", "BufWritePost" }, {
   callback = function(event)
     local is_known = event.event == "BufWritePost" or not changes.marked[event.buf]
     if is_known and changes.path_of(event.buf) then
-      timer:start(REFRESH_MS, 0, vim.schedule_wrap(changes.look))
+      look_later()
     end
   end,
 })

@@ -43,7 +43,7 @@ class NeovimChanges:
 
     def asked(self, question_id: str, name: str, params: object) -> None:
         """Answer a question in the background. ``params`` is a list if it is an empty table of Lua."""
-        known = cast("JsonObject", params) if isinstance(params, dict) else {}
+        known: JsonObject = cast("JsonObject", params) if isinstance(params, dict) else dict[str, Any]()
         task = asyncio.create_task(self._answer(question_id, name, known))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

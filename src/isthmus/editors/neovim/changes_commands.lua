@@ -113,25 +113,7 @@ local function chosen(command)
   return { { path = changes.path_here(), hunks = found } }
 end
 
-local function acting(name)
-  return function(command)
-    local foreign = focus.why_not_users()
-    if foreign then
-      return tell(("nothing is %s: %s; once more does it"):format(DONE[name], foreign), WARN)
-    end
-    local requests, problem = chosen(command)
-    if not requests or not requests[1] then
-      return tell(problem, WARN)
-    end
-    decide(name, requests)
-  end
-end
-
 local function take_back(command)
-  local foreign = focus.why_not_users()
-  if foreign then
-    return tell(("nothing is brought back: %s; once more does it"):format(foreign), WARN)
-  end
   local numbers, requests = {}, {}
   local items = changes.items_here(command.line1, command.line2)
   for _, each in ipairs(items or changes.hunks_here(command.line1, command.line2) or {}) do
@@ -143,9 +125,52 @@ local function take_back(command)
   decide("written_take_back", requests[1] and requests or { {} })
 end
 
+-- Decide as a command says. `name` is that of the request to the companion.
+function changes.decide(name, command)
+  local foreign = focus.why_not_users()
+  if foreign then
+    return tell(("nothing is %s: %s; once more does it"):format(DONE[name], foreign), WARN)
+  elseif name == "written_take_back" then
+    return take_back(command)
+  end
+  local requests, problem = chosen(command)
+  if not requests or not requests[1] then
+    return tell(problem, WARN)
+  end
+  decide(name, requests)
+end
+
+-- Show the list, or the file with a path.
+function changes.open(path)
+  if not path then
+    return changes.open_list()
+  end
+  local buffer = session.find_buffer(path)
+  changes.show(buffer and changes.path_of(buffer) or path)
+end
+
+-- Return what the companion knows that is meant here: of several, one that shows something here, or has something to show.
+local function meant()
+  local line, found = fn.line("."), nil
+  for _, each in pairs(_G.isthmus_sessions) do
+    local other = each.changes
+    if other.items_here(line, line) or other.hunks_here(line, line) then
+      return other
+    end
+    found = (not found or other.waiting.files > found.waiting.files) and other or found
+  end
+  return found
+end
+
+local function acting(name)
+  return function(command)
+    meant().decide(name, command)
+  end
+end
+
 local function complete(lead)
   local found = {}
-  for path in pairs(changes.files) do
+  for path in pairs(meant().files) do
     found[#found + 1] = fn.fnamemodify(path, ":~:.")
   end
   table.sort(found)
@@ -155,9 +180,9 @@ local function complete(lead)
 end
 
 local function complete_with_turns(lead, line)
-  local found = complete(lead)
-  for _, turn in ipairs(changes.listing and changes.listing.turns or {}) do
-    local is_begun = line:match("%sturn%s+%S*$")
+  local is_begun = line:match("%sturn%s+%S*$")
+  local found = is_begun and {} or complete(lead)
+  for _, turn in ipairs((meant().listing or {}).turns or {}) do
     local text = is_begun and tostring(turn.number) or "turn " .. turn.number
     if vim.startswith(text, lead) then
       found[#found + 1] = text
@@ -172,16 +197,11 @@ local function define(name, act, options)
 end
 
 define("IsthmusChanges", function(command)
-  if command.args == "" then
-    return changes.open_list()
-  end
-  local path = fn.fnamemodify(command.args, ":p")
-  local buffer = session.find_buffer(path)
-  changes.show(buffer and changes.path_of(buffer) or path)
+  meant().open(command.args ~= "" and fn.fnamemodify(command.args, ":p") or nil)
 end, { nargs = "?", complete = complete })
 define("IsthmusKeep", acting("written_keep"), { nargs = "*", range = true, bang = true, complete = complete_with_turns })
 define("IsthmusUndo", acting("written_undo"), { nargs = "*", range = true, bang = true, complete = complete_with_turns })
-define("IsthmusRedo", take_back, { range = true })
+define("IsthmusRedo", acting("written_take_back"), { range = true })
 
 local remove_others = session.remove_commands
 function session.remove_commands()

@@ -202,6 +202,7 @@ end
 
 -- Show the list, and go there: only for a command of the user.
 function changes.open_list()
+  changes.moves = changes.moves + 1
   if is_visible() then
     local windows = fn.win_findbuf(list.buffer)
     for _, window in ipairs(windows) do

@@ -7,7 +7,6 @@ local uv = vim.uv or vim.loop
 local changes, group, tell = session.changes, session.group, session.tell
 
 local LARGE = 20000 -- lines; colouring takes a while from here on
-local KEYS = " %#Title#<localleader>a%* keep  %#Title#x%* undo  %#Title#u%* take back  %#Title#A X%* the file"
 
 local views = {} -- the buffer of the file -> view {path, before, left, right, came_from}
 
@@ -45,6 +44,12 @@ local function literal(text)
   return (text:gsub("%%", "%%%%"))
 end
 
+local function keys_hint()
+  local leader = vim.g.maplocalleader or "\\"
+  leader = literal(fn.keytrans and fn.keytrans(leader) or leader)
+  return (" %%#Title#%sa%%* keep  %%#Title#%sx%%* undo  %%#Title#%su%%* take back  "):format(leader, leader, leader)
+end
+
 -- Show the newest text and hunks in the view of a buffer; `file` is nil if nothing waits any more.
 function changes.update_view(buffer, file)
   local view = views[buffer]
@@ -70,7 +75,7 @@ function changes.update_view(buffer, file)
     or "as you last saw it" .. (since > 0 and ", " .. changes.clock(since) or "")
   local gone = file.kind == "deleted" and "deleted by the agent; undo writes it again  " or ""
   bar(view.left, " " .. seen)
-  bar(view.right, KEYS .. "  " .. gone .. "%<" .. literal(changes.label(view.path)))
+  bar(view.right, keys_hint() .. gone .. "%<" .. literal(changes.label(view.path)))
   pcall(vim.cmd, "diffupdate")
   if is_first and api.nvim_win_is_valid(view.right) then
     local target = file.hunks[1]
@@ -161,9 +166,10 @@ local function is_in(view)
 end
 
 local function close(view, closed) -- `closed` is the window that the user has just closed
-  for file, other in pairs(views) do
+  local buffer
+  for file, other in pairs(vim.tbl_extend("force", {}, views)) do
     if other == view then
-      views[file] = nil
+      views[file], buffer = nil, file
       if changes.marked[file] then
         vim.schedule(function()
           if api.nvim_buf_is_loaded(file) and changes.marked[file] then
@@ -180,12 +186,15 @@ local function close(view, closed) -- `closed` is the window that the user has j
     api.nvim_win_call(view.right, function()
       vim.cmd("diffoff")
     end)
-    pcall(api.nvim_win_close, view.right, false) -- not if the buffer has unsaved text that would be lost
+    if api.nvim_win_get_buf(view.right) == buffer then -- else the user has gone on to another file there
+      pcall(api.nvim_win_close, view.right, false) -- not if the buffer has unsaved text that would be lost
+    end
   end
   if api.nvim_buf_is_valid(view.before) then
     pcall(api.nvim_buf_delete, view.before, { force = true })
   end
-  if is_inside and api.nvim_win_is_valid(view.came_from) then
+  local has_gone_on = view.moves and view.moves ~= changes.moves
+  if is_inside and not has_gone_on and not api.nvim_win_is_valid(view.right) and api.nvim_win_is_valid(view.came_from) then
     api.nvim_set_current_win(view.came_from)
   end
 end
@@ -212,6 +221,7 @@ end
 -- Show a file that an agent wrote beside its former text, at the first hunk of `turn`. At the end the user returns to the
 -- window `came_from`, by default the present one.
 function changes.show(path, turn, came_from)
+  changes.moves = changes.moves + 1
   local known = changes.files[path]
   if known and not known.text then
     local why = known.why ~= "" and known.why or "it is not text"
@@ -284,7 +294,7 @@ api.nvim_create_autocmd("WinClosed", {
     local window = tonumber(event.match)
     for _, view in pairs(views) do
       if window == view.left or window == view.right then
-        view.was_inside = view.was_inside or is_in(view)
+        view.was_inside, view.moves = view.was_inside or is_in(view), changes.moves
         vim.schedule(function()
           close(view, window)
         end)

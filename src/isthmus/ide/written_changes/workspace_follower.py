@@ -76,6 +76,7 @@ class WorkspaceFollower:
         self._returning_until = 0.0
         self._needed = asyncio.Event()
         self._turn = asyncio.Lock()
+        self._is_closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
         self._tasks: set[asyncio.Future[None]] = set()
         self._listed: dict[tuple[str, int | None], list[str]] = {}
@@ -218,8 +219,9 @@ class WorkspaceFollower:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._recorder = None
+        self._is_closed = True  # from here on nothing opens the store again
         with suppress(sqlite3.Error, OSError):
-            await self._in_thread(self._closing())
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._closing())
         self._thread.shutdown(wait=False)
 
     def waiting(self) -> tuple[int, int]:
@@ -267,7 +269,12 @@ class WorkspaceFollower:
         with suppress(sqlite3.Error, OSError):
             await self._in_thread(self._closing(may_remove=False))
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ChangeError("the companion is ending; nothing was decided. Ask again when it has started")
+
     async def _in_thread(self, work: Callable[[], T]) -> T:
+        self._require_open()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":

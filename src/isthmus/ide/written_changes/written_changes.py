@@ -154,6 +154,7 @@ class WrittenChanges(WorkspaceFollower):
 
     async def _fresh(self) -> Recorder | None:
         """Compare the workspace, if it is followed."""
+        self._require_open()
         await self._open(must_follow=True)
         if self._recorder is not None and self._recorder.has_baseline:
             await self._look()

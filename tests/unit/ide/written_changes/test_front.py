@@ -123,3 +123,13 @@ async def test_what_was_written_just_before_is_not_decided_unseen(workspace: Pat
                 assert await ask(command, {"state": state}) == {"changed": True}
                 assert other.read_text(encoding="utf-8") == f"two {command}\n"
                 await ask(command, {})
+
+
+async def test_a_question_while_the_companion_ends_is_refused(workspace: Path) -> None:
+    front = _Front(workspace)
+    async with running_host(front, CompanionOptions()):
+        assert front.ask is not None
+        await front.ask("written", {})
+    for command in ("written", "written_undo"):
+        with pytest.raises(IsthmusError, match="the companion is ending"):
+            await front.ask(command, {})
