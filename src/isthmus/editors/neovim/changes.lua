@@ -140,16 +140,21 @@ local function note_of(hunk)
   if hunk.state == "undone" then
     return "undone; :IsthmusRedo brings it back", "IsthmusUndone"
   end
-  local parts = {}
+  local names, at = {}, nil
   for _, number in ipairs(hunk.turns) do
     local turn = changes.turn(number)
-    parts[#parts + 1] = ("turn %d"):format(number)
-      .. (turn and (" %s %s"):format(changes.agents(turn), changes.clock(turn.last_at)) or "")
+    local name = turn and changes.agents(turn)
+    if name and not vim.tbl_contains(names, name) then
+      names[#names + 1] = name
+    end
+    at = turn and turn.last_at or at
   end
+  local note = ("turn%s %s"):format(#hunk.turns == 1 and "" or "s", table.concat(hunk.turns, ", "))
+  note = at and ("%s %s %s"):format(note, table.concat(names, ", "), changes.clock(at)) or note
   if #hunk.later > 0 then
-    parts[#parts + 1] = "undo takes turn " .. table.concat(hunk.later, ", ") .. " too"
+    note = note .. "; undo takes turn " .. table.concat(hunk.later, ", ") .. " too"
   end
-  return table.concat(parts, "; "), "IsthmusWritten"
+  return note, "IsthmusWritten"
 end
 
 local function unmark(buffer)
@@ -190,7 +195,7 @@ function changes.mark(buffer, file, is_shown)
       if is_shown then
         local text, highlight = note_of(hunk)
         api.nvim_buf_set_extmark(buffer, signs, row, 0, {
-          virt_text = { { " " .. text .. " ", highlight } }, virt_text_pos = "right_align", hl_mode = "combine",
+          virt_text = { { " " .. text .. " ", highlight } }, virt_text_pos = "eol", hl_mode = "combine",
         })
       end
     end
