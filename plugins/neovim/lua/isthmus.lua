@@ -202,6 +202,10 @@ function M.define_commands()
   local function nobody()
     tell("no companion is attached to this Neovim; :IsthmusStart starts one", vim.log.levels.WARN)
   end
+  define("IsthmusChanges", nobody, { nargs = "?" })
+  for _, name in ipairs({ "IsthmusKeep", "IsthmusUndo", "IsthmusRedo" }) do
+    define(name, nobody, { nargs = "*", range = true, bang = true })
+  end
   define("IsthmusStart", M.start, { desc = "Let agent CLIs find this Neovim" })
   define("IsthmusStop", M.stop, { desc = "End the companion of this Neovim" })
   define("IsthmusTerminal", function(command) in_terminal("open", command.fargs) end, {
@@ -223,10 +227,6 @@ function M.define_commands()
   define("IsthmusMention", nobody, { range = true, nargs = "?" })
   define("IsthmusHunkAccept", nobody, { range = true })
   define("IsthmusHunkReject", nobody, { range = true })
-  define("IsthmusChanges", nobody, { nargs = "?" })
-  for _, name in ipairs({ "IsthmusKeep", "IsthmusUndo", "IsthmusRedo" }) do
-    define(name, nobody, { nargs = "*", range = true, bang = true })
-  end
   if not M.watching then
     M.watching = true
     vim.api.nvim_create_autocmd("VimLeavePre", {
