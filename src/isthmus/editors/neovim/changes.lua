@@ -299,12 +299,14 @@ end
 
 -- Looking ------------------------------------------------------------------------------------------------------------
 
-local is_asking, is_wanted, timer = false, false, uv.new_timer()
+local is_asking, is_wanted, is_urgent, timer = false, false, false, uv.new_timer()
 local rests_until = 0 -- a comparison is followed by a pause, as those of the companion are, unless the user asks
 
 local function look_later()
   local wait = math.max(REFRESH_MS, rests_until - uv.hrtime() / 1e6)
-  timer:start(math.floor(wait), 0, vim.schedule_wrap(changes.look))
+  timer:start(math.floor(wait), 0, vim.schedule_wrap(function()
+    changes.look(true)
+  end))
 end
 
 local function set_status()
@@ -330,10 +332,10 @@ local function take(listing)
   quiet:start(math.floor(wait), 0, vim.schedule_wrap(give_hint))
 end
 
--- Ask for the list of all that was written, and show it wherever it is shown.
-function changes.look()
+-- Ask for the list of all that was written, and show it wherever it is shown. `is_late`: nobody waits for it.
+function changes.look(is_late)
   if is_asking or is_stopped then
-    is_wanted = is_asking
+    is_wanted, is_urgent = is_asking, is_urgent or not is_late
     return
   end
   is_asking = true
@@ -347,7 +349,10 @@ function changes.look()
     else
       changes.update_list(problem)
     end
-    if is_wanted then
+    if is_wanted and is_urgent then
+      is_wanted, is_urgent = false, false
+      changes.look()
+    elseif is_wanted then
       is_wanted = false
       look_later()
     end
@@ -366,6 +371,17 @@ api.nvim_create_autocmd({ "BufWinEnter", "BufWritePost" }, {
     local is_known = event.event == "BufWritePost" or not changes.marked[event.buf]
     if is_known and changes.path_of(event.buf) then
       look_later()
+    end
+  end,
+})
+
+-- A buffer that is read again has lost the places of its marks.
+api.nvim_create_autocmd({ "FileChangedShellPost", "BufReadPost" }, {
+  group = group,
+  callback = function(event)
+    local marked = changes.marked[event.buf]
+    if marked and api.nvim_buf_is_loaded(event.buf) then
+      changes.mark(event.buf, marked.file, changes.is_viewed(event.buf))
     end
   end,
 })
