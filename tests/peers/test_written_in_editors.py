@@ -42,12 +42,17 @@ async def test_what_the_user_saves_in_neovim_is_theirs(workspace: Path) -> None:
             return (await neovim.lines())[0] == "ONE"
 
         await eventually_async(shown, what="Neovim has read the file again")
+
+        async def is_saved() -> bool:  # Neovim reports it on a connection of its own
+            return await _lines(written, path) == [("one\n", "ONE\n")]
+
         await neovim.command("5s/five/mine/", "write")
-        assert await _lines(written, path) == [("one\n", "ONE\n")]
+        await eventually_async(is_saved, what="the save is the user's")
         await neovim.command("3s/three/not saved/")
         with pytest.raises(IsthmusError, match="unsaved text in Neovim; save it there first"):
             await written.undo(ChangeSelection(path))
         await neovim.command("write")
+        await eventually_async(is_saved, what="the second save is the user's")
         await written.undo(ChangeSelection(path))
         expected = OLD.replace("five", "mine").replace("three", "not saved")
         assert Path(path).read_text() == expected

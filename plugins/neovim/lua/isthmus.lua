@@ -9,6 +9,7 @@
 --     keys = "<leader>a",           -- the prefix of the mappings in MAPPINGS; without it there are none
 --     terminal = { command = { "claude", "--permission-mode", "default" }, position = "right", size = 0.4 },
 --     review = { layout = "tab" },  -- or: vim.g.isthmus_review = {...
+--     changes = { quiet = 2.0 },    -- or: vim.g.isthmus_changes = {...
 --   })
 
 local M = {}
@@ -34,6 +35,12 @@ local MAPPINGS = {
   { "x", "ha", ":IsthmusHunkAccept<CR>", "Accept the hunks in these lines" },
   { "n", "hr", "<Cmd>IsthmusHunkReject<CR>", "Reject the hunk under the cursor" },
   { "x", "hr", ":IsthmusHunkReject<CR>", "Reject the hunks in these lines" },
+  { "n", "c", "<Cmd>IsthmusChanges<CR>", "List what agents wrote" },
+  { "n", "hk", "<Cmd>IsthmusKeep<CR>", "Keep what an agent wrote here" },
+  { "x", "hk", ":IsthmusKeep<CR>", "Keep what agents wrote in these lines" },
+  { "n", "hx", "<Cmd>IsthmusUndo<CR>", "Undo what an agent wrote here" },
+  { "x", "hx", ":IsthmusUndo<CR>", "Undo what agents wrote in these lines" },
+  { "n", "hu", "<Cmd>IsthmusRedo<CR>", "Take back the undo" },
 }
 
 local COMMANDS_OF_COMPANION = { -- and their options here
@@ -154,6 +161,7 @@ end
 function M.setup(options)
   vim.g.isthmus = vim.tbl_deep_extend("force", vim.g.isthmus or {}, options or {})
   vim.g.isthmus_review = setting("review", vim.g.isthmus_review)
+  vim.g.isthmus_changes = setting("changes", vim.g.isthmus_changes)
   local prefix = setting("keys", "")
   for _, mapping in ipairs(prefix ~= "" and MAPPINGS or {}) do
     local mode, key, act, description = unpack(mapping)
@@ -226,6 +234,10 @@ function M.define_commands()
   end
   local function nobody()
     tell("no companion is attached to this Neovim; :IsthmusStart starts one", vim.log.levels.WARN)
+  end
+  define("IsthmusChanges", nobody, { nargs = "?" })
+  for _, name in ipairs({ "IsthmusKeep", "IsthmusUndo", "IsthmusRedo" }) do
+    define(name, nobody, { nargs = "*", range = true, bang = true })
   end
   define("IsthmusStart", M.start, { desc = "Let agent CLIs find this Neovim" })
   define("IsthmusStop", M.stop, { desc = "End the companion of this Neovim" })

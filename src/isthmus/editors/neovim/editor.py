@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from isthmus.editors.editor_base import EditorBase, existing
 from isthmus.editors.neovim import msgpack_rpc
+from isthmus.editors.neovim.changes import NeovimChanges
 from isthmus.editors.neovim.msgpack_rpc import RpcConnection
 from isthmus.editors.neovim.shown_file import read_shown
 from isthmus.editors.neovim.startup import start_in
@@ -44,6 +45,7 @@ from isthmus.ide.editor import (
 )
 from isthmus.ide.mcp.mcp_peer import ToolDefinition
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.written_changes.front import ChangesQuestion
 from isthmus.record import record
 from isthmus.rpc.messages import Notification, RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
@@ -120,6 +122,7 @@ class NeovimEditor(EditorBase):
         self._reading = asyncio.Lock()
         self._questions: dict[str, asyncio.Future[bool]] = {}
         self._tools = NeovimTools()
+        self._changes = NeovimChanges(self._later)
         self._files: tuple[OpenFile, ...] = ()
         self._folders: tuple[str, ...] = ()
 
@@ -288,6 +291,14 @@ class NeovimEditor(EditorBase):
         """Run the user's autocommands for agents that attached or left."""
         self._later("agents_changed", dict(titles))
 
+    def serve_changes(self, ask: ChangesQuestion) -> None:
+        """Let the user see what agents wrote, and decide about it, by ``:IsthmusChanges`` and its commands."""
+        self._changes.serve(ask)
+
+    def changes_written(self, files: int, turns: int) -> None:
+        """Show how much waits for the user, without taking the focus."""
+        self._changes.written(files, turns)
+
     @override
     async def aclose(self) -> None:
         """Close our views, remove the Lua, and disconnect."""
@@ -342,6 +353,7 @@ class NeovimEditor(EditorBase):
         """End the events and fail the open questions: Neovim quits, or is gone."""
         self._events.end()
         self._tools.fail_all(EditorGoneError(_GONE))
+        self._changes.end()
         for answer in self._questions.values():
             if not answer.done():
                 answer.set_exception(EditorGoneError(_GONE))
@@ -365,6 +377,7 @@ class NeovimEditor(EditorBase):
                 self._events.put(DiagnosticsChanged((path,)))
             case ("saved", str(path)):
                 self._events.put(FileSaved(path))
+                self._changes.saved(path)
             case ("mentioned", str(path), *lines):
                 first, last = lines if len(lines) == 2 else (None, None)
                 self._events.put(FileMentioned(path, first, last))
@@ -380,6 +393,8 @@ class NeovimEditor(EditorBase):
             case ("answered", str(question_id), bool(yes)) if question_id in self._questions:
                 if not (answer := self._questions[question_id]).done():
                     answer.set_result(yes)
+            case ("changes", str(question_id), str(name), params):
+                self._changes.asked(question_id, name, params)
             case ("tools", tools):
                 self._tools.offer(tools)
             case ("tool_result", str(call_id), bool(is_result), str(text)):

@@ -66,6 +66,7 @@ local function touched(hunks, at, first, last)
   end
   return #exact > 0 and exact or near
 end
+session.touched_hunks = touched
 
 -- Accept or reject the hunks on lines `first` to `last` (from 1) of the side of a review in the current window. Return nil
 -- without a review there, else the number of hunks that have changed.

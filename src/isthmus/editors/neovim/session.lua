@@ -365,6 +365,7 @@ local function forget()
   session.agents_changed({})
   fn.timer_stop(watching)
   session.focus.stop()
+  session.changes.stop()
   pcall(api.nvim_del_augroup_by_id, group)
   session.restore_environment()
   _G.isthmus_sessions[channel] = nil

@@ -24,6 +24,7 @@ _SCRIPTS: Final = (
     *("session.lua", "programs.lua", "focus.lua", "write_command.lua", "documents.lua", "reload.lua", "bars.lua"),
     *("layouts.lua", "review.lua", "decisions.lua", "hunks.lua", "unified.lua", "saved_sessions.lua", "trees.lua"),
     *("user.lua", "tools.lua"),
+    *("changes.lua", "changes_view.lua", "changes_list.lua", "changes_commands.lua"),
 )
 """The scripts in the order in which they are run; the first one makes the session for the others."""
 

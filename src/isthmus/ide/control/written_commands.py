@@ -31,16 +31,12 @@ async def file_diff(companion: Companion, request: JsonObject) -> JsonObject:
 
 async def keep(companion: Companion, request: JsonObject) -> JsonObject:
     """Keep hunks, a file, a turn, or everything. ``hunks`` are ids, or the numbers of the last list of the file."""
-    if _is_outdated(companion, request):
-        return {"changed": True}
-    return await companion.written.keep(*_selection(request))
+    return await companion.written.keep(*_selection(request), _state(request))
 
 
 async def undo(companion: Companion, request: JsonObject) -> JsonObject:
     """Write what was there before: of hunks, a file, a turn, or everything. ``problems`` name files that were not."""
-    if _is_outdated(companion, request):
-        return {"changed": True}
-    return await companion.written.undo(*_selection(request))
+    return await companion.written.undo(*_selection(request), _state(request))
 
 
 async def take_back(companion: Companion, request: JsonObject) -> JsonObject:
@@ -131,9 +127,9 @@ def _selection(request: JsonObject) -> tuple[ChangeSelection, list[int] | None]:
     return (ChangeSelection(path, turn), numbers) if numbers else (ChangeSelection(path, turn, tuple(ids)), None)
 
 
-def _is_outdated(companion: Companion, request: JsonObject) -> bool:
+def _state(request: JsonObject) -> str | None:
     state = request.get("state")
-    return isinstance(state, str) and not companion.written.is_current(state)
+    return state if isinstance(state, str) else None
 
 
 def _path(request: JsonObject, *, is_needed: bool = False) -> str | None:

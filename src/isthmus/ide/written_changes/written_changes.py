@@ -64,27 +64,37 @@ class WrittenChanges(WorkspaceFollower):
             self._listed[real, turn] = views.listed_hunks(found)
             return {**found, **self._facts()}
 
-    async def keep(self, selection: ChangeSelection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
-        """Keep what is selected, by ids or by the numbers of the last list.
+    async def keep(
+        self, selection: ChangeSelection, numbers: Sequence[int] | None = None, state: str | None = None
+    ) -> dict[str, Any]:
+        """Keep what is selected, by ids or by the numbers of the last list, unless it is not in this ``state``.
 
         Raises:
             ChangeError: it is not there any more.
         """
         async with self._turn:
             recorder = await self._required()
+            if state not in (None, self._state):  # with what the comparison has just found
+                return {"changed": True}
             chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
             kept = await self._decide(lambda: recorder.keep(chosen))
             self._note()
             return {"kept": [self._shown(path) for path in kept], **self._facts()}
 
-    async def undo(self, selection: ChangeSelection, numbers: Sequence[int] | None = None) -> dict[str, Any]:
-        """Undo what is selected, by ids or by the numbers of the last list; unsaved text in the editor is not touched.
+    async def undo(
+        self, selection: ChangeSelection, numbers: Sequence[int] | None = None, state: str | None = None
+    ) -> dict[str, Any]:
+        """Undo what is selected, by ids or by the numbers of the last list, unless it is not in this ``state``.
+
+        Unsaved text in the editor is not touched.
 
         Raises:
             ChangeError: it is not there any more, or no file could be written.
         """
         async with self._turn:
             recorder = await self._required()
+            if state not in (None, self._state):  # with what the comparison has just found
+                return {"changed": True}
             chosen = await self._in_thread(lambda: self._numbered(recorder, _resolved(selection), numbers))
             paths = await self._in_thread(lambda: recorder.affected(chosen))
             refused = await self._unsaved(paths)
@@ -124,10 +134,6 @@ class WrittenChanges(WorkspaceFollower):
         async with self._turn:
             recorder = await self._required()
             await self._decide(recorder.end_turn)
-
-    def is_current(self, state: str) -> bool:
-        """Return whether nothing has changed since a state that was returned."""
-        return state == self._state
 
     @property
     def _state(self) -> str:

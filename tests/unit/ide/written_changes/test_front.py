@@ -99,3 +99,38 @@ async def test_a_store_that_fails_once_loses_nothing(workspace: Path, monkeypatc
             assert (entry["written"], entry["undone"]) == (0, 1)
             await ask("written_take_back", {})
             assert file.read_text(encoding="utf-8") == "two\n"
+
+
+async def test_what_was_written_just_before_is_not_decided_unseen(workspace: Path) -> None:
+    file, other = workspace / "a.txt", workspace / "b.txt"
+    for path in (file, other):
+        path.write_text("one\n", encoding="utf-8")
+    front = _Front(workspace)
+    async with running_host(front, CompanionOptions()) as (_, ready, _):
+        ask = front.ask
+        assert ask is not None
+        token = json.loads(Path(ready.discovery_file).read_text(encoding="utf-8"))["authToken"]
+        async with attached_agent(f"http://127.0.0.1:{ready.port}/mcp", token):
+
+            async def follows() -> bool:
+                return (await ask("written", {}))["following"]
+
+            await eventually_async(follows, what="the companion follows the workspace")
+            for command in ("written_undo", "written_keep"):
+                file.write_text("two\n", encoding="utf-8")
+                state = (await ask("written", {}))["state"]
+                other.write_text(f"two {command}\n", encoding="utf-8")
+                assert await ask(command, {"state": state}) == {"changed": True}
+                assert other.read_text(encoding="utf-8") == f"two {command}\n"
+                await ask(command, {})
+
+
+async def test_nothing_is_decided_once_the_companion_has_ended(workspace: Path) -> None:
+    front = _Front(workspace)
+    async with running_host(front, CompanionOptions()):
+        assert front.ask is not None
+        await front.ask("written", {})
+    assert (await front.ask("written", {}))["files"] == []
+    for command in ("written_undo", "written_keep", "written_take_back"):
+        with pytest.raises(IsthmusError):
+            await front.ask(command, {})
