@@ -128,7 +128,7 @@ def test_the_text_in_an_open_review_is_kept_when_the_companion_ends(workspace: P
             editor.gone()
             assert agent.wait(30) == 0
     kept = [file for file in data_directory().rglob("*") if file.is_file()]
-    assert "typed by the user\n" in [file.read_text(encoding="utf-8") for file in kept]
+    assert "typed by the user\n" in [file.read_text(encoding="utf-8", errors="replace") for file in kept]
 
 
 @contextmanager

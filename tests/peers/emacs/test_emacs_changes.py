@@ -280,6 +280,7 @@ async def test_nothing_is_decided_unseen_and_refusals_are_shown(driver: EmacsDri
         press("a")
         await changes.emacs.says("This hunk has changed since it was listed; nothing was written")
         await changes.is_on_disk(_with("LINE 30\n", "LINE thirty\n", BOTH))
+        await changes.shows("turns 2, 3", buffer="*written: a.py*")  # drawn again, as the third turn is in it
         with_unsaved = '(with-current-buffer "a.py" (goto-char (point-max)) (insert "mine\\n") t)'
         await driver.emacs.evaluate(with_unsaved)
         await changes.go_to("a.py")
