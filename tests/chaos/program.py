@@ -176,7 +176,7 @@ class KillablePostgresJournal(_KillPoints, PostgresJournal):
             queued.append(self.step)
             return submit(*arguments)
 
-        def run_killable(work: Callable[..., Awaitable[T]]) -> Any:
+        def run_killable(work: Callable[..., Awaitable[T]], *preparation: Any) -> Any:
             step = self.step
 
             async def killable(*arguments: Any) -> T:
@@ -185,7 +185,7 @@ class KillablePostgresJournal(_KillPoints, PostgresJournal):
                     KILL_POINT.at(f"{step} open")
                 return result
 
-            return run(killable)
+            return run(killable, *preparation)
 
         async def store_killable(*arguments: Any) -> None:
             await store(*arguments)
