@@ -24,7 +24,7 @@ from support.scripted_wire import Reply, Say
 pytestmark = pytest.mark.anyio
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "parts" / "open_issues"
-TURN = PartTurn(ToolScope(Path("/work"), "c", "t"), "c")
+TURN = PartTurn(ToolScope(Path("/project"), "c", "t"), "c")
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ async def test_the_faults_of_a_part_end_nothing(note: object, expected: str | No
     part = GuardedPart("faulty", FaultyPart(note))
     found = await part.at_prompt(TURN)
     assert found == expected or (expected is not None and found is not None and expected in found)
-    await part.before_edit(TURN, Path("/work/a.py"))
+    await part.before_edit(TURN, Path("/project/a.py"))
     part.task_ended("t")
     await part.aclose()
 
@@ -190,6 +190,6 @@ async def test_a_part_with_methods_of_another_kind_ends_nothing() -> None:
     part = GuardedPart("other", cast(Part, Other()))
     assert await part.at_prompt(TURN) is None
     assert await part.before_model(TURN) is None
-    await part.before_edit(TURN, Path("/work/a.py"))
+    await part.before_edit(TURN, Path("/project/a.py"))
     part.task_ended("t")
     await part.aclose()

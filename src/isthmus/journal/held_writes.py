@@ -3,6 +3,7 @@
 Writes of one task keep their order: what comes after a write that waits, waits behind it. Not here: the transactions.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -18,6 +19,8 @@ class HeldWrites(Generic[W]):
     """Writes and their tasks, the one first that is tried next. Times are monotonic, in seconds."""
 
     _held: list[tuple[W, frozenset[str]]] = field(default_factory=list[tuple[W, frozenset[str]]])
+    _tasks: Counter[str] = field(default_factory=Counter[str])
+    """Number of these writes by task: each write that is queued meanwhile asks for its own."""
     _attempts: int = 0
     """Number of attempts since a lock was had."""
     _next_at: float | None = None
@@ -35,15 +38,18 @@ class HeldWrites(Generic[W]):
         """Return and remove the write that is tried now, if it is time."""
         if self.wait_seconds(now) != 0.0:
             return None
-        return self._held.pop(0)[0]
+        write, tasks = self._held.pop(0)
+        self._tasks -= Counter(tasks)
+        return write
 
     def is_behind(self, tasks: Collection[str]) -> bool:
         """Return whether a write of these tasks has to wait behind another one."""
-        return any(not names.isdisjoint(tasks) for _, names in self._held)
+        return any(task in self._tasks for task in tasks)
 
     def add(self, write: W, tasks: Collection[str]) -> None:
         """Let a write wait behind those that wait already."""
         self._held.append((write, frozenset(tasks)))
+        self._tasks.update(frozenset(tasks))
 
     def add_locked(self, write: W, tasks: Collection[str], now: float) -> None:
         """Let a write wait whose lock could not be had; others are tried before it, but for those behind it."""
@@ -57,6 +63,7 @@ class HeldWrites(Generic[W]):
                 behind.append(one)
                 reserved.update(one[1])
         self._held = [*before, (write, frozenset(tasks)), *behind]
+        self._tasks.update(frozenset(tasks))
         self._next_at = now + PAUSES[min(self._attempts, len(PAUSES) - 1)]
         self._attempts += 1
 
@@ -69,4 +76,5 @@ class HeldWrites(Generic[W]):
         """Return and remove the writes that a function chooses."""
         removed = [write for write, _ in self._held if chosen(write)]
         self._held = [one for one in self._held if not chosen(one[0])]
+        self._tasks = Counter(task for _, tasks in self._held for task in tasks)
         return removed

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.emacs import AT_ONCE, EmacsDriver, emacs_driver
+from support.emacs_layers import PLAIN, Scene, review_scene
 from support.neovim import Heard, hearing
 
 
@@ -27,3 +28,16 @@ async def heard(driver: EmacsDriver) -> AsyncGenerator[Heard]:
     """Collect the events of the editor."""
     async with hearing(driver.editor) as heard:
         yield heard
+
+
+@pytest.fixture
+def layer() -> str:
+    """Return the layer of keys of a scene; tests of several name them."""
+    return PLAIN
+
+
+@pytest.fixture
+async def scene(layer: str, workspace: Path) -> AsyncGenerator[Scene]:
+    """Start Emacs with a layer of keys and a review on the screen."""
+    async with review_scene(workspace, layer) as scene:
+        yield scene

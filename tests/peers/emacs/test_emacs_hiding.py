@@ -1,13 +1,11 @@
 """A review in Emacs whose window the user hides waits, and Emacs says so; plain and with Evil, its vi layer."""
 
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
 from isthmus.ide.editor import DiffAccepted, DiffRejected
-from support.emacs_layers import ACCEPT, EVIL, LAYERS, OTHER_WINDOW, PLAIN, PROPOSED, SHOW, Scene, review_scene
+from support.emacs_layers import ACCEPT, EVIL, LAYERS, OTHER_WINDOW, PROPOSED, SHOW, Scene
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -61,17 +59,6 @@ KILLING_WITH_EVIL = (
     Row(":q! on the other side", ("\x17w", ":q!\r")),
     Row("ZQ", ("ZQ",)),
 )
-
-
-@pytest.fixture
-def layer() -> str:
-    return PLAIN
-
-
-@pytest.fixture
-async def scene(layer: str, workspace: Path) -> AsyncGenerator[Scene]:
-    async with review_scene(workspace, layer) as scene:
-        yield scene
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -1,12 +1,9 @@
 """Commands that write accept a review in Emacs when the user types them; what saves by itself does not."""
 
-from collections.abc import AsyncGenerator
-from pathlib import Path
-
 import pytest
 
 from isthmus.ide.editor import DiffAccepted
-from support.emacs_layers import EVIL, LAYERS, OTHER_WINDOW, PLAIN, PROPOSED, Scene, review_scene
+from support.emacs_layers import EVIL, LAYERS, OTHER_WINDOW, PLAIN, PROPOSED, Scene
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -71,17 +68,6 @@ _SAVERS = """(progn (defvar saved nil)
         (with-current-buffer buffer (save-buffer) (basic-save-buffer))
         (setq saved t))))
   (defun call-save (&rest _) (call-interactively #'save-buffer) (setq saved t)) t)"""
-
-
-@pytest.fixture
-def layer() -> str:
-    return PLAIN
-
-
-@pytest.fixture
-async def scene(layer: str, workspace: Path) -> AsyncGenerator[Scene]:
-    async with review_scene(workspace, layer) as scene:
-        yield scene
 
 
 @pytest.mark.parametrize("layer", LAYERS)

@@ -11,7 +11,7 @@ from isthmus.tools.tool_set import ToolScope
 
 pytestmark = pytest.mark.anyio
 
-TURN = PartTurn(ToolScope(Path("/work"), "c", "t"), "c")
+TURN = PartTurn(ToolScope(Path("/project"), "c", "t"), "c")
 
 
 class RecordingPart(PartBase):
@@ -50,12 +50,12 @@ async def test_a_note_has_the_name_of_its_part_and_is_not_asked_for_again() -> N
 async def test_each_part_learns_of_edits_and_ends_and_the_last_one_is_closed_first() -> None:
     log: list[str] = []
     parts = AgentParts((RecordingPart("one", log), RecordingPart("two", log)))
-    await parts.before_edit(TURN, Path("/work/a.py"))
+    await parts.before_edit(TURN, Path("/project/a.py"))
     parts.task_ended("t")
     await parts.aclose()
     assert log == [
-        "one before an edit of /work/a.py",
-        "two before an edit of /work/a.py",
+        "one before an edit of /project/a.py",
+        "two before an edit of /project/a.py",
         "one at the end of t",
         "two at the end of t",
         "two closed",
@@ -70,6 +70,6 @@ async def test_a_part_that_does_nothing_has_no_notes() -> None:
     parts = AgentParts((Nothing(),))
     assert await parts.notes_at_prompt(TURN, ()) == []
     assert await parts.notes_before_model(TURN) == []
-    await parts.before_edit(TURN, Path("/work/a.py"))
+    await parts.before_edit(TURN, Path("/project/a.py"))
     parts.task_ended("t")
     await parts.aclose()
