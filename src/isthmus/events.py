@@ -38,6 +38,7 @@ from isthmus.internal_events import (
 )
 from isthmus.media import Media
 from isthmus.record import record
+from isthmus.runtime.large_values import LARGE_BYTES
 
 
 class TaskState(StrEnum):
@@ -185,8 +186,6 @@ class ArtifactPart:
     @property
     def size(self) -> int:
         """About how many characters it has; of JSON at most somewhat more than a value needs to be large."""
-        from isthmus.runtime.large_work import LARGE_BYTES  # which imports asyncio
-
         data = 0 if self.data is None else size_of_value(self.data, LARGE_BYTES)
         return len(self.text or "") + len(self.raw or "") + data
 

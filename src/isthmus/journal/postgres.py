@@ -41,7 +41,8 @@ from isthmus.journal.task_changes import TaskChanges
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
 from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
 from isthmus.journal.writer import Written
-from isthmus.runtime.large_work import LARGE_BYTES, off_loop
+from isthmus.runtime.large_values import LARGE_BYTES
+from isthmus.runtime.large_work import off_loop
 
 if TYPE_CHECKING:
     import asyncio

@@ -17,7 +17,7 @@ from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event
 from isthmus.journal.base import EVENT_CHARACTERS, INBOX_CHARACTERS, INBOX_MESSAGES, RepeatedMessage, UnkeepableEvent
 from isthmus.journal.task_rows import NewTask, TaskRow
 from isthmus.record import record
-from isthmus.runtime.large_work import LARGE_BYTES
+from isthmus.runtime.large_values import LARGE_BYTES
 
 log = logging.getLogger(__name__)
 DELETED = "deleted"

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import ParamSpec, TypeVar
 
+from isthmus.runtime.large_values import LARGE_BYTES
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGE_BYTES = 256 * 1024
-"""Size in bytes from which a value is large."""
 RETURNED_BYTES = 1024 * 1024
 """Size in bytes from which memory goes back to the system as soon as it is freed; that costs more than keeping it."""
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h

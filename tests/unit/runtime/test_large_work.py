@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from isthmus.runtime.large_work import LARGE_BYTES, RETURNED_BYTES, off_loop
+from isthmus.runtime.large_values import LARGE_BYTES
+from isthmus.runtime.large_work import RETURNED_BYTES, off_loop
 
 pytestmark = pytest.mark.anyio
 

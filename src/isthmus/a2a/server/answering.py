@@ -51,7 +51,8 @@ from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage, Command, Prompt, StateChange, TaskState
 from isthmus.record import record
 from isthmus.rpc.messages import RpcError
-from isthmus.runtime.large_work import LARGE_BYTES, off_loop
+from isthmus.runtime.large_values import LARGE_BYTES
+from isthmus.runtime.large_work import off_loop
 from isthmus.text.visible import without_control_characters
 
 _LOG = logging.getLogger(__name__)

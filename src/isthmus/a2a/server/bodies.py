@@ -13,7 +13,7 @@ from isthmus.a2a.server.auth import Refusal
 from isthmus.a2a.server.bytes_in_flight import BytesInFlight, NoRoomError, Room
 from isthmus.a2a.server.first_step import FirstStep
 from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.runtime.large_work import LARGE_BYTES
+from isthmus.runtime.large_values import LARGE_BYTES
 
 _ROOM_KEY = "isthmus.room"
 """Key in the ASGI scope of a request of the room that its body has."""
