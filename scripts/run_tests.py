@@ -1,8 +1,9 @@
-"""Runs pytest, and gives a failed test with a real program a second try, alone, after all others have ended.
+"""Runs pytest in ``--processes``, and gives a failed test with a real program a second try, alone, after all others.
 
 A test in tests/peers or tests/chaos that passes on the second try is reported as unstable, with its first failure, and
 does not fail the run, unless there are more than `MAXIMUM_UNSTABLE`. A failing test anywhere else fails the run, and so
-does any other fault (a module that cannot be imported, a wrong option). Arguments and exit codes are those of pytest.
+does any other fault (a module that cannot be imported, a wrong option). The other arguments and the exit codes are
+pytest's.
 """
 
 import subprocess
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Collection
 
 import pytest
+
+import forked_tests
 
 MAXIMUM_UNSTABLE = 3
 """Maximum number of failing tests that get a second try in one run; more are a fault and not chance."""
@@ -44,7 +47,7 @@ def may_try_again(failures: Collection[str]) -> bool:
 def main(arguments: list[str]) -> int:
     """Run the tests and return pytest's exit code; unstable tests count as passed."""
     recorder = FailureRecorder()
-    code = pytest.main(arguments, plugins=[recorder])
+    code = pytest.main(arguments, plugins=[recorder, forked_tests])
     if code != pytest.ExitCode.TESTS_FAILED or recorder.incomplete or not may_try_again(recorder.failures):
         return int(code)
     print(f"\nFailed, and run once more, alone: {', '.join(recorder.failures)}", flush=True)

@@ -34,7 +34,7 @@ def run(folder: Path, *options: str, **files: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("room", "options"), [("peers", ()), ("chaos", ("-p", "xdist", "-n", "2"))])
+@pytest.mark.parametrize(("room", "options"), [("peers", ()), ("chaos", ("--processes", "2"))])
 def test_a_test_with_real_programs_that_passes_alone_is_named_as_unstable(
     tmp_path: Path, room: str, options: tuple[str, ...]
 ) -> None:
