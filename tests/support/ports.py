@@ -4,13 +4,13 @@ The system assigns ports of its ephemeral range to any process that connects or 
 free a moment ago is soon taken, in tests that run side by side. It assigns no port below that range unasked.
 """
 
-import os
 import random
 import socket
 
 _LOWEST, _HIGHEST = 20_000, 32_000
 """Below the ephemeral ranges of Linux (32768 on) and of macOS and Windows (49152 on)."""
-_chance = random.Random(os.urandom(8))  # noqa: S311 - not a secret; test processes are to differ
+_chance = random.SystemRandom()
+"""Numbers that differ between the processes of a run, which may be copies of one."""
 
 
 def free_port() -> int:
