@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from isthmus.agent.part import Part, PartBase, PartTurn
+from isthmus.agent.part import Part, PartBase, PartTools, PartTurn
 from isthmus.app import part_packages
 from isthmus.app.part_packages import GuardedPart, PartError, PartPlace, load_parts
 from isthmus.tools.tool_set import ToolScope
@@ -105,6 +105,14 @@ class FaultyPart(PartBase):
             raise self._note
         return self._note  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
+    async def tools(self, scope: ToolScope) -> PartTools:
+        if isinstance(self._note, BaseException):
+            raise self._note
+        return self._note  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+    async def instructions(self, scope: ToolScope) -> str:
+        return await self.at_prompt(TURN)  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
     async def before_edit(self, turn: PartTurn, path: Path) -> None:
         raise ValueError(path)
 
@@ -131,6 +139,8 @@ async def test_the_faults_of_a_part_end_nothing(note: object, expected: str | No
     part = GuardedPart("faulty", FaultyPart(note))
     found = await part.at_prompt(TURN)
     assert found == expected or (expected is not None and found is not None and expected in found)
+    assert await part.instructions(TURN.scope) == (found or "")
+    assert await part.tools(TURN.scope) == PartTools()
     await part.before_edit(TURN, Path("/project/a.py"))
     part.task_ended("t")
     await part.aclose()
@@ -188,6 +198,8 @@ async def test_a_part_with_methods_of_another_kind_ends_nothing() -> None:
             return "not awaited"
 
     part = GuardedPart("other", cast(Part, Other()))
+    assert await part.tools(TURN.scope) == PartTools()
+    assert await part.instructions(TURN.scope) == ""
     assert await part.at_prompt(TURN) is None
     assert await part.before_model(TURN) is None
     await part.before_edit(TURN, Path("/project/a.py"))

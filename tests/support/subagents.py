@@ -9,8 +9,11 @@ from typing import Any
 
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.memory.memory_part import MemoryPart
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.personal_tools import PersonalFiles, PersonalTools
+from isthmus.agent.part import AgentParts
+from isthmus.agent.part_tools import ToolsOfParts
+from isthmus.agent.personal_part import PersonalFiles, PersonalPart
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.subagents.child_tasks import child_task_id
 from isthmus.agent.subagents.finding import find_subagents
@@ -136,12 +139,8 @@ async def delegation(
     async def personal(scope: ToolScope) -> PersonalFiles:
         return PersonalFiles(subagents=find_subagents(home, None))
 
-    tools = PersonalTools(
-        FixedTools(replace(builtin_tools(), hooks=hooks)),
-        personal,
-        folder / "GEMINI.md",
-        lambda: engine.child_tasks,
-    )
+    parts = AgentParts((PersonalPart(personal, lambda: engine.child_tasks), MemoryPart(folder / "GEMINI.md")))
+    tools = ToolsOfParts(FixedTools(replace(builtin_tools(), hooks=hooks)), parts)
     checkpoints = CheckpointStore(folder / "checkpoints.sqlite")
     agent = CodingAgent(
         AgentResources(

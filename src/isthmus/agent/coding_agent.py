@@ -33,7 +33,6 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.server_instructions import server_instructions
 from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
 from isthmus.agent.spending import TOKEN_QUOTA
 from isthmus.agent.subagents.child_tools import child_tools
@@ -344,8 +343,7 @@ class CodingAgent:
             return self._memory.read(workspace, home, names), is_trusted
 
         instructions, is_trusted = await asyncio.to_thread(look)
-        contents = self._resources.contents
-        from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
+        of_parts = await self._resources.parts.instructions(_scope(session))
         subagent = session.subagent
         return ModelRequest(
             system=system_prompt(
@@ -353,7 +351,7 @@ class CodingAgent:
                 variant,
                 instructions.text,
                 is_trusted=is_trusted,
-                servers=server_instructions(from_servers),
+                parts=of_parts,
                 subagent=subagent.instructions if subagent is not None else None,
                 folders=self._options.workspace_of(workspace, session.user, session.added_folders).others,
             )

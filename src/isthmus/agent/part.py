@@ -2,19 +2,22 @@
 
 A part exists to:
 
+- bring tools, and instructions for the system prompt;
 - tell the model something after a prompt, or before any of its messages;
 - learn which files are about to be edited, and which tasks have ended;
 - close at the end what it holds.
 
-The agent knows none of its parts by name. Not here: tools, hooks, and what a user sees.
+The agent knows none of its parts by name. Not here: hooks, checkpoints, and what a user sees.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from isthmus.internal_events import ContextNote
 from isthmus.record import record
+from isthmus.tools.base import Tool
 from isthmus.tools.tool_set import ToolScope
 
 
@@ -27,12 +30,36 @@ class PartTurn:
     is_of_subagent: bool = False
 
 
+@record
+class PartTools:
+    """Tools that a part brings to a session, which the user's rules and approvals govern as they do all others.
+
+    ``always_asked`` maps the names of tools to the reason why a user is asked about each call. ``readable_folders``
+    are absolute paths of folders outside the workspace that the model may read.
+    """
+
+    tools: tuple[Tool, ...] = ()
+    always_asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    readable_folders: tuple[Path, ...] = ()
+
+
 class Part(Protocol):
     """Part of an agent, for all of its sessions. Its methods are bounded in time, and do not raise."""
 
     @property
     def name(self) -> str:
         """Name of the part, which is the source of its notes: one or more words, such as ``editor``."""
+        ...
+
+    async def tools(self, scope: ToolScope) -> PartTools:
+        """Return the tools for a turn. A tool whose name another one has already is not offered."""
+        ...
+
+    async def instructions(self, scope: ToolScope) -> str:
+        """Return text for the system prompt of a request; empty for none.
+
+        It should change rarely: a provider keeps what was computed for an unchanged beginning.
+        """
         ...
 
     async def at_prompt(self, turn: PartTurn) -> str | None:
@@ -64,6 +91,16 @@ class PartBase:
 
     name: str
 
+    async def tools(self, scope: ToolScope) -> PartTools:
+        """Return no tools."""
+        del scope
+        return PartTools()
+
+    async def instructions(self, scope: ToolScope) -> str:
+        """Return no text."""
+        del scope
+        return ""
+
     async def at_prompt(self, turn: PartTurn) -> str | None:
         """Return no note."""
         del turn
@@ -91,6 +128,14 @@ class AgentParts:
     """The parts of one agent, in the order in which they are asked."""
 
     parts: tuple[Part, ...] = ()
+
+    async def tools(self, scope: ToolScope) -> Sequence[PartTools]:
+        """Return the tools of each part."""
+        return [await part.tools(scope) for part in self.parts]
+
+    async def instructions(self, scope: ToolScope) -> str:
+        """Return the text of all parts for the system prompt."""
+        return "".join([await part.instructions(scope) for part in self.parts])
 
     async def notes_at_prompt(self, turn: PartTurn, known: Collection[str]) -> Sequence[ContextNote]:
         """Return the notes after a prompt, but for the sources in ``known``, whose notes it has."""

@@ -13,7 +13,7 @@ from isthmus.agent.background_work import BackgroundWork
 from isthmus.agent.editor_ports import EditorControl
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.part import AgentParts
-from isthmus.agent.personal_tools import PersonalSource
+from isthmus.agent.personal_part import PersonalSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
 from isthmus.models.base import ChatModel

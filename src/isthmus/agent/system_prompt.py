@@ -71,14 +71,14 @@ def system_prompt(
     instructions: str = "",
     *,
     is_trusted: bool = False,
-    servers: str = "",
+    parts: str = "",
     subagent: str | None = None,
     folders: Sequence[Path] = (),
 ) -> str:
     """Return the system prompt for a session in ``workspace``. ``instructions`` is the text of its instruction files.
 
-    ``is_trusted``: the user trusts the folder, and so the project's files. ``servers`` are the instructions of MCP
-    servers (:mod:`isthmus.agent.server_instructions`); they stand last, since servers come and go. ``subagent`` are the
+    ``is_trusted``: the user trusts the folder, and so the project's files. ``parts`` is the text of
+    the agent's parts (:mod:`isthmus.agent.part`); it stands last, since MCP servers come and go. ``subagent`` are the
     instructions of a subagent, which take the place of the agent's own role. ``folders`` are the further folders that
     the user has included.
     """
@@ -88,7 +88,7 @@ def system_prompt(
     authority = _TRUSTED if is_trusted else _UNTRUSTED
     memory = f"{_INSTRUCTIONS}{authority}\n{instructions}\n" if instructions else ""
     role = prompt_text(variant) if subagent is None else subagent_text(variant, subagent)
-    return role + place + memory + servers
+    return role + place + memory + parts
 
 
 def prompt_text(variant: PromptVariant) -> str:

@@ -9,8 +9,10 @@ from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME
 from isthmus.agent.approval.restricted_tools import RestrictedTools
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.memory.memory import own_file
+from isthmus.agent.memory.memory_part import MemoryPart
 from isthmus.agent.part import AgentParts, Part
-from isthmus.agent.personal_tools import PersonalTools
+from isthmus.agent.part_tools import ToolsOfParts
+from isthmus.agent.personal_part import PersonalPart
 from isthmus.agent.resources import AgentResources
 from isthmus.app.agent_building import (
     agent_options,
@@ -33,6 +35,7 @@ from isthmus.app.local_agent_options import ClientPrograms, LocalAgentOptions
 from isthmus.app.part_packages import load_parts
 from isthmus.app.personal_files import PersonalFilesOnDisk
 from isthmus.app.running_engine import RunningEngine, questions_in_editors
+from isthmus.app.servers_part import ServersPart
 from isthmus.app.session_editors import SessionEditors
 from isthmus.app.session_environment import SessionEnvironment
 from isthmus.app.setup import Setup
@@ -66,7 +69,7 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
         editors = building.session_editors()
         background = BackgroundCommands()
         mcp = building.mcp_host(background)
-        parts = building.parts(editors, background, added)
+        parts = building.parts(mcp, editors, background, added)
         resources = building.resources(mcp, editors, background, parts)
         if options.on_resources is not None:
             options.on_resources(resources)
@@ -96,6 +99,7 @@ class _Building:
         self._running = running
         self._stack = stack
         self._files = TaskFiles(setup.data_dir)
+        self._home = Path.home() / ".gemini"
         self._agent = agent_options(setup, workspaces, options)
 
         self._checkpoints = CheckpointStore(self._files.checkpoints)
@@ -113,6 +117,7 @@ class _Building:
         self._trusts = trust_of(self._editors, Path.home())
         if options.repositories is not None:
             self._trusts = options.repositories.trust(self._trusts, Path.home())
+        self._personal = PersonalFilesOnDisk(Path.home(), setup.settings, self._trusts).of
         connect = self._editors.connect if self._editors is not None else None
         self._rules = RulesOfFolders(
             *(setup.workspace, Path.home(), setup.environment, self._trusts, connect, options.names_settings_files)
@@ -131,10 +136,22 @@ class _Building:
         self._stack.push_async_callback(mcp.aclose)
         return mcp
 
-    def parts(self, editors: SessionEditors, background: BackgroundCommands, added: Sequence[Part]) -> AgentParts:
-        """Return what accompanies the agent."""
-        diagnostics = EditDiagnosticsOfIde(editors.client, self._options.editor_timeouts)
-        parts = AgentParts((editors, diagnostics, BackgroundPart(background), *added))
+    def parts(
+        self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, added: Sequence[Part]
+    ) -> AgentParts:
+        """Return what accompanies the agent. Their order is that of their tools, notes and instructions."""
+        memory_file = own_file(self._home, self._setup.context_files)
+        parts = AgentParts(
+            (
+                PersonalPart(self._personal, self._running.child_tasks),
+                MemoryPart(memory_file),
+                editors,
+                EditDiagnosticsOfIde(editors.client, self._options.editor_timeouts),
+                BackgroundPart(background),
+                ServersPart(HostContents(mcp)),
+                *added,
+            )
+        )
         self._stack.push_async_callback(parts.aclose)
         return parts
 
@@ -142,14 +159,12 @@ class _Building:
         self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, parts: AgentParts
     ) -> AgentResources:
         """Return what the agent uses."""
-        setup, running, trusts, home = self._setup, self._running, self._trusts, Path.home() / ".gemini"
-        personal = PersonalFilesOnDisk(Path.home(), setup.settings, trusts).of
-        memory_file = own_file(home, setup.context_files)
+        setup, running, trusts = self._setup, self._running, self._trusts
         repositories = self._options.repositories
         return AgentResources(
             open_model=self._model.open,
-            tools=RestrictedTools(PersonalTools(mcp, personal, memory_file, running.child_tasks), self._rules.of),
-            personal=personal,
+            tools=RestrictedTools(ToolsOfParts(mcp, parts), self._rules.of),
+            personal=self._personal,
             background=background,
             model_names=self._model.names,
             servers=mcp,
@@ -157,7 +172,7 @@ class _Building:
             parts=parts,
             environment=SessionEnvironment(self._agent.environment),
             editors=editors,
-            home=home,
+            home=self._home,
             checkpoints=self._checkpoints,
             tasks=running.tasks_of,
             chats=running.journal.chats,

@@ -9,14 +9,15 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from typing_extensions import override
 
-from isthmus.agent.part import Part, PartBase, PartTurn
+from isthmus.agent.part import Part, PartBase, PartTools, PartTurn
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 from isthmus.text.visible import visible_line
+from isthmus.tools.tool_set import ToolScope
 
 GROUP = "isthmus.parts"
 """Group of the entry points, and key of the settings."""
@@ -24,6 +25,8 @@ NOTE_SECONDS = 10.0
 """Maximum time in seconds for a note of a part, and for closing it."""
 NOTE_CHARACTERS = 20_000
 """Maximum length of a note in characters."""
+
+_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +91,15 @@ class GuardedPart(PartBase):
         self._part = part
 
     @override
+    async def tools(self, scope: ToolScope) -> PartTools:
+        tools = await self._asked(lambda: self._part.tools(scope), "a question for its tools")
+        return tools if isinstance(tools, PartTools) else PartTools()
+
+    @override
+    async def instructions(self, scope: ToolScope) -> str:
+        return self._bounded(await self._asked(lambda: self._part.instructions(scope), "its instructions")) or ""
+
+    @override
     async def at_prompt(self, turn: PartTurn) -> str | None:
         return self._bounded(await self._asked(lambda: self._part.at_prompt(turn), "a note at a prompt"))
 
@@ -110,8 +122,8 @@ class GuardedPart(PartBase):
     async def aclose(self) -> None:
         await self._asked(lambda: self._part.aclose(), "its end")
 
-    async def _asked(self, ask: Callable[[], Awaitable[str | None]], moment: str) -> str | None:
-        async def answer() -> str | None:
+    async def _asked(self, ask: Callable[[], Awaitable[_T]], moment: str) -> _T | None:
+        async def answer() -> _T:
             return await ask()
 
         # A task of its own: a part that cancels itself does not cancel ours, and one that goes on after it was

@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from isthmus.agent.personal_tools import PersonalFiles
+from isthmus.agent.personal_part import PersonalFiles
 from isthmus.agent.skills.finding import FoundSkills, find_skills
 from isthmus.agent.subagents.finding import FoundSubagents, built_in, find_subagents
 from isthmus.mcp_host.config.folder_trust import FolderTrust

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.personal_tools import PersonalFiles
+from isthmus.agent.personal_part import PersonalFiles
 from isthmus.app.personal_files import PersonalFilesOnDisk
 from isthmus.settings import Settings
 from isthmus.tools.tool_set import ToolScope
