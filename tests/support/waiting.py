@@ -13,8 +13,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-INTERVAL = 0.01
-"""Seconds between two checks of a condition."""
+SHORTEST, LONGEST = 0.01, 0.1
+"""Shortest and longest time in seconds between two checks of a condition."""
+LATE = 0.1
+"""Share of the time waited so far after which the next check comes: what takes long is looked at less often.
+
+Many checks ask another program, which would spend its time on answers.
+"""
 
 
 def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "") -> T:
@@ -23,7 +28,8 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
     After `seconds` raise an AssertionError with `what` and the last value. Not for use inside an event loop:
     use `eventually_async` there.
     """
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
+    deadline = begun + seconds
     while True:
         try:
             value = condition()
@@ -35,7 +41,7 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        time.sleep(INTERVAL)
+        time.sleep(_pause(begun))
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
@@ -43,7 +49,8 @@ async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: f
 
     An awaitable that never ends is cut off at the deadline as well.
     """
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
+    deadline = begun + seconds
     while True:
         try:
             value = await _settled(condition(), deadline - time.monotonic())
@@ -57,7 +64,11 @@ async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: f
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(_pause(begun))
+
+
+def _pause(begun: float) -> float:
+    return min(LONGEST, max(SHORTEST, (time.monotonic() - begun) * LATE))
 
 
 class _CutOffError(Exception):
@@ -70,7 +81,7 @@ async def _settled(value: T | Awaitable[T], seconds: float) -> T:
     running = asyncio.ensure_future(value)
     try:
         # Not asyncio.timeout: a TimeoutError that the condition itself raises must stay one.
-        done, _ = await asyncio.wait({running}, timeout=max(seconds, INTERVAL))
+        done, _ = await asyncio.wait({running}, timeout=max(seconds, SHORTEST))
         if not done:
             raise _CutOffError
         return running.result()
