@@ -4,31 +4,26 @@ import contextlib
 import logging
 import os
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.a2a.serving.names import ServingError
 from isthmus.app.logs import Redaction, begin_log, secrets_of
 from isthmus.app.serve_settings import NAMES, ServeSettings
-from isthmus.app.serving_pages import completed, notifying, show_page, table_of, watch_journal, workbench_pages
+from isthmus.app.serving_pages import completed, show_page, table_of, workbench_pages
 from isthmus.app.setup import BadInputError, Setup, model_line, notices
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import Generator
 
     from isthmus.a2a.options import Identity, ServerOptions
-    from isthmus.a2a.push.targets import PushRule
     from isthmus.a2a.server.users_file import UsersFile
-    from isthmus.agent.resources import AgentResources
+    from isthmus.a2a.serving.telemetry import ServedTelemetry
     from isthmus.app.acp_serving import HostedCommand
     from isthmus.app.served_repositories import ServedRepositories
-    from isthmus.engine import Engine
     from isthmus.engine.placement import Placement
     from isthmus.engine.workspaces import WorkspaceRule
-    from isthmus.telemetry import Telemetry
-    from isthmus.web.pages import WorkbenchPages
 
 log = logging.getLogger(__name__)
 
@@ -47,68 +42,106 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 
 
 async def _serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
+    """Build the server, one thing after another, each with its end on the stack, and run it."""
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.serving.application import Admission, ServedAgent, push_rule, served_application
     from isthmus.a2a.serving.listening import a2a_server, listening
     from isthmus.a2a.serving.telemetry import ServedTelemetry
-    from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
-    from isthmus.app.served_repositories import ServedRepositories
-    from isthmus.app.task_files import TaskFiles
+    from isthmus.app.served_engine import ServedEngine
     from isthmus.engine.placement import EVERY_TASK
-    from isthmus.engine.workspaces import WorkspaceRule
-    from isthmus.journal.place import JournalPlace
     from isthmus.web.links import shown_url
 
     serving = settings.serving
     rule_of_pushes = push_rule(serving.pushes_to, serving.names)
     sender = PushSender(rule_of_pushes)
     pages = await workbench_pages(setup, settings) if settings.has_page else None
-    token_path = settings.token_file or setup.data_dir / TOKEN_FILE
     placement = settings.placement or EVERY_TASK
-    roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
-    if roots:
-        roots += tuple(folder for folder, _ in placement.folders)
+    roots = _roots(setup, settings, placement)
     users = _users(setup, roots)
-    with listening(settings.host, settings.port, serving, settings.public_url) as listener:
-        token_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        token = ensure_token_file(token_path)
-        title = "Isthmus" if settings.agent is None else settings.agent.title
-        telemetry = ServedTelemetry(serving.telemetry, title, names=NAMES)
-        redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
-        handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
-        telemetry.warn()
-        telemetry.name_in(handler)
-        has_default = settings.workspace is not None or settings.agent is not None
-        journal_name = JournalPlace(TaskFiles(setup.data_dir).journal, setup.journal).name
-        served = ServedRepositories(setup.data_dir, setup.environment, settings.repositories, journal_name)
-        default = setup.workspace if has_default else None
-        rule = WorkspaceRule(default, roots, placement.elsewhere, served.workspaces)
+    async with contextlib.AsyncExitStack() as stack:
+        # Before the log begins: a port that is taken is a message at the terminal.
+        listener = stack.enter_context(listening(settings.host, settings.port, serving, settings.public_url))
+        token_path, token = _token(setup, settings)
+        telemetry = ServedTelemetry(serving.telemetry, _title(settings), names=NAMES)
+        _begin_log(setup, settings, token, telemetry)
+
+        served = _repositories(setup, settings)
+        rule = _workspace_rule(setup, settings, roots, placement, served)
         runs_commands = _runs_owners_commands(settings, listener)
         view = None if pages is None else completed(pages, setup, rule, sender)
-        open_engine = partial(
-            _engine,
-            *(setup, settings, rule, rule_of_pushes, view and view.begin, placement, served, runs_commands),
-            telemetry.work,
-            pages,
+        engines = ServedEngine(
+            *(setup, settings, rule, rule_of_pushes, placement, served, telemetry.work, runs_commands, pages, view)
         )
-        agent = ServedAgent(open_engine, settings.agent is None, runs_commands, pages)
-        options = _server_options(setup, settings, token)
-        admission = Admission(roots, table_of(users, pages))
-        async with served_application(agent, options, serving, admission, telemetry, sender=sender) as (app, engine):
+        app, engine = await stack.enter_async_context(
+            served_application(
+                ServedAgent(engines.open, settings.agent is None, runs_commands, pages),
+                _server_options(setup, settings, token),
+                serving,
+                Admission(roots, table_of(users, pages)),
+                telemetry,
+                sender=sender,
+            )
+        )
 
-            def say_ready() -> None:
-                output.write(f"A2A server ready at {server.url}\n")
-                output.flush()
-                _log_start(setup, token_path, settings.agent, has_users=users is not None)
-                if pages is not None:
-                    pages.url = settings.public_url or shown_url(server.url)
-                    if pages.notifications is not None and pages.url.startswith("https://"):
-                        pages.notifications.contact = pages.url
-                    show_page(pages, output, opens=settings.opens_page)
+        def say_ready() -> None:
+            output.write(f"A2A server ready at {server.url}\n")
+            output.flush()
+            _log_start(setup, token_path, settings.agent, has_users=users is not None)
+            if pages is not None:
+                show_page(pages, settings.public_url or shown_url(server.url), output, opens=settings.opens_page)
 
-            server = a2a_server(app, engine, listener, serving, say_ready)
-            with _announced(server.url, token_path, setup, rule, settings.agent):
-                await server.run_until_stopped()
+        server = a2a_server(app, engine, listener, serving, say_ready)
+        stack.enter_context(_announced(server.url, token_path, setup, rule, settings.agent))
+        await server.run_until_stopped()
+
+
+def _title(settings: ServeSettings) -> str:
+    return "Isthmus" if settings.agent is None else settings.agent.title
+
+
+def _roots(setup: Setup, settings: ServeSettings, placement: "Placement") -> tuple[Path, ...]:
+    """Return the folders in which users may work; empty for any folder."""
+    roots = (*((setup.workspace,) if settings.workspace is not None else ()), *settings.allowed_workspaces)
+    return (*roots, *(folder for folder, _ in placement.folders)) if roots else ()
+
+
+def _token(setup: Setup, settings: ServeSettings) -> tuple[Path, str]:
+    """Return the file with the owner's token, and the token; make both if there are none."""
+    from isthmus.a2a.token_file import TOKEN_FILE, ensure_token_file
+
+    path = settings.token_file or setup.data_dir / TOKEN_FILE
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return path, ensure_token_file(path)
+
+
+def _begin_log(setup: Setup, settings: ServeSettings, token: str, telemetry: "ServedTelemetry") -> None:
+    redaction = Redaction([token, telemetry.token, *secrets_of(setup.environment)])
+    handler = begin_log(settings.log_format, "debug" if setup.is_debugging else settings.log_level, redaction)
+    telemetry.warn()
+    telemetry.name_in(handler)
+
+
+def _repositories(setup: Setup, settings: ServeSettings) -> "ServedRepositories":
+    from isthmus.app.served_repositories import ServedRepositories
+    from isthmus.app.task_files import TaskFiles
+    from isthmus.journal.place import JournalPlace
+
+    journal_name = JournalPlace(TaskFiles(setup.data_dir).journal, setup.journal).name
+    return ServedRepositories(setup.data_dir, setup.environment, settings.repositories, journal_name)
+
+
+def _workspace_rule(
+    setup: Setup,
+    settings: ServeSettings,
+    roots: tuple[Path, ...],
+    placement: "Placement",
+    repositories: "ServedRepositories",
+) -> "WorkspaceRule":
+    from isthmus.engine.workspaces import WorkspaceRule
+
+    has_default = settings.workspace is not None or settings.agent is not None
+    default = setup.workspace if has_default else None
+    return WorkspaceRule(default, roots, placement.elsewhere, repositories.workspaces)
 
 
 def _server_options(setup: Setup, settings: ServeSettings, token: str) -> "ServerOptions":
@@ -160,50 +193,6 @@ def _runs_owners_commands(settings: ServeSettings, listener: "socket.socket") ->
 
     is_free = settings.max_approval_mode == "yolo"
     return settings.agent is None and settings.public_url is None and is_loopback(listener) and is_free
-
-
-@contextlib.asynccontextmanager
-async def _engine(
-    setup: Setup,
-    settings: ServeSettings,
-    rule: "WorkspaceRule",
-    push_rule: "PushRule",
-    on_resources: "Callable[[AgentResources], None] | None",
-    placement: "Placement",
-    repositories: "ServedRepositories",
-    runs_commands: bool,
-    telemetry: "Telemetry",
-    pages: "WorkbenchPages | None",
-) -> "AsyncGenerator[Engine]":
-    """Run the engine of our own agent, or of the one that the options name, with what works beside it."""
-    if settings.agent is not None:
-        from isthmus.app.acp_serving import hosted_engine
-
-        running = hosted_engine(setup, settings.agent, rule, placement=placement, telemetry=telemetry)
-    else:
-        from isthmus.agent.approval.policy import ApprovalMode
-        from isthmus.agent.approval.session_policy import SettingsRule
-        from isthmus.app.local_agent import local_agent
-        from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, ClientPrograms, LocalAgentOptions, McpUse
-
-        address_policy = None if settings.allow_client_mcp else push_rule.refusal
-        programs = ClientPrograms.OF_OWNER_HERE if runs_commands else ClientPrograms.OF_NOBODY
-        options = LocalAgentOptions(
-            takes_over=True,
-            mcp=McpUse(UNATTENDED_WAIT_SECONDS, address_policy, client_programs=programs),
-            settings_rule=SettingsRule(ApprovalMode(settings.max_approval_mode)),
-            names_settings_files=False,
-            on_resources=on_resources,
-            placement=placement,
-            repositories=repositories or None,
-            telemetry=telemetry,
-        )
-        running = local_agent(setup, rule, options)
-    async with running as engine, repositories.pruned(engine.journal), notifying(pages, engine):
-        if pages is not None:
-            pages.agent_of = engine.for_user
-            watch_journal(pages, engine, rule)
-        yield engine
 
 
 def _identity(setup: Setup, settings: "ServeSettings") -> "Identity":

@@ -88,11 +88,14 @@ def table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Call
     return lambda: devices.table().of_owner()
 
 
-def show_page(pages: "WorkbenchPages", output: TextIO, *, opens: bool) -> None:
-    """Print a link that lets one browser in, as a QR code, too, and open it if that is wanted and possible."""
+def show_page(pages: "WorkbenchPages", url: str, output: TextIO, *, opens: bool) -> None:
+    """Print a link to ``url`` that lets one browser in, as a QR code, too, and open it if wanted and possible."""
     from isthmus.app.browser import open_browser
     from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
 
+    pages.url = url
+    if pages.notifications is not None and url.startswith("https://"):
+        pages.notifications.contact = url
     link = entry_link(pages.url, pages.codes.for_link("", pages.clock()).text)
     has_opened = opens and open_browser(link.url)
     output.write(f"Workbench{' opened in your browser' if has_opened else ''}: {link.url}\n")
