@@ -9,12 +9,12 @@ import atexit
 import os
 import random
 import signal
+import tempfile
 import threading
 import time
 import traceback
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from multiprocessing import Pipe, connection
 from typing import Any, NoReturn
@@ -81,7 +81,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """A process is at the last test of its file, and asks for the next one's. It gets none at the end."""
+    """A process is done with its file, and asks for the tests of another one. It gets none at the end."""
 
 
 @dataclass(slots=True)
@@ -214,6 +214,17 @@ class ForkedRun:
             self._begin()
 
 
+class AnotherFile:
+    """The next test after the last one of a file, for pytest, which keeps the fixtures that the next test needs."""
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+
+    def listchain(self) -> list[pytest.Session]:
+        """Return what a test of an unknown file needs."""
+        return [self._session]
+
+
 class CopyReporter:
     """Plugin of a copy, which sends what is reported to the process that collected the tests."""
 
@@ -257,10 +268,7 @@ def _run_as_copy(session: pytest.Session, messages: Any, name: str) -> NoReturn:
 def _run_tests(session: pytest.Session, messages: Any, name: str) -> None:
     config = session.config
     random.seed()  # otherwise all copies have the same
-    # What is captured goes through a file, whose position copies of a process share.
-    capture: Any = config.pluginmanager.getplugin("capturemanager")
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
+    _capture_apart(config)
     _give_temporary_folder(config, name)
     config.pluginmanager.unregister(name="terminalreporter")
     config.pluginmanager.register(CopyReporter(config, messages), "copy_reporter")
@@ -268,27 +276,34 @@ def _run_tests(session: pytest.Session, messages: Any, name: str) -> None:
     functions: Any = atexit
     fixtures: Any = session
     try:
-        for index, following in _tests(messages):
-            messages.send(Began(index))
-            item = session.items[following] if following is not None else None
-            config.hook.pytest_runtest_protocol(item=session.items[index], nextitem=item)
-            messages.send(Ended(index))
+        messages.send(Asks())
+        while tests := messages.recv():
+            items: list[Any] = [session.items[index] for index in tests]
+            for place, index in enumerate(tests):
+                following = items[place + 1] if place + 1 < len(items) else AnotherFile(session)
+                messages.send(Began(index))
+                config.hook.pytest_runtest_protocol(item=items[place], nextitem=following)
+                messages.send(Ended(index))
+            messages.send(Asks())
     finally:
         fixtures._setupstate.teardown_exact(None)  # what is left after an interrupted test
         threads._shutdown()
         functions._run_exitfuncs()
 
 
-def _tests(messages: Any) -> Generator[tuple[int, int | None]]:
-    """Yield the index of each test, and that of the next one, whose fixtures pytest keeps."""
-    messages.send(Asks())
-    tests = deque[int](messages.recv())
-    while tests:
-        index = tests.popleft()
-        if not tests:
-            messages.send(Asks())
-            tests.extend(messages.recv())
-        yield index, tests[0] if tests else None
+def _capture_apart(config: pytest.Config) -> None:
+    """Let what is captured go through files of this process: copies share the files' positions.
+
+    The objects stay: modules have bound ``sys.stderr`` to default arguments.
+    """
+    manager: Any = config.pluginmanager.getplugin("capturemanager")
+    capturing = manager._global_capturing
+    manager.suspend_global_capture(in_=False)
+    for stream in (capturing.out, capturing.err):
+        if hasattr(stream, "targetfd"):
+            with tempfile.TemporaryFile(buffering=0) as file:
+                os.dup2(file.fileno(), stream.tmpfile.fileno(), inheritable=False)
+    manager.resume_global_capture()
 
 
 def _give_temporary_folder(config: pytest.Config, name: str) -> None:

@@ -29,7 +29,10 @@ def test_shared(shared, number):
 """
 PRINTING = """
 import os, sys
+def bound(stream=sys.stderr):
+    print("what {name} has bound", file=stream)
 def test_printing():
+    bound()
     print("what {name} has printed")
     os.write(1, b"what {name} has written")
     assert not "wrong"
@@ -103,8 +106,8 @@ def test_a_failure_shows_the_output_of_its_own_test_alone(tmp_path: Path) -> Non
     failures = re.split(r"_+ test_printing _+\n", ended.stdout.rpartition("= short test summary")[0])[1:]
     assert len(failures) == 3
     for failure in failures:
-        assert len(set(re.findall(r"what (\w+) has (?:printed|written)\n", failure))) == 1
-        assert set(re.findall(r"what \w+ has (printed|written)", failure)) == {"printed", "written"}
+        assert len(set(re.findall(r"what (\w+) has (?:printed|written|bound)\n", failure))) == 1
+        assert set(re.findall(r"what \w+ has (printed|written|bound)", failure)) == {"printed", "written", "bound"}
 
 
 def test_a_process_that_ends_fails_its_test_and_no_other_one(tmp_path: Path) -> None:
