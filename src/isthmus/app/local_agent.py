@@ -150,7 +150,7 @@ class _Building:
             open_model=self._model.open,
             tools=RestrictedTools(PersonalTools(mcp, personal, memory_file, running.child_tasks), self._rules.of),
             personal=personal,
-            background=background,
+            background=background.of,
             model_names=self._model.names,
             servers=mcp,
             contents=HostContents(mcp),

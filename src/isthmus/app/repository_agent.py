@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hosted import AgentFailedError
@@ -33,6 +33,10 @@ from isthmus.events import (
 )
 from isthmus.internal_events import WorktreeUsed
 from isthmus.slash_commands.tree import Completion
+from isthmus.worktrees.errors import SessionMovedError
+
+if TYPE_CHECKING:
+    from isthmus.worktrees.session_worktree import SessionResult, SessionWorktree
 
 ATTEMPTS = 3
 """Maximum number of attempts to keep the files after a call."""
@@ -46,27 +50,36 @@ _READING = frozenset(
 log = logging.getLogger(__name__)
 
 
-class Worktree(Protocol):
-    """The files of a session on this machine."""
+class KeptWorktree:
+    """The worktree of a session, whose files can be kept for other machines."""
+
+    def __init__(self, worktree: "SessionWorktree") -> None:
+        self._worktree = worktree
+        self._mark: str | None = None
+        """Mark of the worktree before its last checkpoint; None before the first."""
 
     @property
     def folder(self) -> Path:
         """Folder in which the session works."""
-        ...
+        return self._worktree.folder
 
     async def keep(self, about: str) -> None:
         """Keep the files so that another machine can go on with them, if they have changed; raises IsthmusError."""
-        ...
+        if await self._worktree.is_unchanged(self._mark):
+            return
+        mark, self._mark = self._worktree.head_mark(), None
+        try:
+            await self._worktree.checkpoint(about)
+        except SessionMovedError as error:
+            raise AgentFailedError(f"another server has gone on with this session: {error}") from error
+        self._mark = mark
 
-    async def result(self, title: str) -> tuple[str, str | None, str] | None:
-        """Return the branch with the work, a patch of it (None: too large) and what is missing in it.
-
-        None if nothing was changed. Raises IsthmusError.
-        """
-        ...
+    async def result(self, title: str) -> "SessionResult | None":
+        """Return the branch with the work; None if nothing was changed. Raises IsthmusError."""
+        return await self._worktree.result(title)
 
 
-OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[Worktree]]
+OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[KeptWorktree]]
 """Function that opens the worktree of a session in the repository of this name for a time; raises IsthmusError."""
 
 
@@ -141,7 +154,7 @@ class RepositoryAgent:
                 raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
             return await self._advance_in(worktree, turn)
 
-    async def _advance_in(self, worktree: Worktree, turn: AgentTurn) -> StateChange:
+    async def _advance_in(self, worktree: KeptWorktree, turn: AgentTurn) -> StateChange:
         session = turn.session
         folder = str(worktree.folder)
         move_paths(session, session.worktrees, folder)
@@ -163,7 +176,7 @@ class RepositoryAgent:
             await self._show_result(turn, worktree)
         return end
 
-    async def _show_result(self, turn: AgentTurn, worktree: Worktree) -> None:
+    async def _show_result(self, turn: AgentTurn, worktree: KeptWorktree) -> None:
         """Emit the branch with the work, and a patch of it, as an artifact."""
         try:
             found = await worktree.result(turn.session.prompt)
@@ -172,19 +185,19 @@ class RepositoryAgent:
             await turn.emit(AgentMessage(f"result of {turn.session.task_id}", f"The work has no branch: {error}"))
             return
         if found is not None:
-            branch, patch, notice = found
-            text = f"The work is on the branch {branch}.{f' Note: {notice}.' if notice else ''}"
+            text = f"The work is on the branch {found.branch}.{f' Note: {found.notice}.' if found.notice else ''}"
             parts = [ArtifactPart(text=text)]
-            if patch is not None:
-                parts.append(ArtifactPart(text=patch, media_type="text/x-diff", filename="work.patch"))
+            if found.patch is not None:
+                parts.append(ArtifactPart(text=found.patch, media_type="text/x-diff", filename="work.patch"))
             artifact = f"work-{turn.session.task_id}"
-            await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=branch, description="The work of the session"))
+            about = "The work of the session"
+            await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=found.branch, description=about))
 
     def _folder(self, workspace: Path) -> Path:
         return self._empty if str(workspace).startswith(REPOSITORY) else workspace
 
 
-async def _keep(worktree: Worktree, about: str) -> str:
+async def _keep(worktree: KeptWorktree, about: str) -> str:
     """Keep the files; return why that is impossible, after some attempts, for the user."""
     problem = ""
     for attempt in range(ATTEMPTS):

@@ -24,7 +24,7 @@ from isthmus.a2a.server.auth import (
     NOBODY,
     OWNER_HERE,
     Authenticate,
-    IssuedTokens,
+    IdentifyIssued,
     Principal,
     Refusal,
     RequestGate,
@@ -40,7 +40,7 @@ from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.paths import below_mount, served_path
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.probes import Probes
-from isthmus.a2a.server.quota import TokenUse
+from isthmus.a2a.server.quota import CountTokens
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
@@ -92,9 +92,9 @@ def application(
     authenticate: Authenticate | None = None,
     owner_here: AgentClient | None = None,
     pages: Pages | None = None,
-    issued: IssuedTokens | None = None,
+    identify_issued: IdentifyIssued | None = None,
     audit: Audit | None = None,
-    token_use: TokenUse | None = None,
+    count_tokens: CountTokens | None = None,
     probes: Probes | None = None,
     telemetry: Telemetry = NO_TELEMETRY,
 ) -> "Application":
@@ -104,14 +104,14 @@ def application(
     users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
     are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
     ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
-    ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
-    ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
+    ``pages`` are served beside A2A. ``identify_issued`` identifies tokens of others.
+    ``audit`` writes a request to the audit log. ``count_tokens`` counts the model tokens of users; without it these are
     not limited. ``probes`` are the pages for programs that watch the server; ``telemetry`` takes each request.
     """
     principals = Principals(
-        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
+        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, count_tokens=count_tokens
     )
-    return Application(principals, options, users, authenticate, pages, issued, audit, probes, telemetry)
+    return Application(principals, options, users, authenticate, pages, identify_issued, audit, probes, telemetry)
 
 
 class Application:
@@ -124,7 +124,7 @@ class Application:
         users: Callable[[], UserTable] | None,
         authenticate: Authenticate | None = None,
         pages: Pages | None = None,
-        issued: IssuedTokens | None = None,
+        identify_issued: IdentifyIssued | None = None,
         audit: Audit | None = None,
         probes: Probes | None = None,
         telemetry: Telemetry = NO_TELEMETRY,
@@ -133,7 +133,7 @@ class Application:
         self._probes = probes or Probes()
         self._telemetry = telemetry
         self._audit = audit
-        self._issued = issued
+        self._identify_issued = identify_issued
         self._pages = pages
         self._options = options
         self._users = users
@@ -172,7 +172,7 @@ class Application:
 
     def close_invalid_streams(self) -> None:
         """End the streams of users whose token is no longer valid; to be called about once a second."""
-        if self._users is not None or self._issued is not None:
+        if self._users is not None or self._identify_issued is not None:
             users, now = self._users() if self._users is not None else NOBODY, time.time()
             self._principals.keep(users, now)
             if self._pages is not None:
@@ -319,10 +319,11 @@ class Application:
             users = self._users() if self._users is not None else NOBODY
             authorization = request.headers.get("authorization")
             found = self._gate.identify(authorization, users, time.time())
-            if self._issued is None or authorization is None or isinstance(found, Principal):
+            if self._identify_issued is None or authorization is None or isinstance(found, Principal):
                 return found
             token = bearer_token(authorization)
-            return await self._issued.identify(token) if token is not None and self._issued.takes(token) else found
+            issued = await self._identify_issued(token) if token is not None else None
+            return found if issued is None else issued
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
         name = await self._authenticate(head)
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
@@ -75,16 +75,11 @@ class Principal:
         return "program" if self.name else "owner"
 
 
-class IssuedTokens(Protocol):
-    """Bearer tokens that were issued elsewhere, beside those of the server itself."""
+IdentifyIssued: TypeAlias = Callable[[str], Awaitable["Principal | Refusal | None"]]
+"""Function that identifies a bearer token that was issued elsewhere, or says why it is refused.
 
-    def takes(self, token: str) -> bool:
-        """Return whether a token has their form."""
-        ...
-
-    async def identify(self, token: str) -> "Principal | Refusal":
-        """Return the principal of a token of this form, with the time at which it expires, or why it is refused."""
-        ...
+The principal has the time at which the token expires. None: the token does not have the form of such tokens.
+"""
 
 
 LOCAL_USER = Principal()

@@ -122,9 +122,11 @@ async def served_application(
             authenticate=admission.authenticate,
             owner_here=engine.for_owner_here() if agent.knows_owner_here else None,
             pages=agent.pages,
-            issued=access.issued,
+            identify_issued=None if access.issued is None else access.issued.identify,
             audit=access.audit,
-            token_use=counted_tokens(engine, options.user_caps, admission.users) if agent.reports_tokens else None,
+            count_tokens=(
+                counted_tokens(engine, options.user_caps, admission.users).today if agent.reports_tokens else None
+            ),
             probes=telemetry.probes(engine),
             telemetry=telemetry.work,
         )
