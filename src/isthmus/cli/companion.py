@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.file_location import parse_place
-from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.app.serving_editor import serve_editor
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 

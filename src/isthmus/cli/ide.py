@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.companion_texts import (
     context_lines,
     describe_agent,
@@ -17,7 +18,6 @@ from isthmus.app.companion_texts import (
     review_heading,
     written_lines,
 )
-from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.cli.companion_user import CompanionUser, numbers_of, user_command
 from isthmus.cli.ide_changes import changes, keep, redo, undo
 

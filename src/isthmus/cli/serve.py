@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from isthmus.app.command_groups import SuggestingGroup
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
 from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
-from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_replicas import placement, replica_options, repositories

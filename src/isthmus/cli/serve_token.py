@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from isthmus.app.command_groups import SuggestingGroup
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
-from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
