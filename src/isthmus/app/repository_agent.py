@@ -36,7 +36,7 @@ from isthmus.slash_commands.tree import Completion
 from isthmus.worktrees.errors import SessionMovedError
 
 if TYPE_CHECKING:
-    from isthmus.worktrees.session_worktree import SessionResult, SessionWorktree
+    from isthmus.worktrees.session_worktree import SessionWorktree
 
 ATTEMPTS = 3
 """Maximum number of attempts to keep the files after a call."""
@@ -54,29 +54,20 @@ class KeptWorktree:
     """The worktree of a session, whose files can be kept for other machines."""
 
     def __init__(self, worktree: "SessionWorktree") -> None:
-        self._worktree = worktree
+        self.worktree = worktree
         self._mark: str | None = None
         """Mark of the worktree before its last checkpoint; None before the first."""
 
-    @property
-    def folder(self) -> Path:
-        """Folder in which the session works."""
-        return self._worktree.folder
-
     async def keep(self, about: str) -> None:
         """Keep the files so that another machine can go on with them, if they have changed; raises IsthmusError."""
-        if await self._worktree.is_unchanged(self._mark):
+        if await self.worktree.is_unchanged(self._mark):
             return
-        mark, self._mark = self._worktree.head_mark(), None
+        mark, self._mark = self.worktree.head_mark(), None
         try:
-            await self._worktree.checkpoint(about)
+            await self.worktree.checkpoint(about)
         except SessionMovedError as error:
             raise AgentFailedError(f"another server has gone on with this session: {error}") from error
         self._mark = mark
-
-    async def result(self, title: str) -> "SessionResult | None":
-        """Return the branch with the work; None if nothing was changed. Raises IsthmusError."""
-        return await self._worktree.result(title)
 
 
 OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[KeptWorktree]]
@@ -149,14 +140,14 @@ class RepositoryAgent:
             return await self._agent.advance(turn)
         async with AsyncExitStack() as stack:
             try:
-                worktree = await stack.enter_async_context(self._open_worktree(named.removeprefix(REPOSITORY), session))
+                kept = await stack.enter_async_context(self._open_worktree(named.removeprefix(REPOSITORY), session))
             except IsthmusError as error:
                 raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
-            return await self._advance_in(worktree, turn)
+            return await self._advance_in(kept, turn)
 
-    async def _advance_in(self, worktree: KeptWorktree, turn: AgentTurn) -> StateChange:
+    async def _advance_in(self, kept: KeptWorktree, turn: AgentTurn) -> StateChange:
         session = turn.session
-        folder = str(worktree.folder)
+        folder = str(kept.worktree.folder)
         move_paths(session, session.worktrees, folder)
         session.workspace = folder
         if session.worktrees[-1:] != (folder,):
@@ -166,17 +157,17 @@ class RepositoryAgent:
             call = event.tool_call if isinstance(event, ToolCallUpdate) else None
             if call is not None and call.status.is_final and call.tool_name not in _READING:
                 # Before the event: whoever goes on after it finds the files as it says.
-                await _keep(worktree, f"{call.tool_name} {call.tool_call_id}")
+                await _keep(kept, f"{call.tool_name} {call.tool_call_id}")
             await turn.keep(event)
 
         end = await self._agent.advance(turn.passing(keep))
-        if problem := await _keep(worktree, str(end.state)):
+        if problem := await _keep(kept, str(end.state)):
             await turn.emit(AgentMessage(f"files of {session.task_id}", problem))
         if end.state is TaskState.COMPLETED:
-            await self._show_result(turn, worktree)
+            await self._show_result(turn, kept.worktree)
         return end
 
-    async def _show_result(self, turn: AgentTurn, worktree: KeptWorktree) -> None:
+    async def _show_result(self, turn: AgentTurn, worktree: "SessionWorktree") -> None:
         """Emit the branch with the work, and a patch of it, as an artifact."""
         try:
             found = await worktree.result(turn.session.prompt)
@@ -197,18 +188,18 @@ class RepositoryAgent:
         return self._empty if str(workspace).startswith(REPOSITORY) else workspace
 
 
-async def _keep(worktree: KeptWorktree, about: str) -> str:
+async def _keep(kept: KeptWorktree, about: str) -> str:
     """Keep the files; return why that is impossible, after some attempts, for the user."""
     problem = ""
     for attempt in range(ATTEMPTS):
         if attempt:
             await asyncio.sleep(PAUSE_SECONDS)
         try:
-            await worktree.keep(about)
+            await kept.keep(about)
         except AgentFailedError:
             raise
         except IsthmusError as error:
-            log.warning("the files in %s could not be kept in the repository: %s", worktree.folder, error)
+            log.warning("the files in %s could not be kept in the repository: %s", kept.worktree.folder, error)
             problem = f"The files could not be kept in the repository; they are on one machine alone: {error}"
         else:
             return ""
