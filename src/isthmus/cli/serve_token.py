@@ -74,15 +74,10 @@ _data_dir = click.option(
 def add(
     name: str,
     expires: str,
-    max_tasks: int | None,
-    max_running: int | None,
-    max_open: int | None,
-    max_request: int | None,
-    max_requests_a_minute: int | None,
-    max_tokens_a_day: int | None,
     tier: str | None,
     out: Path | None,
     data_dir: Path | None,
+    **maxima: int | None,
 ) -> None:
     """Create a token for the user NAME and print it, or write it to a file; it is shown only once.
 
@@ -96,7 +91,7 @@ def add(
 
     now = time.time()
     until = expiry(expires, now)
-    caps = Caps(max_tasks, max_running, max_open, max_request, max_requests_a_minute, max_tokens_a_day)
+    caps = Caps(**maxima)
     users = _file(data_dir)
 
     def change(table: "UserTable") -> "tuple[UserTable, tuple[TokenEntry, str]]":
