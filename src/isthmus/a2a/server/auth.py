@@ -82,6 +82,25 @@ The principal has the time at which the token expires. None: the token does not 
 """
 
 
+@record
+class Access:
+    """The users whom a server lets in, besides those with its own token.
+
+    ``users`` returns their table, and is called for each request. ``identify_issued`` identifies tokens of others.
+    ``authenticate`` replaces all of these and the server's token.
+    """
+
+    users: Callable[[], UserTable] | None = None
+    identify_issued: IdentifyIssued | None = None
+    authenticate: Authenticate | None = None
+
+    def table(self) -> UserTable:
+        """Return the table of users; empty without one."""
+        return self.users() if self.users is not None else NOBODY
+
+
+NO_USERS = Access()
+"""Access for the server's own token alone."""
 LOCAL_USER = Principal()
 OWNER_HERE = Principal(is_here=True)
 """The local user in a program on the server's machine, see :mod:`isthmus.a2a.server.owner_here`."""
