@@ -325,14 +325,14 @@ class ServerConnection:
                 self.state = ServerState.DISCONNECTED
         return was_connected
 
-    async def _connect_by(self, way: TransportChoice) -> bool:
-        """Connect by `way` and stay connected as long as possible; return False if the attempt was abandoned."""
+    async def _connect_by(self, choice: TransportChoice) -> bool:
+        """Connect by `choice` and stay connected as long as possible; return False if the attempt was abandoned."""
         from isthmus.mcp_host.connection.attempt import Attempt
 
         if self.signals.must_disconnect:
             return False
         self._attempt = attempt = Attempt(
-            self.config, self._context, way, self.signals.lose, self.signals.change, self.asking
+            self.config, self._context, choice, self.signals.lose, self.signals.change, self.asking
         )
         self.log = attempt.log
         self.signals.begin()
@@ -340,7 +340,7 @@ class ServerConnection:
             async with attempt.open() as (session, listing):
                 self.connect_took = None if self.began is None else time.monotonic() - self.began
                 self.known.take(listing)
-                await self._stay(session, listing, self._probe.worked(way, listing.discovered))
+                await self._stay(session, listing, self._probe.worked(choice, listing.discovered))
         except AbandonedError:
             return False
         except NeedsLoginError:
@@ -352,7 +352,7 @@ class ServerConnection:
             self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
         return True
 
-    async def _stay(self, session: "McpSession", listing: Listing, way: TransportChoice) -> None:
+    async def _stay(self, session: "McpSession", listing: Listing, choice: TransportChoice) -> None:
         """Stay connected until the connection has to end; list the server again when it reports a change."""
         if self.catalogue.is_empty:
             dropped = "; ".join(self.catalogue.dropped)
@@ -363,10 +363,10 @@ class ServerConnection:
         self._session, self.failure = session, None
         self.state = ServerState.CONNECTED
         self._settled.set()
-        await self.known.keep(listing, way, self.connect_took or 0.0)
+        await self.known.keep(listing, choice, self.connect_took or 0.0)
         while not self.signals.is_ending:
             if self.signals.has_changed:
-                await self._list_again(session, way)
+                await self._list_again(session, choice)
                 continue
             await self.signals.wait_for_wake()
         self._session = None
@@ -376,7 +376,7 @@ class ServerConnection:
             if self.signals.is_forgotten:  # its other requests are being refused, too: they get to know it
                 await self._running.ended(REFUSING_SECONDS, unless=lambda: self.signals.must_disconnect)
 
-    async def _list_again(self, session: "McpSession", way: TransportChoice) -> None:
+    async def _list_again(self, session: "McpSession", choice: TransportChoice) -> None:
         """List the server again, once for changes that come close together."""
         import anyio
 
@@ -392,7 +392,7 @@ class ServerConnection:
             self.problem = self.hidden(f"it reported that its tools changed, but {reason}")
         else:
             self.known.take(listing)
-            await self.known.keep(listing, way, self.connect_took or 0.0)
+            await self.known.keep(listing, choice, self.connect_took or 0.0)
         self.signals.note_listed()
 
     def _note_loss(self, reason: str) -> None:
