@@ -11,7 +11,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
-from isthmus.a2a.server.auth import Access, IdentifyIssued
+from isthmus.a2a.server.auth import IdentifyIssued, UserAccess
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.a2a.serving.token_use import JournalTokens
 from isthmus.a2a.wires import Wires
@@ -73,7 +73,7 @@ async def users_of(
         )
         if count_tokens is not None:
             more["count_tokens"] = count_tokens(engine.journal).today
-        access = Access(lambda: found[0].table, identify_issued)
+        access = UserAccess(lambda: found[0].table, identify_issued)
         served = serving(engine, options, for_user=engine.for_user, access=access, push=push, **more)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))
         yield found[0]

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 
 from isthmus.client import TaskNotCancelable, TaskNotFound
-from isthmus.engine.segment import Segment
+from isthmus.engine.segment import RunningSegment
 from isthmus.engine.subscriptions import OTHERS_POLL_SECONDS
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import Journal, StaleLease
@@ -21,7 +21,7 @@ class Cancellation:
     def __init__(
         self,
         journal: Journal,
-        segments: Mapping[str, Segment],
+        segments: Mapping[str, RunningSegment],
         running: Mapping[str, "asyncio.Task[None]"],
         take_idle: Callable[[TaskRow], Awaitable[ClaimedTask | None]],
     ) -> None:

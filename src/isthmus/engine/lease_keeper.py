@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Mapping
 
-from isthmus.engine.segment import Segment
+from isthmus.engine.segment import RunningSegment
 from isthmus.journal.base import Journal, JournalError
 
 log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ class LeaseKeeper:
     def __init__(
         self,
         journal: Journal,
-        segments: Mapping[str, Segment],
+        segments: Mapping[str, RunningSegment],
         running: Mapping[str, "asyncio.Task[None]"],
         lease_seconds: float,
     ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from isthmus.engine.dispatcher import Dispatcher
 from isthmus.engine.lease_keeper import LeaseKeeper
 from isthmus.engine.progress_publisher import ProgressPublisher
-from isthmus.engine.segment import Segment
+from isthmus.engine.segment import RunningSegment
 from isthmus.engine.task_news import TaskNews
 from isthmus.journal.notices import JournalNotice
 
@@ -16,7 +16,7 @@ class NoticeTaker:
     def __init__(
         self,
         news: TaskNews,
-        segments: Mapping[str, Segment],
+        segments: Mapping[str, RunningSegment],
         progress: ProgressPublisher,
         leases: LeaseKeeper,
         dispatcher: Dispatcher,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from isthmus.encoding.compact_json import compact_encoder
 from isthmus.engine.feed import THINKING
-from isthmus.engine.segment import Segment
+from isthmus.engine.segment import RunningSegment
 from isthmus.events import ToolCallUpdate, event_to_json
 from isthmus.journal.replicas import CallProgress, Replicas
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 class ProgressPublisher:
     """The tasks of this process that are followed elsewhere. ``segment_of`` returns a task's segment here, or None."""
 
-    def __init__(self, replicas: Replicas, segment_of: Callable[[str], Segment | None]) -> None:
+    def __init__(self, replicas: Replicas, segment_of: Callable[[str], RunningSegment | None]) -> None:
         self._replicas = replicas
         self._segment_of = segment_of
         self._until: dict[str, float] = {}

@@ -26,7 +26,7 @@ from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.progress_publisher import ProgressPublisher
 from isthmus.engine.retention import Retention
-from isthmus.engine.segment import Segment, SegmentPlace, measured_segment
+from isthmus.engine.segment import RunningSegment, SegmentPlace, measured_segment
 from isthmus.engine.sessions import Sessions
 from isthmus.engine.slots import Slots
 from isthmus.engine.subscriptions import FollowSources, deliveries
@@ -59,7 +59,7 @@ class Runner:
         self.spending = Spending()
         self._owner = new_owner()
         self._place = SegmentPlace(agent, journal, options.telemetry, self.spending)
-        self._segments: dict[str, Segment] = {}
+        self._segments: dict[str, RunningSegment] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._broken = BrokenTasks(self._owner)
         self._upkeep: list[asyncio.Task[None]] = []
@@ -154,7 +154,7 @@ class Runner:
         finally:
             await self.journal.aclose()
 
-    def segment(self, task_id: str) -> Segment | None:
+    def segment(self, task_id: str) -> RunningSegment | None:
         """Return the run of a task in this process, or None."""
         return self._segments.get(task_id)
 
@@ -303,7 +303,7 @@ class Runner:
             None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
         )
         why, end = self._rule.broken_off(taken), partial(self._end, row)
-        segment = Segment(self._place, feed, taken.lease, session, fold, end, why)
+        segment = RunningSegment(self._place, feed, taken.lease, session, fold, end, why)
         self._broken.resumed(row.task_id)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries
@@ -316,7 +316,7 @@ class Runner:
         )
         self.children.changed(row)
 
-    async def _run(self, segment: Segment, row: TaskRow, measured: TaskSegment) -> None:
+    async def _run(self, segment: RunningSegment, row: TaskRow, measured: TaskSegment) -> None:
         try:
             with self.options.telemetry.measure(measured):
                 end = await segment.run()
@@ -333,7 +333,7 @@ class Runner:
                 self._forget(row.task_id)
             segment.feed.close()
 
-    def _end(self, row: TaskRow, segment: Segment) -> None:
+    def _end(self, row: TaskRow, segment: RunningSegment) -> None:
         session, task_id = segment.session, row.task_id
         self._forget(task_id)
         self._broken.ended(task_id)

@@ -69,7 +69,7 @@ def measured_segment(taken: ClaimedTask, now: float) -> TaskSegment:
     return TaskSegment(row.task_id, row.context_id, row.user, row.parent, waited)
 
 
-class Segment:
+class RunningSegment:
     """A task while it is leased to this process.
 
     Args:
@@ -89,7 +89,7 @@ class Segment:
         lease: Lease,
         session: Session,
         fold: Callable[[Session], Awaitable[Session]] | None,
-        on_end: "Callable[[Segment], None]",
+        on_end: "Callable[[RunningSegment], None]",
         broken_off: str = PROCESS_ENDED,
     ) -> None:
         self.lease = lease

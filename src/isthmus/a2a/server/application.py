@@ -24,11 +24,11 @@ from isthmus.a2a.server.auth import (
     LOCAL_USER,
     NO_USERS,
     OWNER_HERE,
-    Access,
     Principal,
     Refusal,
     RequestGate,
     RequestHead,
+    UserAccess,
 )
 from isthmus.a2a.server.bodies import RequestBodies, free_room
 from isthmus.a2a.server.bytes_in_flight import BytesInFlight
@@ -104,7 +104,7 @@ def application(
     wires: Wires | None = None,
     owner_here: AgentClient | None = None,
     count_tokens: CountTokens | None = None,
-    access: Access = NO_USERS,
+    access: UserAccess = NO_USERS,
     pages: Pages | None = None,
     observers: Observers | None = None,
 ) -> "Application":
@@ -135,7 +135,7 @@ class Application:
         self,
         principals: Principals,
         options: ServerOptions,
-        access: Access,
+        access: UserAccess,
         pages: Pages | None,
         observers: Observers,
     ) -> None:

@@ -83,7 +83,7 @@ The principal has the time at which the token expires. None: the token does not 
 
 
 @record
-class Access:
+class UserAccess:
     """The users whom a server lets in, besides those with its own token.
 
     ``users`` returns their table, and is called for each request. ``identify_issued`` identifies tokens of others.
@@ -99,7 +99,7 @@ class Access:
         return self.users() if self.users is not None else NOBODY
 
 
-NO_USERS = Access()
+NO_USERS = UserAccess()
 """Access for the server's own token alone."""
 LOCAL_USER = Principal()
 OWNER_HERE = Principal(is_here=True)

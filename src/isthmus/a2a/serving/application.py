@@ -10,7 +10,7 @@ from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule, PushRuleError
 from isthmus.a2a.server.application import Application, Observers, Pages, application
-from isthmus.a2a.server.auth import Access
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.serving.names import OptionNames, ServingError
 from isthmus.a2a.serving.token_use import counted_tokens
 from isthmus.a2a.serving.users import served_users
@@ -121,7 +121,7 @@ async def served_application(
             wires=wires,
             owner_here=engine.for_owner_here() if agent.knows_owner_here else None,
             pages=agent.pages,
-            access=Access(
+            access=UserAccess(
                 admission.users, None if access.issued is None else access.issued.identify, admission.authenticate
             ),
             observers=Observers(access.audit, telemetry.probes(engine), telemetry.work),
