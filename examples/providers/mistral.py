@@ -1,8 +1,9 @@
 """A model provider in 30 lines: Mistral, whose servers speak OpenAI's protocol with keys of their own.
 
-To add it to Isthmus: put MODEL into src/isthmus/models/mistral.py, and the record, without its ``module``, into
-PROVIDERS of models/providers.py. The contract tests of all providers run on it from here. A provider with a protocol
-of its own subclasses ``ProviderModel`` instead; copy models/anthropic.py.
+To add it to Isthmus: put MODEL into src/isthmus/models/mistral.py, the names of its keys into
+settings/model_keys.py, and the record, without its ``module``, into PROVIDERS of models/providers.py. The contract
+tests of all providers run on it from here. A provider with a protocol of its own subclasses ``ProviderModel`` instead;
+copy models/anthropic.py.
 """
 
 import re
@@ -11,11 +12,12 @@ from isthmus.media import JPEG, PNG, WEBP
 from isthmus.models.media_rules import MediaRules
 from isthmus.models.openai import OpenAIModel
 from isthmus.models.providers import Provider
+from isthmus.settings.model_keys import ModelKeys
 
 PROVIDER = Provider(
     id="mistral",
     title="Mistral",
-    key_variables=("MISTRAL_API_KEY",),
+    secrets=ModelKeys(("MISTRAL_API_KEY",)),
     base_url_variable="MISTRAL_BASE_URL",
     base_url="https://api.mistral.ai/v1",
     default_model="mistral-large-latest",
