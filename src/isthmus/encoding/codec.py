@@ -22,8 +22,6 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, ge
 from isthmus.errors import DecodeError
 from isthmus.record import record
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""Any JSON value; whole numbers stay whole."""
 JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object with any values, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
 
