@@ -2,7 +2,7 @@
 
 A test in tests/peers or tests/chaos that passes on the second try is reported as unstable, with its first failure, and
 does not fail the run, unless there are more than `MAXIMUM_UNSTABLE`. A failing test anywhere else fails the run, and so
-does any other fault (a module that cannot be imported, a wrong option). Arguments and exit codes are those of pytest.
+does any other fault (a module that cannot be imported, a wrong option). Arguments and exit codes are pytest's.
 """
 
 import subprocess

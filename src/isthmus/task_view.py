@@ -95,7 +95,7 @@ class CallView:
 class ModelUsage:
     """Requests to one model, failed ones among them, and their tokens; ``latency`` is their time in seconds.
 
-    ``input_tokens`` include cached ones, ``output_tokens`` those of thoughts.
+    ``input_tokens`` include cached ones, ``output_tokens`` include thoughts.
     """
 
     requests: int = 0

@@ -1,6 +1,6 @@
 """The sessions of ACP clients on this machine: their folders and MCP servers, trust, and deletion.
 
-Those of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
+Sessions of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class LocalPlace:
     def _undecided(self, cwd: str, folders: Sequence[str]) -> Mapping[str, str | None]:
         """Return the folders about which the user must be asked, with why a project could not name them, if so.
 
-        Such a folder is asked about also where the user trusts it: a project's file may have led the editor to it.
+        A further folder is asked about also where the user trusts it: a project's file may have led the editor to it.
         """
         home = Path.home()
         refusals = {
@@ -184,7 +184,7 @@ def _store(question: TrustQuestion, option: str) -> None:
 
 
 def absolute_folder(path: str, name: str = "cwd") -> str:
-    """Return a path if it is absolute; ``name`` is that of its parameter.
+    """Return a path if it is absolute; ``name`` is its parameter's.
 
     Raises:
         RpcError: it is not.

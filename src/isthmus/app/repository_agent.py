@@ -1,7 +1,7 @@
 """Lets an agent work in repositories: each session in a worktree of its own, which goes with it to other machines.
 
-The workspace of such a session is ``/git:NAME``, the same on every machine. Here it is given a folder of this machine;
-changed files are kept in the repository before the event that says so is stored. Not here: git, see
+The workspace of a session in a repository is ``/git:NAME``, the same on every machine. Here it is given a folder of
+this machine; changed files are kept in the repository before the event that says so is stored. Not here: git, see
 `isthmus.worktrees`.
 """
 
@@ -45,7 +45,8 @@ PAUSE_SECONDS = 2.0
 _READING = frozenset(
     ("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search", "write_todos")
 )
-"""Tools after whose calls no files are kept. Not those of commands in the background, whose results tell of files."""
+"""Tools after whose calls no files are kept. Tools for commands in the background are left out: their results tell of
+files."""
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class FullAgent(GeneralCommandAgent, ObservableAgent, SuspendingAgent, Completin
 class RepositoryAgent:
     """``agent``, which also works in the repositories that ``open_worktree`` opens.
 
-    Commands and states of a session without its worktree are those of an ``empty`` folder.
+    A session without its worktree has the commands and the state of an ``empty`` folder.
     """
 
     def __init__(self, agent: FullAgent, open_worktree: OpenWorktree, find_folder: FindFolder, empty: Path) -> None:

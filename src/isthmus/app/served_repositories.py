@@ -75,7 +75,7 @@ class ServedRepositories:
         return trusts_folder
 
     def has_commands(self, trusts: FolderTrust) -> FolderTrust:
-        """Return whether commands of a folder are offered: those of a worktree only if it is trusted."""
+        """Return whether commands of a folder are offered: a worktree's only if it is trusted."""
         return lambda folder: not self.is_worktree(folder) or trusts(folder)
 
     def deleting(self, delete_files: DeleteFiles) -> DeleteFiles:
@@ -116,7 +116,7 @@ class ServedRepositories:
 
 
 async def _main_context(journal: Journal, session: Session) -> str:
-    """Return the context id of a session; for one of a subagent that of the session which began it."""
+    """Return the context id of a session; for a subagent's session, the id of the session which began it."""
     context, subagent = session.context_id, session.subagent
     parent = "" if subagent is None else subagent.parent_task_id
     while parent and (row := await journal.task(parent)) is not None:

@@ -21,7 +21,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @record
 class GivenFront:
-    """The options of ``isthmus acp`` that are not those of its agent, as given on the command line."""
+    """The options of ``isthmus acp`` that do not concern its agent, as given on the command line."""
 
     connect: str | None
     token_file: Path | None

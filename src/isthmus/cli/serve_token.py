@@ -81,7 +81,7 @@ def add(
 ) -> None:
     """Create a token for the user NAME and print it, or write it to a file; it is shown only once.
 
-    These limits replace those of the server, which apply otherwise. A user may have several tokens.
+    These limits replace the server's, which apply otherwise. A user may have several tokens.
 
     \b
     isthmus serve token add alice --expires 90d --out alice.token
@@ -205,7 +205,7 @@ def _file(data_dir: Path | None) -> "UsersFile":
 
 
 def _owner(entry: "TokenEntry") -> str:
-    """Return the name of a token's user; that of the owner's devices is empty."""
+    """Return the name of a token's user; the owner's devices have an empty one."""
     return entry.name or "(you)"
 
 

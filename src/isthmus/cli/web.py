@@ -21,7 +21,7 @@ from isthmus.cli.journal_option import journal_option
 def command(port: int, opens: bool, journal: str, given: GivenOptions) -> None:
     """Work with the agent in a browser: an inbox of all that waits for you, tasks, reviews of edits.
 
-    Serves this folder, or that of --workspace, to this machine alone, and prints a link that lets one browser in. To
+    Serves this folder, or the one of --workspace, to this machine alone, and prints a link that lets one browser in. To
     reach the page from other devices, see `isthmus serve --ui`.
 
     \b

@@ -59,7 +59,7 @@ class OpenDocuments:
 
 
 def serve_front(config: Any) -> None:
-    """Have JupyterLab and Notebook serve the part in the browser; ``config`` is that of the server."""
+    """Have JupyterLab and Notebook serve the part in the browser; ``config`` is the server's."""
     config.LabServerApp.extra_labextensions_path.append(str(FRONT))
 
 

@@ -1,10 +1,10 @@
 """Conversion of frozen dataclasses to and from JSON, by their type hints.
 
 Output uses the Python names (snake_case, as in Appendix A of the development-tool extension) and enum names, and omits
-None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are
-not refused. An invalid value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a
-general serialiser: it supports only the types that the extension's messages use, and those of protocols whose JSON has
-camelCase names and tagged unions (:func:`to_camel_json`).
+None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are not refused. An invalid
+value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a general serialiser: it
+supports only the types that the extension's messages use, and the types of protocols whose JSON has camelCase names and
+tagged unions (:func:`to_camel_json`).
 
 A dataclass with ``TAG = ("type", "text")`` is the member of a union whose objects have the type "text"; the member with
 the tag None takes the objects of any other type. A field annotated with :class:`WireName` has that name in JSON.

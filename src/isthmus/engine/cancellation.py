@@ -64,7 +64,7 @@ class Cancellation:
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
     async def let_go(self, task_id: str) -> None:
-        """Interrupt a task, and those of its subagents, if they run here, and release them for others to go on."""
+        """Interrupt a task, and its subagents' tasks, if they run here, and release them for others to go on."""
         segment, running = self._segments.get(task_id), self._running.get(task_id)
         if segment is not None and running is not None:
             running.cancel()

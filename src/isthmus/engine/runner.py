@@ -242,7 +242,7 @@ class Runner:
             self.questions.closed(row.task_id)
 
     async def cancel(self, task_id: str) -> None:
-        """Cancel a task wherever it runs, with those of its subagents. Return once that is recorded.
+        """Cancel a task wherever it runs, with its subagents' tasks. Return once that is recorded.
 
         Raises TaskNotCancelable and TaskNotFound.
         """

@@ -149,7 +149,7 @@ def open_model(
 ) -> "ChatModel":
     """Return the chosen model with its SDK imported. Takes up to 1.7 s of CPU time; call it in a thread.
 
-    ``options`` are those of its requests; a scripted model has none.
+    ``options`` are for its requests; a scripted model has none.
 
     Raises:
         ModelError: CONFIGURATION - no key, or an unusable address.

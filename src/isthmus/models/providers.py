@@ -1,7 +1,7 @@
 """The providers of models: their names, addresses, keys and accepted media.
 
 The ``module`` of a provider defines its :class:`~isthmus.models.streaming.ProviderModel` as ``MODEL``; its default name
-is that of the provider. It is imported when a model is opened, so that nothing heavy is imported here.
+is the provider's. It is imported when a model is opened, so that nothing heavy is imported here.
 """
 
 import re

@@ -33,7 +33,7 @@ class MethodCall:
 
 @record
 class OutgoingMessage:
-    """A message to be sent; ``metadata`` is that of the message."""
+    """A message to be sent; ``metadata`` is the message's."""
 
     message_id: str
     parts: Sequence[MessagePart]

@@ -70,7 +70,7 @@ class Pages(Protocol):
         ...
 
     async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
-        """Answer a request, whose Host and Origin are those of this server."""
+        """Answer a request, whose Host and Origin are this server's."""
         ...
 
     def close_streams(self) -> None:

@@ -94,7 +94,7 @@ class JournalTokens:
         return used if used.tokens >= maximum else None
 
     async def _changed(self, user: str, since: float) -> list[TaskRow]:
-        """Return the tasks of a user, those of subagents too, that changed since a Unix time."""
+        """Return the tasks of a user and of subagents that changed since a Unix time."""
         limit = FIRST_TASKS
         while True:
             rows = await self._journal.tasks(limit, user=user)

@@ -44,7 +44,7 @@ MAXIMUM_SESSIONS = 1000
 DELETED_SESSIONS = 1000
 """Maximum number of deleted sessions that are remembered, so that a client that loads one by mistake is told."""
 _NEW_ID = re.compile(r"session-[0-9a-f]{32}")
-"""Ids that this module gives to new sessions. Such a session exists before its first prompt, though no agent has it."""
+"""Ids that this module gives to new sessions. A new session exists before its first prompt, though no agent has it."""
 
 
 @record
@@ -81,7 +81,7 @@ class FrontServer:
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
         self._deleted: deque[str] = deque(maxlen=DELETED_SESSIONS)
-        """Deleted sessions whose ids would otherwise be those of new ones."""
+        """Deleted sessions whose ids would otherwise stand for new ones."""
         self._later: set[asyncio.Task[None]] = set()
 
     def attach(self, client: AcpConnection) -> None:

@@ -13,7 +13,7 @@ from isthmus.record import record
 class TransportChoice:
     """A transport to an endpoint. ``is_modern``: without a handshake, for a server that does not support one.
 
-    ``discovered`` is the earlier description of such a server, as JSON of MCP, so that it need not be asked again.
+    ``discovered`` is the earlier description of this server, as JSON of MCP, so that it need not be asked again.
     ``asks_first``: the server is asked for its revisions before the handshake, because they are not known yet.
     """
 
