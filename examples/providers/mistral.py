@@ -1,7 +1,7 @@
 """A model provider in 30 lines: Mistral, whose servers speak OpenAI's protocol with keys of their own.
 
 To add it to Isthmus: put MODEL into src/isthmus/models/mistral.py, the names of its keys into
-settings/model_keys.py, and the record, without its ``module``, into PROVIDERS of models/providers.py. The contract
+isthmus/model_keys.py, and the record, without its ``module``, into PROVIDERS of models/providers.py. The contract
 tests of all providers run on it from here. A provider with a protocol of its own subclasses ``ProviderModel`` instead;
 copy models/anthropic.py.
 """
@@ -9,10 +9,10 @@ copy models/anthropic.py.
 import re
 
 from isthmus.media import JPEG, PNG, WEBP
+from isthmus.model_keys import ModelKeys
 from isthmus.models.media_rules import MediaRules
 from isthmus.models.openai import OpenAIModel
 from isthmus.models.providers import Provider
-from isthmus.settings.model_keys import ModelKeys
 
 PROVIDER = Provider(
     id="mistral",

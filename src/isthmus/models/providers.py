@@ -8,9 +8,9 @@ import re
 from dataclasses import replace
 
 from isthmus.media import GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP
+from isthmus.model_keys import KEYS_OF_PROVIDERS, ModelKeys
 from isthmus.models.media_rules import AUDIO, MediaRules
 from isthmus.record import record
-from isthmus.settings.model_keys import KEYS_OF_PROVIDERS, ModelKeys
 
 
 @record
