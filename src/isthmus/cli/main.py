@@ -53,6 +53,21 @@ COMMANDS = {
 }
 
 
+_LOGIN = "set the key of a model's provider, such as GEMINI_API_KEY; `isthmus mcp login NAME` is for an MCP server"
+_UPDATE = "update it with the program that installed it, such as pip or uv"
+ELSEWHERE = {
+    "auth": _LOGIN,
+    "completion": "there is no completion for shells; `isthmus --help` lists the commands",
+    "help": "`isthmus --help` lists the commands",
+    "login": _LOGIN,
+    "logout": _LOGIN,
+    "update": _UPDATE,
+    "upgrade": _UPDATE,
+    "version": "`isthmus --version` prints it",
+}
+"""Commands of other programs that Isthmus does not have, and what to do instead."""
+
+
 class _Commands(LazyGroup):
     @override
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -64,11 +79,26 @@ class _Commands(LazyGroup):
         words = click.Command.parse_args(self, ctx, args)
         ctx.args = []  # otherwise the group takes the first word for the name of a command
         ctx.params["words"] = tuple(words)
+        if found := self._instead(ctx, words):
+            raise click.UsageError(
+                f"Unknown command {' '.join(words)!r}: {found}. To send it as a prompt use -p or -i.", ctx
+            )
         if meant := self._meant(ctx, words):
             raise click.UsageError(
                 f"Unknown command {words[0]!r}. Did you mean {meant}? To send it as a prompt use -p or -i.", ctx
             )
         return []
+
+    def _instead(self, ctx: click.Context, words: Sequence[str]) -> str | None:
+        """Return what to do instead of a command of other programs; None for a prompt."""
+        first = words[0].lower()
+        if len(words) == 1:
+            return ELSEWHERE.get(first)
+        if first != "help" or len(words) > 3 or words[1] not in COMMANDS:
+            return None
+        group = self.get_command(ctx, words[1])
+        is_known = len(words) == 2 or (isinstance(group, click.Group) and words[2] in group.list_commands(ctx))
+        return f"`isthmus {' '.join(words[1:])} --help` describes it" if is_known else None
 
     def _meant(self, ctx: click.Context, words: Sequence[str]) -> str | None:
         """Return the command that was mistyped, alone or before one of its own commands; None for a prompt."""
