@@ -1,8 +1,8 @@
 """A2A tasks, long streams and re-subscribing at our server, on a durable journal, beside minimal a2a-sdk servers.
 
-CPU is that of the server process. All servers emit the same events, and the client and its A2A 0.3 requests are the
-same for each. :mod:`bench.sdk_peers` lists the servers and their budgets. One of them is on SQLite and gets only a few
-tasks; if it fails (its database is locked now and then), that is printed, and it has fewer figures.
+CPU is the server process's. All servers emit the same events, and the client and its A2A 0.3 requests are the same for
+each. :mod:`bench.sdk_peers` lists the servers and their budgets. One of them is on SQLite and gets only a few tasks; if
+it fails (its database is locked now and then), that is printed, and it has fewer figures.
 """
 
 import asyncio

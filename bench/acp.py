@@ -1,6 +1,6 @@
 """An agent over ACP: `isthmus acp` beside `gemini --acp` and `opencode acp`, against the same endpoint.
 
-Ready is the answer to `session/new`, after `initialize`; the first update is that of the first prompt's text.
+Ready is the answer to `session/new`, after `initialize`; the first update is about the first prompt's text.
 """
 
 import itertools
@@ -28,7 +28,7 @@ OPENCODE = ROOT / "tests" / "peers" / "node" / "node_modules" / "opencode-linux-
 
 @dataclass(frozen=True, slots=True)
 class AcpUsage:
-    """One run of an agent. CPU is that of its process tree in seconds, memory in MiB after the long answer."""
+    """One run of an agent. CPU is its process tree's in seconds, memory in MiB after the long answer."""
 
     ready_cpu: float
     ready_seconds: float

@@ -2,8 +2,8 @@
 
 The servers are real: mcp-server-time from PyPI, server-everything from npm, and one on the SDK's low-level API. The
 SDK's client is the peer for calls; a turn also checks the arguments, watches for silence, and renders the result.
-Discovery is that of a host in this process, with an empty cache and with the cache of the first start. The first prompt
-is that of ``isthmus`` in a terminal; a turn without a user waits for servers that are still connecting.
+Discovery is by a host in this process, with an empty cache and with the cache of the first start. The first prompt is
+typed to ``isthmus`` in a terminal; a turn without a user waits for servers that are still connecting.
 """
 
 import asyncio

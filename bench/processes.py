@@ -1,7 +1,7 @@
 """Programs under measurement: run to their end, or kept running as servers that report their own figures.
 
-CPU is user plus system time, for a program that ends that of its whole process tree (wait4). Memory is the largest
-sample of the tree's sum while it ran, and at least what the kernel reports for its largest process.
+CPU is user plus system time, for a program that ends its whole process tree's (wait4). Memory is the largest sample of
+the tree's sum while it ran, and at least what the kernel reports for its largest process.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A session in a terminal: `isthmus` beside `gemini`, against the same endpoint: start, a long answer, many turns.
 
-The terminal is a pseudo-terminal of 80x24 cells. CPU and memory are those of the whole process tree.
+The terminal is a pseudo-terminal of 80x24 cells. CPU and memory are the whole process tree's.
 """
 
 import itertools
@@ -147,7 +147,7 @@ def begun_session(agent: TerminalAgent) -> None:
 
 
 def session(agent: TerminalAgent, requests: Sequence["WireRequest"]) -> SessionUsage:
-    """Hold one session with an agent, and return what it used; ``requests`` are those of the endpoint so far."""
+    """Hold one session with an agent, and return what it used; ``requests`` are the endpoint's so far."""
     before = len(requests)
     with _terminal(agent) as terminal:
         terminal.wait_for(agent.prompt, 60)

@@ -58,7 +58,7 @@ class FirstPaint:
 
 
 def run(rounds: int | None) -> list[Figure]:
-    """Measure our page, and that of OpenCode where it is installed."""
+    """Measure our page, and OpenCode's where it is installed."""
     sys.path.append(str(ROOT / "tests"))
     from support.long_tasks import long_task, seed
     from support.workbench import chromium, desktop, workbench

@@ -43,7 +43,7 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Options of the command line; `options` are those of each `isthmus serve`."""
+    """Options of the command line; `options` go to each `isthmus serve`."""
 
     folder: Path
     workspace: Path

@@ -2,10 +2,9 @@
 
 ``python scripts/conformance_a2a.py FOLDER KIT [--acp] [SUITE ...]``: KIT is a git checkout (or git directory) of
 https://github.com/a2aproject/a2a-tck, which is not changed. The revision of each kit is copied from it into FOLDER,
-which also holds the virtual environment for the kits. Each suite gets its own agent
-(scripts/conformance/a2a_agent.py), with ``--acp`` a hosted ACP agent: then only the suites of 0.3 run, since that of
-1.0 tells the agent by the ids of its messages what to do. Exit status: 0 if exactly the known tests fail, 1 if not, 2
-if the kits cannot be run.
+which also holds the virtual environment for the kits. Each suite gets its own agent (scripts/conformance/a2a_agent.py),
+with ``--acp`` a hosted ACP agent: then only the suites of 0.3 run, since the suite of 1.0 tells the agent by the ids of
+its messages what to do. Exit status: 0 if exactly the known tests fail, 1 if not, 2 if the kits cannot be run.
 """
 
 import os
@@ -37,7 +36,7 @@ class KitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """One run of a kit: `version` is that of A2A, `arguments` are pytest's, without the address and the report."""
+    """One run of a kit: `version` is A2A's, `arguments` are pytest's, without the address and the report."""
 
     name: str
     version: str

@@ -1,4 +1,4 @@
-"""Known failures in the official test kits, and their comparison with those of a run.
+"""Known failures in the official test kits, and their comparison with the failures of a run.
 
 The list is scripts/conformance/known_failures.toml; docs/reference/conformance.md has the reasons.
 """

@@ -121,7 +121,7 @@ def mutated(mutant: Mutant, root: Path) -> str:
 
 
 def missing_tests(mutant: Mutant, root: Path) -> list[str]:
-    """Return those of a mutant's tests that a checkout does not have."""
+    """Return a mutant's tests that a checkout does not have."""
     return [test for test in mutant.tests if not _has_test(test, root)]
 
 

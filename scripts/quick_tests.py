@@ -77,7 +77,7 @@ def distances(modules: Mapping[str, Path], changed: Collection[Path]) -> Mapping
 
 
 def changed_files(root: Path) -> Sequence[Path]:
-    """Return the files that differ from the last commit, or those of the last commit if none does."""
+    """Return the files that differ from the last commit; if none does, the files of that commit."""
     own = [*_git(root, "diff", "--name-only", "HEAD"), *_git(root, "ls-files", "--others", "--exclude-standard")]
     names = own or _git(root, "diff", "--name-only", "HEAD~1", "HEAD")
     return [root / name for name in names if (root / name).is_file()]

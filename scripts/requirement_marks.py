@@ -19,7 +19,7 @@ WITHOUT_EFFECT = ("skip", "xfail")
 
 @dataclass(frozen=True, slots=True)
 class MarkedTest:
-    """A test with its ids, including those of its class, its module and its cases."""
+    """A test with its ids, including the ids of its class, its module and its cases."""
 
     path: Path
     """Path relative to the checkout."""

@@ -128,7 +128,7 @@ class Turns:
 
     share: float
     overtaken: int
-    """Largest number of starts while one of the others waited, beyond those of a turn."""
+    """Largest number of starts while one of the others waited, beyond the starts of a turn."""
     beyond: float
     """Longest wait of one of the others beyond a turn."""
     turn: float

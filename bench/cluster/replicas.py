@@ -1,4 +1,4 @@
-"""Servers under measurement, each a process of its own: ours on PostgreSQL or SQLite, and those of a2a-sdk."""
+"""Servers under measurement, each a process of its own: ours on PostgreSQL or SQLite, and a2a-sdk's."""
 
 import contextlib
 import subprocess

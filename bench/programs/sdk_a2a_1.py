@@ -2,7 +2,7 @@
 
 ``sdk_a2a_1`` keeps tasks in memory, ``sdk_a2a_1 FILE`` in that SQLite database, ``sdk_a2a_1 URL`` in that PostgreSQL
 database as one of several processes (``a2a.server.cluster``), all with the SDK's defaults. It runs in the virtual
-environment of ``bench/peers.txt``, not in that of the checkout, because the two versions of the SDK exclude each other.
+environment of ``bench/peers.txt``, not in the checkout's, because the two versions of the SDK exclude each other.
 Therefore pyright does not check it, and no other module may import it.
 """
 

@@ -1,7 +1,7 @@
 """A task: the files of a repository, a prompt, and a command that passes when it is solved. Reads two forms.
 
 Our own form is a TOML file with everything in it, a solution too, which the tests of the tasks use and the agent never
-sees. The other form is that of SWE-bench: a file of JSON lines, with the repositories as local clones.
+sees. The other form is SWE-bench's: a file of JSON lines, with the repositories as local clones.
 """
 
 import json

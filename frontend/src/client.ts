@@ -163,6 +163,22 @@ export async function runCommand(line: string, scope: Scope): Promise<string> {
   return taskId;
 }
 
+interface Command {
+  name: string;
+  sub_commands?: Command[];
+}
+
+/** Tell whether the agent of a session has a slash command, such as ["chat", "fork"]. Agents of other authors have their own. */
+export async function hasCommand(path: string[], contextId: string): Promise<boolean> {
+  const answer = (await call("POST", "", { jsonrpc: "2.0", id: 1, method: "commands/get", params: { metadata: { contextId } } })) as { result?: { commands?: Command[] } };
+  let found = answer.result?.commands;
+  return path.every((name) => {
+    const command = found?.find((each) => each.name === name);
+    found = command?.sub_commands;
+    return command !== undefined;
+  });
+}
+
 export interface Completion {
   line: string;
   description: string;

@@ -35,7 +35,7 @@ const TABLE = {
   answered: ["Answered by {0}", "已由 {0} 回答"],
   answeredWith: ["Answered by {0}: {1}", "已由 {0} 回答:{1}"],
   notSent: ["What you changed or typed here was not sent.", "您在此修改或输入的内容未发送。"],
-  answeredElsewhere: ["Answered while you were here", "您在此期间已回答"],
+  answeredElsewhere: ["Answered while you were here", "您停留期间已被回答"],
   asItIs: ["{0} as it is", "{0},现在的内容"],
   asItWillBe: ["{0} as it will be", "{0},将要写入的内容"],
   acceptHunk: ["Take", "采用"],

@@ -81,7 +81,7 @@ class TaskSnapshot:
     """The state of a task after its event ``seq``.
 
     ``pending`` has the tool calls that wait for a user. ``history`` is oldest first. Each artifact is one complete
-    update. ``error`` and ``reason`` are those of the last state change. ``title`` is the beginning of the first prompt.
+    update. ``error`` and ``reason`` belong to the last state change. ``title`` is the beginning of the first prompt.
     Times are Unix seconds. ``parent`` is the id of the task that began this one for a part of its work; empty if a user
     did.
     """
@@ -334,7 +334,7 @@ class SessionStatus:
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
     for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model``, if it thinks at all.
-    ``cost`` is that of the whole session, as a hosted agent states it.
+    ``cost`` is the whole session's, as a hosted agent states it.
     """
 
     approval_mode: str | None = None

@@ -49,8 +49,8 @@ class Conversation:
 async def list_sessions(agent: AgentClient, workspace: str | None = None, limit: int = 1000) -> list[Conversation]:
     """Return the sessions among the last ``limit`` tasks, most recently changed first.
 
-    ``workspace`` (an absolute path) limits them to those of that folder. The tasks of subagents belong to the session
-    that began them, and are not listed.
+    ``workspace`` (an absolute path) limits them to that folder's. The tasks of subagents belong to the session that
+    began them, and are not listed.
     """
     grouped: dict[str, list[TaskSnapshot]] = {}
     for task in await agent.tasks(limit):

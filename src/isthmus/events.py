@@ -1,6 +1,6 @@
 """Events of a task: ``AgentEvent`` is the closed union of everything that leaves the agent, one journal row each.
 
-The messages in them are those of :mod:`isthmus.development_tool`; ``isthmus.a2a`` encodes events for the wire.
+The messages in them are defined in :mod:`isthmus.development_tool`; ``isthmus.a2a`` encodes events for the wire.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ from isthmus.runtime.large_values import LARGE_BYTES
 
 
 class TaskState(StrEnum):
-    """State of a task: those of A2A that Isthmus uses, by their wire names in version 0.3."""
+    """State of a task, among A2A's states, by its wire name in version 0.3."""
 
     SUBMITTED = "submitted"
     WORKING = "working"
@@ -159,10 +159,9 @@ class TextContent:
 class AgentMessage:
     """A whole message of the agent, for the task's history.
 
-    ``was_streamed``: its text was sent before as TextContent of the same id, and is not sent again. The engine adds
-    such a message for streamed text that no :class:`ModelReply` contains. ``is_answer``: it is the whole answer, and a
-    client that waits for the answer receives this message instead of a task. ``replaces`` is as in
-    :class:`TextContent`.
+    ``was_streamed``: its text was sent before as TextContent of the same id, and is not sent again. The engine adds a
+    message for streamed text that no :class:`ModelReply` contains. ``is_answer``: it is the whole answer, and a client
+    that waits for the answer receives this message instead of a task. ``replaces`` is as in :class:`TextContent`.
     """
 
     message_id: str

@@ -43,7 +43,7 @@ class SubagentBegun(InternalEvent):
     ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
     means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
     one. ``answered`` are the answers in the session of the other task, which count here too. ``checkpoints_of`` is the
-    key of that session: its checkpoints and those of the subagent are one list.
+    key of that session: its checkpoints and the subagent's are one list.
     """
 
     name: str
@@ -86,7 +86,7 @@ HOOK_CONTEXT = "<hook_context>"
 
 
 def former_note(value: JsonObject) -> JsonObject:
-    """Return the JSON form of a :class:`ContextNote` for that of an ``EditorContext``, its name in older journals.
+    """Return the JSON form of a :class:`ContextNote` for the form of an ``EditorContext``, its name in older journals.
 
     That had no source.
     """
@@ -149,7 +149,7 @@ class ModelUsed(InternalEvent):
 
 @record
 class ToolResultRecorded(InternalEvent):
-    """The result of a call as the model receives it; the user sees that of the ToolCall. Not shown to clients.
+    """The result of a call as the model receives it; the user sees the ToolCall's. Not shown to clients.
 
     ``media`` is the content other than text.
     """
@@ -164,7 +164,7 @@ class ToolResultRecorded(InternalEvent):
 class SeenText:
     """Lines ``first`` to ``last`` (1-based, inclusive) of ``total`` of the file at ``path``, which a model was shown.
 
-    ``path`` is absolute. ``digest`` is that of the whole text, ``cells`` that of a notebook without its outputs, see
+    ``path`` is absolute. ``digest`` is the whole text's, ``cells`` the digest of a notebook without its outputs, see
     :mod:`isthmus.tools.seen_text`. If ``last`` is less than ``first``, no line was shown in full.
     """
 
@@ -233,7 +233,7 @@ class Restored(InternalEvent):
 class ChatResumed(InternalEvent):
     """The conversation was replaced by the one saved as ``name``. Not shown by itself.
 
-    ``messages`` are those of the model, in the form of :mod:`isthmus.models.message`.
+    ``messages`` are the model's, in the form of :mod:`isthmus.models.message`.
     """
 
     name: str
@@ -282,8 +282,8 @@ class LoopNotice(InternalEvent):
 class AgentRecord(InternalEvent):
     """Data that an agent keeps across restarts of its process; a later record replaces it. Not shown.
 
-    With ``merges`` its members replace those of the same name alone, and a member that is None removes the one before.
-    Use it for data that grows, since each record is stored.
+    With ``merges`` its members replace members of the same name alone, and a member that is None removes the one
+    before. Use it for data that grows, since each record is stored.
     """
 
     data: JsonObject

@@ -33,7 +33,7 @@ class FrontTimeouts:
 
 
 class TaskStream:
-    """The events of a task after ``snapshot``: those of ``turn``, if there is one, then the following ones.
+    """The events of a task after ``snapshot``: first ``turn``'s, if there is one, then the following ones.
 
     ``view`` is kept up to date, and holds the number of the last event seen.
     """
@@ -57,7 +57,7 @@ class TaskStream:
     async def deliveries(self) -> AsyncIterator[Delivery]:
         """Yield the events until the task ends or a user is asked; resume a stream that ends before.
 
-        Ends as well if that fails RETRIES times in a row; ``view.state`` is then that of a running task.
+        Ends as well if that fails RETRIES times in a row; ``view.state`` is then a running task's.
         """
         attempts = 0
         while True:

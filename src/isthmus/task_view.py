@@ -32,7 +32,6 @@ from isthmus.internal_events import (
     InternalEvent,
     ModelReply,
     ModelUsed,
-    Restored,
     ThoughtProgress,
     ToolResultRecorded,
 )
@@ -96,7 +95,7 @@ class CallView:
 class ModelUsage:
     """Requests to one model, failed ones among them, and their tokens; ``latency`` is their time in seconds.
 
-    ``input_tokens`` include cached ones, ``output_tokens`` those of thoughts.
+    ``input_tokens`` include cached ones, ``output_tokens`` include thoughts.
     """
 
     requests: int = 0
@@ -129,8 +128,8 @@ class TaskView:
     """One task after its events so far.
 
     ``seq`` is the number of the last stored event seen. ``calls``, ``live``, ``messages`` and ``artifacts`` are by id,
-    in the order in which they began. ``command`` is the slash command that the task runs; ``restored`` is the
-    checkpoint to which the conversation last returned. ``has_missed``: the connection broke, and events may be missing.
+    in the order in which they began. ``command`` is the slash command that the task runs. ``has_missed``: the
+    connection broke, and events may be missing.
     """
 
     state: TaskState = TaskState.SUBMITTED
@@ -148,7 +147,6 @@ class TaskView:
     calls: dict[str, CallView] = field(default_factory=dict[str, CallView])
     compactions: list[Compacted] = field(default_factory=list[Compacted])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
-    restored: str | None = None
     has_missed: bool = False
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     live: dict[str, str] = field(default_factory=dict[str, str], compare=False)
@@ -234,8 +232,6 @@ class TaskView:
                 self.compactions.append(event)
             case Checkpoint():
                 self.checkpoints.append(event)
-            case Restored():
-                self.restored = event.checkpoint_id
             case ConfirmationAccepted():
                 self.take_answer(event)
             case RetryNotice():

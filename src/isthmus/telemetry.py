@@ -1,6 +1,6 @@
 """Port for those who operate a server: the work that it does, as it begins and ends. Metrics and traces implement it.
 
-An :data:`Operation` is made by whoever does the work, with what is known at the beginning; the rest is set before the
+An :data:`Operation` is made where the work is done, with what is known at the beginning; the rest is set before the
 work ends. No text of a prompt, an answer, a call or a file is in it, but a :class:`ModelCall` can return them to those
 who were told to keep them.
 """
@@ -36,7 +36,7 @@ class ServedRequest:
 
 @dataclass(slots=True, eq=False)
 class TaskSegment:
-    """The work on a task until it asks or ends. ``state`` is that of the task then, empty if the work was broken off.
+    """The work on a task until it asks or ends. ``state`` is the task's then, empty if the work was broken off.
 
     ``queued_seconds`` is the time for which the task waited for a process; None if its former process broke it off.
     ``user`` is the name of its user, empty for the local one; ``parent`` is the task of which it is a part, or empty.

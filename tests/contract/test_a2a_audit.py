@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.a2a.server.application import Observers
 from isthmus.a2a.server.audit_file import AuditFile
 from isthmus.a2a.server.users import Caps
 from isthmus.engine.agents import Agent
@@ -38,7 +39,7 @@ async def audited(workspace: Path, folder: Path, agent: Agent, caps: Caps | None
     path = folder / "audit.jsonl"
     file = AuditFile(path)
     try:
-        async with users_of(workspace, agent, caps, audit=file.record) as users:
+        async with users_of(workspace, agent, caps, observers=Observers(audit=file.record)) as users:
             yield Audited(users, path)
     finally:
         file.close()

@@ -14,6 +14,8 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
+from isthmus.a2a.server.application import Observers
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.probes import Metrics, Probes
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wires import Wires
@@ -90,9 +92,8 @@ async def measured(
             engine,
             ServerOptions(TOKEN),
             for_user=engine.for_user,
-            users=lambda: found.table,
-            probes=probes,
-            telemetry=work,
+            access=UserAccess(lambda: found.table),
+            observers=Observers(probes=probes, telemetry=work),
             push=push,
         ) as found.client,
     ):

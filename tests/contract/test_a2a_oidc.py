@@ -42,7 +42,7 @@ async def signed_in(workspace: Path, agent: Agent, **more: Any) -> AsyncGenerato
     issuer = oidc_issuer()
     with issuer.server:
         issued = IssuerUsers(Issuer(issuer.url), AUDIENCE, ClaimNames(tier="plan"))
-        async with users_of(workspace, agent, issued=issued, **more) as users:
+        async with users_of(workspace, agent, identify_issued=issued.identify, **more) as users:
             yield SignedIn(users, issuer)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.users import UserTable
 from support.a2a_serving import TOKEN, RawClient, prompt, serving
 from support.command_harness import CommandHarness, command_harness
@@ -41,7 +42,9 @@ async def shared(folder: Path, wire: GeminiWire) -> AsyncGenerator[Shared]:
         (harness.workspace / "GEMINI.md").write_text(f"the project's own @{harness.home}/GEMINI.md")
         (harness.workspace / "AGENTS.md").symlink_to(harness.home / "GEMINI.md")
         engine = harness.engine
-        served = serving(engine.for_user(""), ServerOptions(TOKEN), for_user=engine.for_user, users=lambda: table)
+        served = serving(
+            engine.for_user(""), ServerOptions(TOKEN), for_user=engine.for_user, access=UserAccess(lambda: table)
+        )
         local = await stack.enter_async_context(served)
         headers = {"Authorization": f"Bearer {token}"}
         http = await stack.enter_async_context(plain_client(headers=headers))

@@ -12,6 +12,7 @@ import pytest
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server import owner_here
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.owner_here import is_direct
 from isthmus.a2a.server.users import UserTable
 from isthmus.client import InvalidRequest
@@ -83,7 +84,8 @@ async def test_a_server_that_was_not_told_so_takes_commands_of_nobody(engine: En
 
 async def test_other_users_bring_no_commands_from_this_machine(engine: Engine, workspace: Path) -> None:
     found: list[Users] = []
-    served = serving(engine, for_user=engine.for_user, users=lambda: found[0].table, owner_here=engine.for_owner_here())
+    access = UserAccess(lambda: found[0].table)
+    served = serving(engine, for_user=engine.for_user, access=access, owner_here=engine.for_owner_here())
     async with served as server, AsyncExitStack() as stack:
         found.append(Users(server, UserTable(), stack, engine))
         assert not await takes_it(await found[0].client("alice"), workspace)
@@ -135,7 +137,9 @@ async def test_a_program_around_the_server_that_authenticates_brings_none(engine
     async def authenticate(head: object) -> str:
         return ""
 
-    async with serving(engine, authenticate=authenticate, owner_here=engine.for_owner_here()) as server:
+    async with serving(
+        engine, access=UserAccess(authenticate=authenticate), owner_here=engine.for_owner_here()
+    ) as server:
         assert not await takes_it(server, workspace)
 
 

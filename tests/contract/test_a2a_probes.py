@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.a2a.server.application import Observers
 from isthmus.a2a.server.probes import Probes
 from isthmus.engine import Engine, EngineOptions, readiness
 from isthmus.engine.readiness import Readiness
@@ -46,7 +47,7 @@ async def watched(folder: Path, agent: Any = None) -> AsyncGenerator[Watched]:
     engine = Engine(behind(agent or EchoAgent()), journal, EngineOptions())
     await engine.start()
     found = Watched(engine, journal, path)
-    async with serving(engine, probes=Probes(found.ready)) as found.client:
+    async with serving(engine, observers=Observers(probes=Probes(found.ready))) as found.client:
         yield found
 
 

@@ -86,7 +86,7 @@ def words(events: list[AgentEvent]) -> list[str]:
 
 
 async def test_texts_artifacts_and_states_become_events(remote: RemoteAgent) -> None:
-    assert not remote.speaks_extension
+    assert not remote.profile.activation.active
     events = await events_of(await remote.prompt(PromptMessage("Ada")))
     assert words(events) == ["Let me see. ", "There you are."]
     assert [event for event in events if isinstance(event, ArtifactUpdate)] == [

@@ -11,8 +11,9 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
-from isthmus.a2a.server.quota import TokenUse
+from isthmus.a2a.server.auth import IdentifyIssued, UserAccess
 from isthmus.a2a.server.users import Caps, UserTable
+from isthmus.a2a.serving.token_use import JournalTokens
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.agents import Agent
@@ -54,8 +55,9 @@ async def users_of(
     folder: Path,
     agent: Agent,
     caps: Caps | None = None,
-    count_tokens: Callable[[Journal], TokenUse] | None = None,
+    count_tokens: Callable[[Journal], JournalTokens] | None = None,
     options: ServerOptions | None = None,
+    identify_issued: IdentifyIssued | None = None,
     **more: Any,
 ) -> AsyncGenerator[Users]:
     """Serve several users; they and their sessions work only in ``folder``. ``more`` goes to the application."""
@@ -70,7 +72,8 @@ async def users_of(
             pushing(engine, sender, Wires(), is_served=lambda name: found[0].has(name))
         )
         if count_tokens is not None:
-            more["token_use"] = count_tokens(engine.journal)
-        served = serving(engine, options, for_user=engine.for_user, users=lambda: found[0].table, push=push, **more)
+            more["count_tokens"] = count_tokens(engine.journal).today
+        access = UserAccess(lambda: found[0].table, identify_issued)
+        served = serving(engine, options, for_user=engine.for_user, access=access, push=push, **more)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))
         yield found[0]

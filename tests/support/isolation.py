@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.models.providers import PREFIXED
+
 FOREIGN_PREFIXES = (
     "A2A_",
     "ANTHROPIC_",
@@ -42,6 +44,7 @@ NODE_COMPILED = Path(__file__).parents[2] / ".cache" / "node-compiled"
 
 FOREIGN_NAMES = frozenset(
     {
+        *(name for each in PREFIXED for name in (each.base_url_variable, *each.secret_variables)),
         "ALL_PROXY",
         # Real CLIs draw no interface when they see it; support.programs has read it before.
         "CI",

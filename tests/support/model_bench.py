@@ -46,20 +46,33 @@ class Provider:
 
     name: str
     wire: type[ScriptedWire]
-    key: str
-    base_url: str
     messages: Callable[[WireRequest], list[Any]]
     """Returns the assistant's messages of a request, as the provider's JSON."""
     unknown: Mapping[str, Any]
     """A part that no client knows."""
     raw_safety: str
 
+    @property
+    def record(self) -> ProviderRecord:
+        """The record of the provider."""
+        found = EXAMPLES.get(self.name) or provider_with_id(self.name)
+        assert found is not None
+        return found
+
+    @property
+    def key(self) -> str:
+        """The variable with its key."""
+        return self.record.secrets.keys[0]
+
+    @property
+    def base_url(self) -> str:
+        """The variable with the address of its server."""
+        return self.record.base_url_variable
+
     def open(
         self, model: str, environment: Mapping[str, str], *, options: StreamOptions | None = None
     ) -> ProviderModel[Any]:
-        spec = EXAMPLES.get(self.name) or provider_with_id(self.name)
-        assert spec is not None
-        return open_provider(spec, model, environment, options=options)
+        return open_provider(self.record, model, environment, options=options)
 
 
 def gemini_messages(request: WireRequest) -> list[Any]:
@@ -83,8 +96,6 @@ def responses_messages(request: WireRequest) -> list[Any]:
 GEMINI = Provider(
     "gemini",
     GeminiWire,
-    "GEMINI_API_KEY",
-    "GOOGLE_GEMINI_BASE_URL",
     gemini_messages,
     {"hologram": {"voxels": [1, 2]}, "thoughtSignature": "h=="},
     "SAFETY",
@@ -92,8 +103,6 @@ GEMINI = Provider(
 ANTHROPIC = Provider(
     "anthropic",
     AnthropicWire,
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
     anthropic_messages,
     {"type": "hologram", "voxels": [1, 2]},
     "refusal",
@@ -101,8 +110,6 @@ ANTHROPIC = Provider(
 OPENAI = Provider(
     "openai",
     OpenAIWire,
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
     openai_messages,
     {"hologram": {"voxels": [1, 2]}},
     "content_filter",
@@ -110,13 +117,11 @@ OPENAI = Provider(
 RESPONSES = Provider(
     "responses",
     ResponsesWire,
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
     responses_messages,
     {"type": "hologram", "voxels": [1, 2]},
     "content_filter",
 )
-MISTRAL = replace(OPENAI, name="mistral", key="MISTRAL_API_KEY", base_url="MISTRAL_BASE_URL")
+MISTRAL = replace(OPENAI, name="mistral")
 EXAMPLES: Mapping[str, ProviderRecord] = {"mistral": mistral.PROVIDER}
 """Providers that are not part of Isthmus: examples of how one is added."""
 BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI, RESPONSES)]

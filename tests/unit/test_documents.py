@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import isthmus.a2a
 from isthmus.a2a import Hosting
 from isthmus.a2a.options import Skill
 from isthmus.a2a.protocol.extension import URI, activated_by_card
@@ -61,6 +62,15 @@ def test_every_link_leads_to_a_file_and_a_heading(name: str) -> None:
         if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
             missing.append(f"{link}#{anchor}")
     assert missing == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_program_in_the_readme_runs_as_it_stands(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[object] = []
+    monkeypatch.setattr(isthmus.a2a, "serve", served.append, raising=False)
+    for program in re.findall(r"```python\n(.*?)```", text(name), flags=re.DOTALL):
+        exec(compile(program, name, "exec"), {"__name__": "program"})  # noqa: S102 - a program of our own
+    assert [type(agent).__name__ for agent in served] == ["EchoAgent"]
 
 
 @pytest.mark.requirement("ZH-001")

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { cancel, complete, sessionStatus } from "../client.ts";
+import { cancel, hasCommand, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
 import { LostQuestion } from "../lost-question.ts";
@@ -100,8 +100,7 @@ export class TaskPage extends PageElement {
       found: (contextId) => {
         this.#queue ??= new MessageQueue(contextId);
         this.requestUpdate();
-        // Agents of other authors have commands of their own.
-        complete("/chat fo", contextId, "").then((found) => { this.canBranch = found.some(({ line }) => line.startsWith("/chat fork")); }, () => undefined);
+        hasCommand(["chat", "fork"], contextId).then((has) => { this.canBranch = has; }, () => undefined);
       },
       get mustSeeEnd() { return !!page.#queue?.messages.length; },
     };

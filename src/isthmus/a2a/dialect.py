@@ -20,7 +20,7 @@ class Dialect(Protocol):
     """Wire that reads and answers the requests of these clients."""
 
     def claims(self, call: Call) -> bool:
-        """Return whether such a client sent the request, judged by its metadata or the opening of its task."""
+        """Return whether a client of the dialect sent a request, judged by its metadata or its task's opening."""
         ...
 
     def methods_of(self, path: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class Hosting:
     folder: Path | None = None
     """Folder of the journal and the token; by default one for agents of this name in the user's data folder.
 
-    Two agents never share a folder: that of an agent with another name is refused, except for ``former_names``.
+    Two agents never share a folder: the folder of an agent with another name is refused, except for ``former_names``.
     """
     workspace: Path | None = None
     """Folder for sessions that name none; by default the current one."""

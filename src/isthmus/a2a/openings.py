@@ -41,14 +41,14 @@ class Openings:
         self._known: OrderedDict[_Key, Opening] = OrderedDict()
 
     def note(self, task_id: str, context_id: str, user: str, opening: Opening) -> None:
-        """Remember the opening of a task, which is also that of later tasks of its session."""
+        """Remember the opening of a task; later tasks of its session have it too."""
         self._set((user, "task", task_id), opening)
         self._set((user, "session", context_id), opening)
 
     async def of(self, params: Mapping[str, Any], agent: AgentClient, user: str) -> Opening | None:
         """Return the opening of the task or session that a request is about; None if there is none.
 
-        ``agent`` is that of the caller, and is asked about what is not remembered.
+        ``agent`` is the caller's, and is asked about what is not remembered.
         """
         task_id, context_id = _subject(params)
         if task_id is not None:
@@ -90,8 +90,8 @@ class Openings:
 def remembered_activation(params: Mapping[str, Any], opening: Opening | None) -> Activation:
     """Return the activation of a request that states neither the extension nor another one.
 
-    It is that of the task or session. An answer in the form of the extension activates it as well, unless the client of
-    the task speaks A2A without it: its question says that such an answer is taken.
+    It is the activation of the task or session. An answer in the form of the extension activates it as well, unless the
+    client of the task speaks A2A without it: its question says that this form is taken.
     """
     if opening is not None and opening.extension is not None:
         return Activation(opening.extension, is_stated=False) if opening.extension else NOT_ACTIVE

@@ -38,8 +38,8 @@ class Identity:
 
     ``security_schemes`` say how requests are authenticated, by name, as OpenAPI writes them; None: by bearer tokens.
     ``versions`` are the versions of A2A whose members a card has when a request states none; both are always served.
-    ``input_modes`` are the media types of messages, ``output_modes`` those of answers and artifacts. With
-    ``default_workspace`` no session must name a folder, not even those of clients that speak the extension.
+    ``input_modes`` are the media types of messages, ``output_modes`` the types of answers and artifacts. With
+    ``default_workspace`` no session must name a folder, even if its client speaks the extension.
     """
 
     name: str = "Isthmus"

@@ -4,7 +4,7 @@ A wire reads a request into an Operation and writes its result. :mod:`isthmus.a2
 :mod:`isthmus.a2a.server.framing` sends the result as JSON-RPC or REST.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.a2a.protocol.extension import NOT_ACTIVE, Activation
@@ -57,12 +57,8 @@ class Call:
     form."""
 
 
-class Quota(Protocol):
-    """A limit on the work that one user may begin."""
-
-    async def check(self) -> None:
-        """Raise LimitReached if the user may begin no more work for now."""
-        ...
+CheckQuota: TypeAlias = Callable[[], Awaitable[None]]
+"""Function that raises LimitReached if a user may begin no more work for now."""
 
 
 @record
@@ -76,7 +72,7 @@ class Caller:
     push: PushService | None = None
     user_tier: str | None = None
     name: str = ""
-    quota: Quota | None = None
+    quota: CheckQuota | None = None
 
     async def check_quota(self) -> None:
         """Check the user's quota, if there is one.
@@ -85,7 +81,7 @@ class Caller:
             LimitReached: the user may begin no more work for now.
         """
         if self.quota is not None:
-            await self.quota.check()
+            await self.quota()
 
 
 @record

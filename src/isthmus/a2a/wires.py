@@ -68,7 +68,7 @@ class Wires:
         return self.v1
 
     def is_dialect(self, wire: Wire) -> bool:
-        """Return whether a wire is that of a dialect, which has a form of its own and not the extension's."""
+        """Return whether a wire is a dialect's, which has a form of its own and not the extension's."""
         return any(wire is dialect.wire for dialect in self._dialects)
 
     def dialect_with(self, path: str) -> Dialect | None:

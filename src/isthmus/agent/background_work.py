@@ -1,8 +1,8 @@
 """Port to the commands of sessions in the background, which the shell tool starts; see `isthmus.tools`."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 
 class BackgroundItem(Protocol):
@@ -33,9 +33,5 @@ class BackgroundItem(Protocol):
         ...
 
 
-class BackgroundWork(Protocol):
-    """The commands in the background, by the key of their session."""
-
-    def of(self, session: str) -> Sequence[BackgroundItem]:
-        """Return the commands of a session, in the order of their start."""
-        ...
+BackgroundWork: TypeAlias = Callable[[str], Sequence[BackgroundItem]]
+"""Function that returns the commands in the background of the session with this key, in the order of their start."""

@@ -1,7 +1,7 @@
 """The coding agent and its loop: model, tool calls, results, model again, until an answer or a question.
 
-It emits its events through its turn and keeps no state besides the Session, which is a fold of the same events, so that
-it can stop at a question and continue in another process. It looks for new tools before each message of the model,
+It emits its events through its turn and keeps no state besides the Session, which is a fold of the same events. It can
+therefore stop at a question and continue in another process. It looks for new tools before each message of the model,
 since servers connect and change their tools.
 """
 

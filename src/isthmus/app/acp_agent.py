@@ -85,7 +85,7 @@ class Kept:
 
 
 class AcpAgent:
-    """Runs the turns of an ACP agent. ``name`` tells its records from those of other agents.
+    """Runs the turns of an ACP agent. ``name`` tells its records from other agents' records.
 
     ``passes_servers``: the MCP servers of its clients are passed on to it; they may be commands. ``editor_context``
     returns what the local user's editor shows, which the agent gets with each prompt.

@@ -1,7 +1,7 @@
 """The files of a workspace for a hosted ACP agent: the port :class:`isthmus.acp.host.files.SessionFiles`.
 
-The rules are those of our own agent's tools: nothing outside the workspace or closed by ``.geminiignore`` is read or
-written, and nothing of git is written.
+The rules are our own agent's: nothing outside the workspace or closed by ``.geminiignore`` is read or written, and
+nothing of git is written.
 """
 
 import asyncio

@@ -1,13 +1,13 @@
 """The sessions of ACP clients on this machine: their folders and MCP servers, trust, and deletion.
 
-Those of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
+Sessions of an agent behind a server are in :mod:`isthmus.app.acp_server_place`.
 """
 
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -29,6 +29,9 @@ from isthmus.mcp_host.config.folder_trust import TrustRule, stated_trust
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from isthmus.settings.trust.forms import folder_refusal
 from isthmus.text.visible import visible_line
+
+if TYPE_CHECKING:
+    from isthmus.engine import Engine
 
 FURTHER_NAME = "additionalDirectories"
 """Parameter of requests with the further folders of a session."""
@@ -53,28 +56,12 @@ _FOLDERS = (
 )
 
 
-class KeptSessions(Protocol):
-    """The sessions of an agent in this process, as its engine keeps them; an ``Engine`` is one."""
-
-    async def delete_session(self, context_id: str) -> None:
-        """Delete all tasks of a session."""
-        ...
-
-    async def fork_session(self, context_id: str, new_context_id: str) -> None:
-        """Copy a session, all of whose tasks have ended, under another id."""
-        ...
-
-    async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """Return the further folders with which tasks began, by task, as far as they have any."""
-        ...
-
-
 class LocalPlace:
-    """Sessions of an agent in this process. Without ``kept`` they cannot be deleted and copied here."""
+    """Sessions of an agent in this process. Without its ``engine`` they cannot be deleted and copied here."""
 
-    def __init__(self, environment: Mapping[str, str], kept: KeptSessions | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str], engine: "Engine | None" = None) -> None:
         self._environment = environment
-        self._kept = kept
+        self._engine = engine
         self._asked: set[tuple[Path, frozenset[str]]] = set()
         self._allowed: set[str] = set()
         """Further folders in which the user lets agents work."""
@@ -132,7 +119,7 @@ class LocalPlace:
     def _undecided(self, cwd: str, folders: Sequence[str]) -> Mapping[str, str | None]:
         """Return the folders about which the user must be asked, with why a project could not name them, if so.
 
-        Such a folder is asked about also where the user trusts it: a project's file may have led the editor to it.
+        A further folder is asked about also where the user trusts it: a project's file may have led the editor to it.
         """
         home = Path.home()
         refusals = {
@@ -156,19 +143,19 @@ class LocalPlace:
 
     async def fork(self, session_id: str, new_session_id: str) -> None:
         """Copy a session with all its tasks."""
-        if self._kept is None:
+        if self._engine is None:
             raise RpcError(METHOD_NOT_FOUND, "sessions of this agent cannot be forked")
-        await self._kept.fork_session(session_id, new_session_id)
+        await self._engine.fork_session(session_id, new_session_id)
 
     async def further_folders(self, task_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """Return the further folders with which tasks began."""
-        return await self._kept.further_folders(task_ids) if self._kept is not None else {}
+        return await self._engine.further_folders(task_ids) if self._engine is not None else {}
 
     async def delete(self, session_id: str) -> None:
         """Delete a session with all its tasks."""
-        if self._kept is None:
+        if self._engine is None:
             raise RpcError(METHOD_NOT_FOUND, "sessions are deleted by `isthmus tasks delete` here")
-        await self._kept.delete_session(session_id)
+        await self._engine.delete_session(session_id)
 
 
 class HostedPlace(LocalPlace):
@@ -197,7 +184,7 @@ def _store(question: TrustQuestion, option: str) -> None:
 
 
 def absolute_folder(path: str, name: str = "cwd") -> str:
-    """Return a path if it is absolute; ``name`` is that of its parameter.
+    """Return a path if it is absolute; ``name`` is its parameter's.
 
     Raises:
         RpcError: it is not.

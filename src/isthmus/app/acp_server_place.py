@@ -18,7 +18,7 @@ _INSTEAD = "configure them where the agent runs, give a url, or run the agent in
 
 
 class ServerPlace:
-    """Sessions of an agent behind a server, whose folders and MCP servers are those of its machine.
+    """Sessions of an agent behind a server, whose folders and MCP servers are on its machine.
 
     Only the user's own server on this machine may run commands; it decides that itself. Others are not told of them.
     ``takes_servers``: the agent at ``url`` reads the MCP servers in AgentSettings.

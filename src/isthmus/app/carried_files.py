@@ -183,7 +183,7 @@ def write_new(folder: Path, name: str, data: bytes) -> None:
     ``folder`` is made if it is missing, in one that may be.
 
     Raises:
-        OSError: it cannot be written; the name is not that of a file in the folder, or the folder is a link.
+        OSError: it cannot be written; there is no file of this name in the folder, or the folder is a link.
     """
     if not (_NAME.fullmatch(name) and _NAME.fullmatch(folder.name)):
         raise OSError(f"expected the name of a file, not {name[:100]!r}")

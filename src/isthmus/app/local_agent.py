@@ -127,7 +127,11 @@ class _Building:
         """Return the finder of the editors of sessions."""
         running, options = self._running, self._options
         return SessionEditors(
-            self._editors, options.mcp.address_policy, running.settings_of, running.user_of, options.editor_timeouts
+            self._editors,
+            options.mcp.address_policy,
+            lambda task_id: running.engine.settings_of(task_id),
+            running.user_of,
+            options.editor_timeouts,
         )
 
     def mcp_host(self, background: BackgroundCommands) -> McpHost:
@@ -165,7 +169,7 @@ class _Building:
             open_model=self._model.open,
             tools=RestrictedTools(ToolsOfParts(mcp, parts), self._rules.of),
             personal=self._personal,
-            background=background,
+            background=background.of,
             model_names=self._model.names,
             servers=mcp,
             contents=HostContents(mcp),

@@ -33,7 +33,7 @@ class _Running:
 
 
 class AgentMcpServer:
-    """The server side of one connection. ``write`` sends bytes; ``settings`` are those of each task's session.
+    """The server side of one connection. ``write`` sends bytes; ``settings`` hold for each task's session.
 
     Without ``editor_tools`` it has only the tools for tasks. ``beat_seconds`` is as in
     :class:`~isthmus.app.mcp_progress.ClientProgress`.

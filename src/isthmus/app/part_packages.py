@@ -49,7 +49,7 @@ class PartError(IsthmusError):
 def load_parts(
     names: Sequence[str], data_dir: Path, installed: Callable[[], Sequence[EntryPoint]] | None = None
 ) -> tuple[Part, ...]:
-    """Return the parts with these names, in their order. Those of installed packages are found by ``installed``.
+    """Return the parts with these names, in their order. ``installed`` finds the parts of installed packages.
 
     Raises:
         PartError: a name has no package, or its package cannot be loaded.

@@ -1,4 +1,4 @@
-"""Finds the skills and subagents of a session: the local user's, and those of a workspace that the user trusts."""
+"""Finds the skills and subagents of a session: the local user's, and a trusted workspace's."""
 
 import asyncio
 import os

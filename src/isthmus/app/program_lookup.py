@@ -17,7 +17,7 @@ TRUSTED_SECONDS = 60.0
 
 @record
 class _Folder:
-    """A folder of PATH with those of the names that are in it; ``seen`` is the monotonic time in seconds."""
+    """A folder of PATH with the names that are in it; ``seen`` is the monotonic time in seconds."""
 
     names: frozenset[str]
     stamps: Stamps

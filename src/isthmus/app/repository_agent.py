@@ -1,7 +1,7 @@
 """Lets an agent work in repositories: each session in a worktree of its own, which goes with it to other machines.
 
-The workspace of such a session is ``/git:NAME``, the same on every machine. Here it is given a folder of this machine;
-changed files are kept in the repository before the event that says so is stored. Not here: git, see
+The workspace of a session in a repository is ``/git:NAME``, the same on every machine. Here it is given a folder of
+this machine; changed files are kept in the repository before the event that says so is stored. Not here: git, see
 `isthmus.worktrees`.
 """
 
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.hosted import AgentFailedError
@@ -33,6 +33,10 @@ from isthmus.events import (
 )
 from isthmus.internal_events import WorktreeUsed
 from isthmus.slash_commands.tree import Completion
+from isthmus.worktrees.errors import SessionMovedError
+
+if TYPE_CHECKING:
+    from isthmus.worktrees.session_worktree import SessionWorktree
 
 ATTEMPTS = 3
 """Maximum number of attempts to keep the files after a call."""
@@ -41,32 +45,33 @@ PAUSE_SECONDS = 2.0
 _READING = frozenset(
     ("list_directory", "read_file", "read_many_files", "grep_search", "glob", "google_web_search", "write_todos")
 )
-"""Tools after whose calls no files are kept. Not those of commands in the background, whose results tell of files."""
+"""Tools after whose calls no files are kept. Tools for commands in the background are left out: their results tell of
+files."""
 
 log = logging.getLogger(__name__)
 
 
-class Worktree(Protocol):
-    """The files of a session on this machine."""
+class KeptWorktree:
+    """The worktree of a session, whose files can be kept for other machines."""
 
-    @property
-    def folder(self) -> Path:
-        """Folder in which the session works."""
-        ...
+    def __init__(self, worktree: "SessionWorktree") -> None:
+        self.worktree = worktree
+        self._mark: str | None = None
+        """Mark of the worktree before its last checkpoint; None before the first."""
 
     async def keep(self, about: str) -> None:
         """Keep the files so that another machine can go on with them, if they have changed; raises IsthmusError."""
-        ...
+        if await self.worktree.is_unchanged(self._mark):
+            return
+        mark, self._mark = self.worktree.head_mark(), None
+        try:
+            await self.worktree.checkpoint(about)
+        except SessionMovedError as error:
+            raise AgentFailedError(f"another server has gone on with this session: {error}") from error
+        self._mark = mark
 
-    async def result(self, title: str) -> tuple[str, str | None, str] | None:
-        """Return the branch with the work, a patch of it (None: too large) and what is missing in it.
 
-        None if nothing was changed. Raises IsthmusError.
-        """
-        ...
-
-
-OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[Worktree]]
+OpenWorktree = Callable[[str, Session], AbstractAsyncContextManager[KeptWorktree]]
 """Function that opens the worktree of a session in the repository of this name for a time; raises IsthmusError."""
 
 
@@ -84,7 +89,7 @@ class FullAgent(GeneralCommandAgent, ObservableAgent, SuspendingAgent, Completin
 class RepositoryAgent:
     """``agent``, which also works in the repositories that ``open_worktree`` opens.
 
-    Commands and states of a session without its worktree are those of an ``empty`` folder.
+    A session without its worktree has the commands and the state of an ``empty`` folder.
     """
 
     def __init__(self, agent: FullAgent, open_worktree: OpenWorktree, find_folder: FindFolder, empty: Path) -> None:
@@ -136,14 +141,14 @@ class RepositoryAgent:
             return await self._agent.advance(turn)
         async with AsyncExitStack() as stack:
             try:
-                worktree = await stack.enter_async_context(self._open_worktree(named.removeprefix(REPOSITORY), session))
+                kept = await stack.enter_async_context(self._open_worktree(named.removeprefix(REPOSITORY), session))
             except IsthmusError as error:
                 raise AgentFailedError(f"the workspace {named} cannot be opened: {error}") from error
-            return await self._advance_in(worktree, turn)
+            return await self._advance_in(kept, turn)
 
-    async def _advance_in(self, worktree: Worktree, turn: AgentTurn) -> StateChange:
+    async def _advance_in(self, kept: KeptWorktree, turn: AgentTurn) -> StateChange:
         session = turn.session
-        folder = str(worktree.folder)
+        folder = str(kept.worktree.folder)
         move_paths(session, session.worktrees, folder)
         session.workspace = folder
         if session.worktrees[-1:] != (folder,):
@@ -153,17 +158,17 @@ class RepositoryAgent:
             call = event.tool_call if isinstance(event, ToolCallUpdate) else None
             if call is not None and call.status.is_final and call.tool_name not in _READING:
                 # Before the event: whoever goes on after it finds the files as it says.
-                await _keep(worktree, f"{call.tool_name} {call.tool_call_id}")
+                await _keep(kept, f"{call.tool_name} {call.tool_call_id}")
             await turn.keep(event)
 
         end = await self._agent.advance(turn.passing(keep))
-        if problem := await _keep(worktree, str(end.state)):
+        if problem := await _keep(kept, str(end.state)):
             await turn.emit(AgentMessage(f"files of {session.task_id}", problem))
         if end.state is TaskState.COMPLETED:
-            await self._show_result(turn, worktree)
+            await self._show_result(turn, kept.worktree)
         return end
 
-    async def _show_result(self, turn: AgentTurn, worktree: Worktree) -> None:
+    async def _show_result(self, turn: AgentTurn, worktree: "SessionWorktree") -> None:
         """Emit the branch with the work, and a patch of it, as an artifact."""
         try:
             found = await worktree.result(turn.session.prompt)
@@ -172,30 +177,30 @@ class RepositoryAgent:
             await turn.emit(AgentMessage(f"result of {turn.session.task_id}", f"The work has no branch: {error}"))
             return
         if found is not None:
-            branch, patch, notice = found
-            text = f"The work is on the branch {branch}.{f' Note: {notice}.' if notice else ''}"
+            text = f"The work is on the branch {found.branch}.{f' Note: {found.notice}.' if found.notice else ''}"
             parts = [ArtifactPart(text=text)]
-            if patch is not None:
-                parts.append(ArtifactPart(text=patch, media_type="text/x-diff", filename="work.patch"))
+            if found.patch is not None:
+                parts.append(ArtifactPart(text=found.patch, media_type="text/x-diff", filename="work.patch"))
             artifact = f"work-{turn.session.task_id}"
-            await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=branch, description="The work of the session"))
+            about = "The work of the session"
+            await turn.emit(ArtifactUpdate(artifact, tuple(parts), name=found.branch, description=about))
 
     def _folder(self, workspace: Path) -> Path:
         return self._empty if str(workspace).startswith(REPOSITORY) else workspace
 
 
-async def _keep(worktree: Worktree, about: str) -> str:
+async def _keep(kept: KeptWorktree, about: str) -> str:
     """Keep the files; return why that is impossible, after some attempts, for the user."""
     problem = ""
     for attempt in range(ATTEMPTS):
         if attempt:
             await asyncio.sleep(PAUSE_SECONDS)
         try:
-            await worktree.keep(about)
+            await kept.keep(about)
         except AgentFailedError:
             raise
         except IsthmusError as error:
-            log.warning("the files in %s could not be kept in the repository: %s", worktree.folder, error)
+            log.warning("the files in %s could not be kept in the repository: %s", kept.worktree.folder, error)
             problem = f"The files could not be kept in the repository; they are on one machine alone: {error}"
         else:
             return ""

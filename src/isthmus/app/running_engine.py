@@ -8,7 +8,6 @@ from functools import partial
 from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.app.session_editors import SessionEditors
 from isthmus.client import TaskSnapshot
-from isthmus.development_tool import AgentSettings
 from isthmus.engine import Engine
 from isthmus.engine.editor_surface import EditorSurface, OnShown
 from isthmus.engine.workspaces import WorkspaceRule
@@ -31,10 +30,6 @@ class RunningEngine:
         """Return the name of a task's user, which is empty for the local user."""
         row = await self.journal.task(task_id)
         return row.user if row is not None else ""
-
-    async def settings_of(self, task_id: str) -> AgentSettings | None:
-        """Return the settings of a task."""
-        return await self.engine.settings_of(task_id)
 
     def child_tasks(self) -> ChildTasks:
         """Return the tasks of subagents."""

@@ -1,4 +1,4 @@
-"""The options of a server that are not those of its agent."""
+"""The options of a server that do not concern its agent."""
 
 from dataclasses import field
 from pathlib import Path
@@ -35,7 +35,7 @@ NAMES = OptionNames(
 
 @record
 class ServeSettings:
-    """Options of ``serve`` other than those of the agent; each is valid by itself.
+    """Options of ``serve`` that do not concern the agent; each is valid by itself.
 
     ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
     :class:`isthmus.a2a.server.users.Caps`.

@@ -8,17 +8,15 @@ from pathlib import Path
 
 from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session import Session
-from isthmus.app.repository_agent import FullAgent, RepositoryAgent, Worktree
+from isthmus.app.repository_agent import FullAgent, KeptWorktree, RepositoryAgent
 from isthmus.app.worktree_pruning import WorktreePruning
 from isthmus.engine.retention import DeleteFiles
 from isthmus.engine.workspaces import REPOSITORY
 from isthmus.journal.base import Journal
 from isthmus.mcp_host.config.folder_trust import FolderTrust, stated_trust
-from isthmus.worktrees.errors import SessionMovedError
 from isthmus.worktrees.mirror import FOLDER
 from isthmus.worktrees.repositories import Repositories
 from isthmus.worktrees.repository_url import RepositoryUrl
-from isthmus.worktrees.session_worktree import SessionWorktree
 
 
 class ServedRepositories:
@@ -77,7 +75,7 @@ class ServedRepositories:
         return trusts_folder
 
     def has_commands(self, trusts: FolderTrust) -> FolderTrust:
-        """Return whether commands of a folder are offered: those of a worktree only if it is trusted."""
+        """Return whether commands of a folder are offered: a worktree's only if it is trusted."""
         return lambda folder: not self.is_worktree(folder) or trusts(folder)
 
     def deleting(self, delete_files: DeleteFiles) -> DeleteFiles:
@@ -101,7 +99,7 @@ class ServedRepositories:
                 await asyncio.gather(task, return_exceptions=True)
 
     @asynccontextmanager
-    async def open(self, journal: Journal, name: str, session: Session) -> AsyncGenerator[Worktree]:
+    async def open(self, journal: Journal, name: str, session: Session) -> AsyncGenerator[KeptWorktree]:
         """Open the worktree of a session in the repository of this name, with its files as they were left.
 
         Raises:
@@ -114,40 +112,13 @@ class ServedRepositories:
         owner = self._pruning.owner(session.user, await _main_context(journal, session))
         with self._pruning.in_use(owner.session):
             opened = await self._repositories.open(repository, owner.session, owner)
-            yield _Kept(opened.worktree)
+            yield KeptWorktree(opened.worktree)
 
 
 async def _main_context(journal: Journal, session: Session) -> str:
-    """Return the context id of a session; for one of a subagent that of the session which began it."""
+    """Return the context id of a session; for a subagent's session, the id of the session which began it."""
     context, subagent = session.context_id, session.subagent
     parent = "" if subagent is None else subagent.parent_task_id
     while parent and (row := await journal.task(parent)) is not None:
         context, parent = row.context_id, row.parent
     return context
-
-
-class _Kept:
-    """The worktree of a session as its agent sees it."""
-
-    def __init__(self, worktree: SessionWorktree) -> None:
-        self._worktree = worktree
-        self._mark: str | None = None
-        """Mark of the worktree before its last checkpoint; None before the first."""
-
-    @property
-    def folder(self) -> Path:
-        return self._worktree.folder
-
-    async def keep(self, about: str) -> None:
-        if await self._worktree.is_unchanged(self._mark):
-            return
-        mark, self._mark = self._worktree.head_mark(), None
-        try:
-            await self._worktree.checkpoint(about)
-        except SessionMovedError as error:
-            raise AgentFailedError(f"another server has gone on with this session: {error}") from error
-        self._mark = mark
-
-    async def result(self, title: str) -> tuple[str, str | None, str] | None:
-        found = await self._worktree.result(title)
-        return None if found is None else (found.branch, found.patch, found.notice)

@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 class SessionEditors(PartBase, EditorControl):
     """Part that tells the model the view of a session's editor, and finds the editors of sessions.
 
-    ``local`` finds those of this machine; None if they are not used.
-    ``address_policy`` refuses addresses of clients' endpoints (None allows all of them). ``settings_of`` returns the
-    settings of a task, for questions that come without; ``user_of`` returns the name of its user.
+    ``local`` finds the editors of this machine; None if they are not used. ``address_policy`` refuses addresses of
+    clients' endpoints (None allows all of them). ``settings_of`` returns the settings of a task, for questions that
+    come without; ``user_of`` returns the name of its user.
     """
 
     name = EDITOR_NOTE

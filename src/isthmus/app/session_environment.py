@@ -28,7 +28,7 @@ PROGRAMS = tuple(
 
 
 class SessionEnvironment:
-    """Source of the text about a session's environment. ``environment`` is that of commands."""
+    """Source of the text about a session's environment. ``environment`` is for commands."""
 
     def __init__(self, environment: Mapping[str, str], now: Callable[[], datetime] = datetime.now) -> None:
         self._environment = environment

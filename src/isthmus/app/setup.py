@@ -1,17 +1,16 @@
-"""Options of every command that runs its own agent, and the setup that results from them and the settings."""
+"""The setup of an agent, which results from options of the command line, settings and the environment."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.sandbox_choice import CHOICES, SandboxSetup, decide_sandbox
+from isthmus.app.sandbox_choice import SandboxSetup, decide_sandbox
 from isthmus.errors import IsthmusError
-from isthmus.models.providers import PREFIXED_NAMES
 from isthmus.record import record
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from isthmus.mcp_host.config.run_servers import RunServers
     from isthmus.models.choose import ModelChoice
     from isthmus.settings import Settings
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 APPROVAL_MODES = ("default", "auto_edit", "plan", "yolo")
 DEFAULT_MODEL_TURNS = 250
@@ -51,83 +48,6 @@ class GivenOptions:
     mcp_config: tuple[str, ...] = ()
     strict_mcp_config: bool = False
     allowed_mcp_server_names: tuple[str, ...] = ()
-
-
-def agent_options(function: F) -> F:
-    """Add the options of :class:`GivenOptions` to a command."""
-    folder = click.Path(file_okay=False, path_type=Path)
-    for option in (
-        click.option(
-            "--ide/--no-ide", default=None, help="Use the editor that has the folder open. Default: if found."
-        ),
-        click.option(
-            "--debug",
-            is_flag=True,
-            help="Log to stderr what happens: messages to and from the IDE, connections to MCP servers and what these"
-            " write to their stderr.",
-        ),
-        click.option(
-            "--strict-mcp",
-            is_flag=True,
-            help="Start a turn only when every MCP server is connected that is not switched off.",
-        ),
-        click.option(
-            "--allowed-mcp-server-names",
-            multiple=True,
-            metavar="A,B",
-            help="Use only these MCP servers. Repeatable.",
-        ),
-        click.option(
-            "--strict-mcp-config", is_flag=True, help="Use no MCP servers but those of --mcp-config; without, none."
-        ),
-        click.option(
-            "--mcp-config",
-            multiple=True,
-            metavar="FILE|JSON",
-            help='Use also the MCP servers in {"mcpServers": {...}}; they win over others of their names. Repeatable.',
-        ),
-        click.option(
-            "--append-system-prompt",
-            metavar="TEXT",
-            help="Further instructions of yours for every request, after the agent's own and those of files.",
-        ),
-        click.option(
-            "--include-directories",
-            multiple=True,
-            metavar="DIR,DIR",
-            help="Further folders in which the agent may read and edit. Repeatable.",
-        ),
-        click.option("--data-dir", type=folder, metavar="DIR", help="Where tasks are kept. Default: your data folder."),
-        click.option("--workspace", type=folder, metavar="DIR", help="The folder to work in. Default: this one."),
-        click.option(
-            "-s",
-            "--sandbox",
-            type=click.Choice(CHOICES),
-            is_flag=False,
-            flag_value="auto",
-            metavar="[auto|require|off]",
-            help="Run shell commands in bubblewrap: no writes outside the folder, no network. Where it does not work,"
-            " auto warns and continues without it, require does not start.",
-        ),
-        click.option(
-            "--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of model requests per prompt."
-        ),
-        click.option(
-            "--allowed-tools",
-            multiple=True,
-            metavar="TOOL",
-            help="A tool that runs without asking: write_file, or run_shell_command(git status). Repeatable.",
-        ),
-        click.option(
-            "--approval-mode",
-            type=click.Choice(APPROVAL_MODES),
-            help="default asks before edits and commands; auto_edit before commands; plan only reads; yolo never asks.",
-        ),
-        click.option("-y", "--yolo", is_flag=True, help="The same as --approval-mode yolo."),
-        click.option("-m", "--model", metavar="MODEL", help=f"{PREFIXED_NAMES}, ollama:NAME, demo, ..."),
-    ):
-        function = option(function)
-    return function
 
 
 @record
@@ -178,17 +98,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
     from isthmus.settings import load_settings
     from isthmus.settings.env_files import load_environment
 
-    workspace = (options.workspace or Path.cwd()).resolve()
-    if not workspace.is_dir():
-        raise BadInputError(f"--workspace {options.workspace} is not a folder")
-    try:
-        str(workspace).encode()
-    except UnicodeEncodeError as error:
-        shown = os.fsencode(workspace).decode("utf-8", "backslashreplace")
-        raise BadInputError(
-            f"the path of the folder {shown} is not UTF-8, so no client could be told of it. Rename the folder."
-        ) from error
-    home = Path.home()
+    workspace, home = _workspace(options), Path.home()
     try:
         trusts = trust_for_settings(workspace, home, os.environ, ide=options.ide)
         settings = load_settings(workspace, home, os.environ, is_trusted=trusts(workspace))
@@ -227,6 +137,21 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
     )
+
+
+def _workspace(options: GivenOptions) -> Path:
+    """Return the folder to work in; raise BadInputError for one that is missing, or that clients cannot be told of."""
+    workspace = (options.workspace or Path.cwd()).resolve()
+    if not workspace.is_dir():
+        raise BadInputError(f"--workspace {options.workspace} is not a folder")
+    try:
+        str(workspace).encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(workspace).decode("utf-8", "backslashreplace")
+        raise BadInputError(
+            f"the path of the folder {shown} is not UTF-8, so no client could be told of it. Rename the folder."
+        ) from error
+    return workspace
 
 
 def _included(options: GivenOptions, settings: "Settings", workspace: Path) -> tuple[Path, ...]:

@@ -2,18 +2,36 @@
 
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.setup import GivenOptions, agent_options, data_directory
+from isthmus.app.setup import GivenOptions, data_directory
+from isthmus.cli.agent_options import agent_options
+from isthmus.cli.option_group import gathered
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.app.running_servers import RunningServer
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@record
+class GivenFront:
+    """The options of ``isthmus acp`` that do not concern its agent, as given on the command line."""
+
+    connect: str | None
+    token_file: Path | None
+    ca_file: Path | None
+    agent: str | None
+    agent_env: tuple[str, ...]
+    trust_agent: bool
+    in_process: bool
+    only_setup: bool
+    draft_v2: bool
 
 
 @click.command("acp")
@@ -46,18 +64,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Also speak version 2 of the protocol, as drafted on 2 November 2026, with clients that ask for it.",
 )
 @agent_options
-def command(
-    connect: str | None,
-    token_file: Path | None,
-    ca_file: Path | None,
-    agent: str | None,
-    agent_env: tuple[str, ...],
-    trust_agent: bool,
-    in_process: bool,
-    only_setup: bool,
-    draft_v2: bool,
-    **options: Any,
-) -> int:
+@gathered("front", GivenFront)
+def command(front: GivenFront, given: GivenOptions) -> int:
     """Serve the agent to an editor that speaks the Agent Client Protocol (ACP), on standard input and output.
 
     Editors start this command by themselves: name it in their settings as an agent. Sessions are stored, and every
@@ -70,68 +78,71 @@ def command(
     isthmus acp --connect https://agent.example.org/ --token-file ~/token
     isthmus acp --agent acp:gemini --trust-agent
     """
-    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
-    if connect is not None and in_process:
-        raise click.UsageError("--connect and --in-process exclude each other")
-    if agent is not None and connect is not None:
-        raise click.UsageError("--connect and --agent exclude each other: the server has its own agent")
-    if agent is None and (agent_env or trust_agent):
-        raise click.UsageError("--agent-env and --trust-agent belong to --agent COMMAND")
-    if only_setup:
+    _check(front)
+    if front.only_setup:
         return _show_setup(given)
-    from isthmus.app.event_loop import run_loop
     from isthmus.app.logs import Redaction, begin_log, secrets_of
     from isthmus.runtime.standard_streams import take_standard_streams
 
     streams = take_standard_streams()
     sys.stdout = sys.stderr
     begin_log("text", "debug" if given.debug else "warning", Redaction(secrets_of(os.environ)))
-    if connect is not None:
+    if front.connect is not None:
         from isthmus.a2a.token_file import client_token
-        from isthmus.app.acp_front import serve_remote
 
-        run_loop(serve_remote(connect, client_token(token_file, os.environ), ca_file, *streams, has_draft=draft_v2))
-        return 0
-    if agent is not None:
-        return _serve_other(given, agent, agent_env, streams, is_trusted=trust_agent, has_draft=draft_v2)
-    if (server := None if in_process else _own_server(given)) is not None:
+        _serve_remote(front.connect, client_token(front.token_file, os.environ), front, streams)
+    elif front.agent is not None:
+        _serve_other(given, front, front.agent, streams)
+    elif (server := None if front.in_process else _own_server(given)) is not None:
         from isthmus.a2a.token_file import read_token_file
-        from isthmus.app.acp_front import serve_remote
 
         click.echo(f"isthmus: using the agent of your server at {server.url}", err=True)
-        run_loop(serve_remote(server.url, read_token_file(server.token_file), None, *streams, has_draft=draft_v2))
-        return 0
+        _serve_remote(server.url, read_token_file(server.token_file), replace(front, ca_file=None), streams)
+    else:
+        _serve_own(given, front, streams)
+    return 0
+
+
+def _check(front: GivenFront) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if front.connect is not None and front.in_process:
+        raise click.UsageError("--connect and --in-process exclude each other")
+    if front.agent is not None and front.connect is not None:
+        raise click.UsageError("--connect and --agent exclude each other: the server has its own agent")
+    if front.agent is None and (front.agent_env or front.trust_agent):
+        raise click.UsageError("--agent-env and --trust-agent belong to --agent COMMAND")
+
+
+def _serve_remote(url: str, token: str | None, front: GivenFront, streams: tuple[int, int]) -> None:
+    from isthmus.app.acp_front import serve_remote
+    from isthmus.app.event_loop import run_loop
+
+    run_loop(serve_remote(url, token, front.ca_file, *streams, has_draft=front.draft_v2))
+
+
+def _serve_own(given: GivenOptions, front: GivenFront, streams: tuple[int, int]) -> None:
     from isthmus.app.acp_front import serve_local
+    from isthmus.app.event_loop import run_loop
     from isthmus.app.setup import decide, notices
 
     setup = decide(given, may_ask=True)
     for line in notices(setup):
         click.echo(f"isthmus: {line}", err=True)
-    run_loop(serve_local(setup, *streams, has_draft=draft_v2))
-    return 0
+    run_loop(serve_local(setup, *streams, has_draft=front.draft_v2))
 
 
-def _serve_other(
-    given: GivenOptions,
-    agent: str,
-    variables: tuple[str, ...],
-    streams: tuple[int, int],
-    *,
-    is_trusted: bool,
-    has_draft: bool,
-) -> int:
+def _serve_other(given: GivenOptions, front: GivenFront, agent: str, streams: tuple[int, int]) -> None:
     from isthmus.app.acp_front import serve_hosted
     from isthmus.app.acp_serving import read_command, settle_consent
     from isthmus.app.event_loop import run_loop
     from isthmus.app.setup import decide
 
-    command = read_command(agent, variables)
+    command = read_command(agent, front.agent_env)
     setup = decide(given, may_ask=True)
-    settle_consent(command, setup.data_dir, setup.environment, is_trusted=is_trusted)
+    settle_consent(command, setup.data_dir, setup.environment, is_trusted=front.trust_agent)
     if command.agent.unasked:
         click.echo(f"isthmus: {command.agent.unasked}", err=True)
-    run_loop(serve_hosted(setup, command, *streams, has_draft=has_draft))
-    return 0
+    run_loop(serve_hosted(setup, command, *streams, has_draft=front.draft_v2))
 
 
 def _own_server(given: GivenOptions) -> "RunningServer | None":

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.file_location import parse_place
-from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.app.serving_editor import serve_editor
+from isthmus.cli.option_group import gathered
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
+from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.ide.control.control_client import RunningCompanion
@@ -40,6 +42,28 @@ class EditorName(click.Choice[str]):
                 f"{value} has extensions of its own; `isthmus bridge` shares one of them with every agent", param, ctx
             )
         return super().convert(value, param, ctx)
+
+
+@record(kw_only=True)
+class GivenCompanion:
+    """The options of ``isthmus companion`` as given on the command line."""
+
+    editor: str | None
+    workspaces: tuple[str, ...]
+    opened: tuple[str, ...]
+    address: str | None
+    fresh: bool
+    allow_agent_accept: bool
+    no_context: bool
+    no_selection: bool
+    no_diff: bool
+    no_record: bool
+    is_trusted: bool | None
+    tool_files: tuple[str, ...]
+    linters: str
+    protocols: tuple[str, ...]
+    as_json: bool
+    until_exit_of: int | None
 
 
 _EDITOR_HELP = (
@@ -96,26 +120,9 @@ _ADDRESS_HELP = (
 @click.option("--diagnostics", "linters", metavar="LINTERS", default="", help=_DIAGNOSTICS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print the ready line as JSON.")
 @click.option("--until-exit-of", type=int, metavar="PID", hidden=True)
+@gathered("given", GivenCompanion)
 @click.pass_context
-def command(
-    context: click.Context,
-    editor: str | None,
-    workspaces: tuple[str, ...],
-    opened: tuple[str, ...],
-    address: str | None,
-    fresh: bool,
-    allow_agent_accept: bool,
-    no_context: bool,
-    no_selection: bool,
-    no_diff: bool,
-    no_record: bool,
-    is_trusted: bool | None,
-    tool_files: tuple[str, ...],
-    linters: str,
-    protocols: tuple[str, ...],
-    as_json: bool,
-    until_exit_of: int | None,
-) -> None:
+def command(context: click.Context, given: GivenCompanion) -> None:
     """Serve an editor to agent CLIs: they see your open files and show their edits to you for review.
 
     Runs until it is stopped or the editor quits. Agent CLIs that are started in the workspace find it by themselves
@@ -128,27 +135,31 @@ def command(
     """
     if context.invoked_subcommand is not None:
         return
-    name = editor or _default_editor(address)
-    named = workspaces or ((".",) if name in WITHOUT_EDITOR else ())
-    folders = tuple(dict.fromkeys(_folder(folder) for folder in named))
+    name = given.editor or _default_editor(given.address)
+    named = given.workspaces or ((".",) if name in WITHOUT_EDITOR else ())
+    options = _options(given, tuple(dict.fromkeys(_folder(folder) for folder in named)))
     from isthmus.app.event_loop import run_loop
+
+    run_loop(_run(name, given.opened, given.address, options, given.as_json))
+
+
+def _options(given: GivenCompanion, folders: tuple[str, ...]) -> "CompanionOptions":
     from isthmus.ide.options import CompanionOptions
 
-    options = CompanionOptions(
+    return CompanionOptions(
         folders,
-        is_trusted=is_trusted,
-        fresh=fresh,
-        allow_agent_accept=allow_agent_accept,
-        watch=until_exit_of,
-        share_context=not no_context,
-        share_selection=not no_selection,
-        show_diffs=not no_diff,
-        records_changes=not no_record,
-        tool_files=tool_files,
-        linters=tuple(name.strip() for name in linters.split(",") if name.strip()),
-        protocols=tuple(dict.fromkeys(protocols)),
+        is_trusted=given.is_trusted,
+        fresh=given.fresh,
+        allow_agent_accept=given.allow_agent_accept,
+        watch=given.until_exit_of,
+        share_context=not given.no_context,
+        share_selection=not given.no_selection,
+        show_diffs=not given.no_diff,
+        records_changes=not given.no_record,
+        tool_files=given.tool_files,
+        linters=tuple(name.strip() for name in given.linters.split(",") if name.strip()),
+        protocols=tuple(dict.fromkeys(given.protocols)),
     )
-    run_loop(_run(name, opened, address, options, as_json))
 
 
 async def _run(

@@ -79,7 +79,7 @@ def numbers_of(option: str, text: str | None, otherwise: str) -> list[int] | Non
     ``otherwise`` says what to do instead of giving an empty list.
 
     Raises:
-        click.UsageError: it is not such a list.
+        click.UsageError: it is not a list of numbers.
     """
     if text is None:
         return None

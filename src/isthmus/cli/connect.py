@@ -12,6 +12,8 @@ from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import warnings_announced
 from isthmus.app.run_request import GivenRequest, RunRequest, run_request
 from isthmus.app.setup import BadInputError
+from isthmus.cli.option_group import gathered
+from isthmus.cli.request_options import prompt_options
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute
 
@@ -23,27 +25,7 @@ if TYPE_CHECKING:
 @click.command("connect")
 @click.argument("url")
 @click.argument("words", nargs=-1, metavar="[PROMPT]...")
-@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
-@click.option("-i", "--prompt-interactive", metavar="TEXT", help="Send this prompt first, then go on talking.")
-@click.option(
-    "-o",
-    "--output-format",
-    type=click.Choice(["text", "json", "stream-json"]),
-    default="text",
-    help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
-)
-@click.option(
-    "--input-format",
-    type=click.Choice(["text", "stream-json"]),
-    default="text",
-    help="Standard input: the prompt, or lines of JSON with a message each (with -o stream-json and no prompt).",
-)
-@click.option(
-    "--output-schema",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="With -p: the answer is JSON that fits the JSON Schema in FILE; it is asked for again until it does.",
-)
+@prompt_options
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -72,29 +54,19 @@ if TYPE_CHECKING:
 )
 @click.option("-c", "--continue", "continues", is_flag=True, help="Continue the latest session.")
 @click.option("--list-sessions", is_flag=True, help="List the server's sessions and exit.")
+@gathered("given", GivenRequest)
 def command(
     url: str,
-    words: tuple[str, ...],
-    prompt: str | None,
-    prompt_interactive: str | None,
-    output_format: str,
-    input_format: str,
-    output_schema: Path | None,
+    given: GivenRequest,
     token_file: Path | None,
     ca_file: Path | None,
     workspace: str | None,
-    resume: str | None,
-    continues: bool,
-    list_sessions: bool,
 ) -> int:
     """Talk to the agent at URL, as `isthmus` does with the local one.
 
     The token is not an argument, because other users could read the command line: name its file, or set
     ISTHMUS_A2A_TOKEN.
     """
-    given = GivenRequest(
-        prompt, prompt_interactive, words, output_format, resume, continues, list_sessions, output_schema, input_format
-    )
     request = run_request(given, is_typed=sys.stdin.isatty())
     workspace = None if workspace is None else absolute(workspace)
     if request.prompt is not None and not request.prompt.strip() and sys.stdin.isatty():

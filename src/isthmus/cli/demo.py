@@ -28,7 +28,7 @@ def command(editor: str | None, model: str | None, record: Path | None) -> None:
     """Show a whole task: prompt over A2A, tools, an edit reviewed in an editor, the file written.
 
     Server, companion and editor run as processes of their own in a temporary git repository; none of your files are
-    read or changed. The messages are those of the programs' debug logs.
+    read or changed. The messages are from the programs' debug logs.
     """
     from isthmus.demo.demonstration import Demonstration
 

@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.companion_texts import (
     context_lines,
     describe_agent,
@@ -17,7 +18,6 @@ from isthmus.app.companion_texts import (
     review_heading,
     written_lines,
 )
-from isthmus.app.json_errors import JsonErrorGroup
 from isthmus.cli.companion_user import CompanionUser, numbers_of, user_command
 from isthmus.cli.ide_changes import changes, keep, redo, undo
 
@@ -204,7 +204,7 @@ def diffs(user: CompanionUser, wait: float | None) -> None:
 def page(user: CompanionUser) -> None:
     """Show a link to the page on which you review edits and answer questions. It lets one browser in, once.
 
-    `isthmus companion` without an editor, or with --editor web, has such a page, and so has Jupyter. Other editors show
+    `isthmus companion` without an editor, or with --editor web, has this page, and so has Jupyter. Other editors show
     reviews themselves.
     """
     result = user.ask("page")
@@ -231,7 +231,7 @@ def accept(user: CompanionUser, file: str, content: str | None, cells: str | Non
     """Accept the proposed edit of a file, as proposed or with your own text. The agent then writes it.
 
     With --cells the rest of the notebook keeps every byte: other cells, outputs, ids and metadata. The chosen changes
-    are those of the agent's proposal, without your own changes in the editor or on the page.
+    are from the agent's proposal, without your own changes in the editor or on the page.
 
     With --hunks the lines of the other hunks stay as they are in the file. If the file or the proposal has changed
     since `isthmus ide diffs` listed the hunks, this command fails, and nothing is decided.

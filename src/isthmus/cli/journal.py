@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.setup import GivenOptions, data_directory
 from isthmus.app.task_files import TaskFiles
 from isthmus.cli.journal_option import journal_option

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from typing_extensions import override
 
-from isthmus.app.suggesting_group import SuggestingGroup
+from isthmus.app.command_groups import SuggestingGroup
 from isthmus.record import record
 
 

@@ -12,14 +12,16 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import click
 from typing_extensions import override
 
 from isthmus.app.run_request import GivenRequest, run_request
-from isthmus.app.setup import GivenOptions, agent_options
+from isthmus.app.setup import GivenOptions
+from isthmus.cli.agent_options import agent_options
 from isthmus.cli.lazy_group import LazyCommand, LazyGroup
+from isthmus.cli.option_group import gathered
+from isthmus.cli.request_options import prompt_options
 from isthmus.errors import IsthmusError
 
 BAD_INPUT = 42
@@ -51,6 +53,21 @@ COMMANDS = {
 }
 
 
+_LOGIN = "set the key of a model's provider, such as GEMINI_API_KEY; `isthmus mcp login NAME` is for an MCP server"
+_UPDATE = "update it with the program that installed it, such as pip or uv"
+ELSEWHERE = {
+    "auth": _LOGIN,
+    "completion": "there is no completion for shells; `isthmus --help` lists the commands",
+    "help": "`isthmus --help` lists the commands",
+    "login": _LOGIN,
+    "logout": _LOGIN,
+    "update": _UPDATE,
+    "upgrade": _UPDATE,
+    "version": "`isthmus --version` prints it",
+}
+"""Commands of other programs that Isthmus does not have, and what to do instead."""
+
+
 class _Commands(LazyGroup):
     @override
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -62,11 +79,26 @@ class _Commands(LazyGroup):
         words = click.Command.parse_args(self, ctx, args)
         ctx.args = []  # otherwise the group takes the first word for the name of a command
         ctx.params["words"] = tuple(words)
+        if found := self._instead(ctx, words):
+            raise click.UsageError(
+                f"Unknown command {' '.join(words)!r}: {found}. To send it as a prompt use -p or -i.", ctx
+            )
         if meant := self._meant(ctx, words):
             raise click.UsageError(
                 f"Unknown command {words[0]!r}. Did you mean {meant}? To send it as a prompt use -p or -i.", ctx
             )
         return []
+
+    def _instead(self, ctx: click.Context, words: Sequence[str]) -> str | None:
+        """Return what to do instead of a command of other programs; None for a prompt."""
+        first = words[0].lower()
+        if len(words) == 1:
+            return ELSEWHERE.get(first)
+        if first != "help" or len(words) > 3 or words[1] not in COMMANDS:
+            return None
+        group = self.get_command(ctx, words[1])
+        is_known = len(words) == 2 or (isinstance(group, click.Group) and words[2] in group.list_commands(ctx))
+        return f"`isthmus {' '.join(words[1:])} --help` describes it" if is_known else None
 
     def _meant(self, ctx: click.Context, words: Sequence[str]) -> str | None:
         """Return the command that was mistyped, alone or before one of its own commands; None for a prompt."""
@@ -87,27 +119,7 @@ class _Commands(LazyGroup):
     subcommand_metavar="[PROMPT... | COMMAND [ARGS]...]",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("-p", "--prompt", metavar="TEXT", help="Run this prompt, ask nothing, print the answer, exit.")
-@click.option("-i", "--prompt-interactive", metavar="TEXT", help="Send this prompt first, then go on talking.")
-@click.option(
-    "-o",
-    "--output-format",
-    type=click.Choice(["text", "json", "stream-json"]),
-    default="text",
-    help="Output of -p: the answer, one JSON object, or one JSON object per line for each event.",
-)
-@click.option(
-    "--input-format",
-    type=click.Choice(["text", "stream-json"]),
-    default="text",
-    help="Standard input: the prompt, or lines of JSON with a message each (with -o stream-json and no prompt).",
-)
-@click.option(
-    "--output-schema",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="With -p: the answer is JSON that fits the JSON Schema in FILE; it is asked for again until it does.",
-)
+@prompt_options
 @agent_options
 @click.option(
     "-r",
@@ -128,20 +140,12 @@ class _Commands(LazyGroup):
 )
 @click.option("--list-sessions", is_flag=True, help="List the sessions of this folder and exit.")
 @click.version_option(package_name="isthmus", message="%(version)s")
+@gathered("request", GivenRequest)
 @click.pass_context
 def command(
     context: click.Context,
-    prompt: str | None,
-    prompt_interactive: str | None,
-    output_format: str,
-    input_format: str,
-    output_schema: Path | None,
-    resume: str | None,
-    continues: bool,
-    worktree: str | None,
-    list_sessions: bool,
-    words: tuple[str, ...] = (),
-    **options: Any,
+    request: GivenRequest,
+    given: GivenOptions,
 ) -> int | None:
     """Talk to a coding agent about the files of this folder.
 
@@ -160,19 +164,7 @@ def command(
         return None
     from isthmus.cli.run import run
 
-    given = GivenRequest(
-        prompt,
-        prompt_interactive,
-        words,
-        output_format,
-        resume,
-        continues,
-        list_sessions,
-        output_schema,
-        input_format,
-        worktree,
-    )
-    return run(GivenOptions(**options), run_request(given, is_typed=sys.stdin.isatty()))
+    return run(given, run_request(request, is_typed=sys.stdin.isatty()))
 
 
 def _refuse_options_before(name: str, context: click.Context) -> None:

@@ -267,7 +267,7 @@ async def _list_sessions(setup: Setup) -> int:
 
 
 async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
-    """Print the sessions, newest first; only those of a folder when `workspace` (an absolute path) is given."""
+    """Print the sessions, newest first; only a folder's when `workspace` (an absolute path) is given."""
     from isthmus.conversations import list_sessions
     from isthmus.terminal.session_list import session_lines
 

@@ -3,16 +3,17 @@
 import contextlib
 import re
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from isthmus.app.command_groups import SuggestingGroup
 from isthmus.app.event_loop import run_loop
 from isthmus.app.logs import FORMATS, LEVELS
-from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, agent_options, decide
-from isthmus.app.suggesting_group import SuggestingGroup
+from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, decide
+from isthmus.cli.agent_options import agent_options
 from isthmus.cli.journal_option import journal_option
 from isthmus.cli.serve_pair import command as pair_command
 from isthmus.cli.serve_replicas import placement, replica_options, repositories
@@ -23,6 +24,7 @@ from isthmus.cli.serve_users import sign_in, users_options
 
 if TYPE_CHECKING:
     from isthmus.app.acp_serving import HostedCommand
+    from isthmus.app.serve_settings import ServeSettings
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -133,7 +135,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @journal_option
 @agent_options
 @click.pass_context
-def command(context: click.Context, **options: Any) -> None:
+def command(context: click.Context, given: GivenOptions, **options: Any) -> None:
     """Serve the agent to A2A clients, with the development-tool extension.
 
     Prints `A2A server ready at URL` when it listens. Tasks are stored in the data folder: one that waits for an answer
@@ -150,13 +152,31 @@ def command(context: click.Context, **options: Any) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from isthmus.app.serve_settings import ServeSettings
     from isthmus.app.serving import serve
 
     if options["strict_extension"] and options["optional_extension"]:
         raise click.UsageError("--strict-extension and --optional-extension contradict each other: give one of them")
-    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
-    settings = ServeSettings(
+    settings = _settings(options, given)
+    setup = replace(decide(given, may_ask=True), journal=options["journal"])
+    if settings.agent is not None:
+        if settings.repositories:
+            raise BadInputError(
+                "--repository cannot be used with --agent: the files of a session are pushed after each tool call, and"
+                " only Isthmus's own agent tells of its calls in time. Leave out --repository and give it a clone"
+                " of the repository by --workspace DIR, or leave out --agent"
+            )
+        from isthmus.app.acp_serving import settle_consent
+
+        settle_consent(settings.agent, setup.data_dir, setup.environment, is_trusted=options["trust_agent"])
+    with contextlib.suppress(KeyboardInterrupt):
+        run_loop(serve(setup, settings, sys.stdout))
+
+
+def _settings(options: dict[str, Any], given: GivenOptions) -> "ServeSettings":
+    """Return the settings of the server; raise BadInputError for an option that is invalid."""
+    from isthmus.app.serve_settings import ServeSettings
+
+    return ServeSettings(
         host=options["host"],
         port=options["port"],
         token_file=options["token_file"],
@@ -192,19 +212,6 @@ def command(context: click.Context, **options: Any) -> None:
         drain_seconds=options["drain_seconds"],
         telemetry=telemetry(options),
     )
-    setup = replace(decide(given, may_ask=True), journal=options["journal"])
-    if settings.agent is not None:
-        if settings.repositories:
-            raise BadInputError(
-                "--repository cannot be used with --agent: the files of a session are pushed after each tool call, and"
-                " only Isthmus's own agent tells of its calls in time. Leave out --repository and give it a clone"
-                " of the repository by --workspace DIR, or leave out --agent"
-            )
-        from isthmus.app.acp_serving import settle_consent
-
-        settle_consent(settings.agent, setup.data_dir, setup.environment, is_trusted=options["trust_agent"])
-    with contextlib.suppress(KeyboardInterrupt):
-        run_loop(serve(setup, settings, sys.stdout))
 
 
 command.add_command(token_command)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from isthmus.app.command_groups import SuggestingGroup
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
-from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
@@ -74,19 +74,14 @@ _data_dir = click.option(
 def add(
     name: str,
     expires: str,
-    max_tasks: int | None,
-    max_running: int | None,
-    max_open: int | None,
-    max_request: int | None,
-    max_requests_a_minute: int | None,
-    max_tokens_a_day: int | None,
     tier: str | None,
     out: Path | None,
     data_dir: Path | None,
+    **maxima: int | None,
 ) -> None:
     """Create a token for the user NAME and print it, or write it to a file; it is shown only once.
 
-    These limits replace those of the server, which apply otherwise. A user may have several tokens.
+    These limits replace the server's, which apply otherwise. A user may have several tokens.
 
     \b
     isthmus serve token add alice --expires 90d --out alice.token
@@ -96,7 +91,7 @@ def add(
 
     now = time.time()
     until = expiry(expires, now)
-    caps = Caps(max_tasks, max_running, max_open, max_request, max_requests_a_minute, max_tokens_a_day)
+    caps = Caps(**maxima)
     users = _file(data_dir)
 
     def change(table: "UserTable") -> "tuple[UserTable, tuple[TokenEntry, str]]":
@@ -210,7 +205,7 @@ def _file(data_dir: Path | None) -> "UsersFile":
 
 
 def _owner(entry: "TokenEntry") -> str:
-    """Return the name of a token's user; that of the owner's devices is empty."""
+    """Return the name of a token's user; the owner's devices have an empty one."""
     return entry.name or "(you)"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.app.setup import BadInputError, GivenOptions, data_directory
 from isthmus.app.task_files import TaskFiles
 from isthmus.cli.journal_option import journal_option

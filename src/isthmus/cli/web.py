@@ -2,14 +2,14 @@
 
 import contextlib
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from isthmus.app.event_loop import run_loop
-from isthmus.app.setup import GivenOptions, agent_options, decide
+from isthmus.app.setup import GivenOptions, decide
+from isthmus.cli.agent_options import agent_options
 from isthmus.cli.journal_option import journal_option
 
 
@@ -18,10 +18,10 @@ from isthmus.cli.journal_option import journal_option
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in your browser, which is the default.")
 @journal_option
 @agent_options
-def command(port: int, opens: bool, journal: str, **options: Any) -> None:
+def command(port: int, opens: bool, journal: str, given: GivenOptions) -> None:
     """Work with the agent in a browser: an inbox of all that waits for you, tasks, reviews of edits.
 
-    Serves this folder, or that of --workspace, to this machine alone, and prints a link that lets one browser in. To
+    Serves this folder, or the one of --workspace, to this machine alone, and prints a link that lets one browser in. To
     reach the page from other devices, see `isthmus serve --ui`.
 
     \b
@@ -31,7 +31,6 @@ def command(port: int, opens: bool, journal: str, **options: Any) -> None:
     from isthmus.app.serve_settings import ServeSettings
     from isthmus.app.serving import serve
 
-    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     workspace = (given.workspace or Path.cwd()).resolve()
     given = replace(given, workspace=workspace)
     settings = ServeSettings(

@@ -1,8 +1,7 @@
 """One task from the prompt to the reviewed edit, by real processes: an A2A server, a companion, an editor.
 
-The demonstration is the A2A client and the user. It prints the messages of the debug log: those of A2A from its own
-client, those of the companion from the server, which runs with ``--debug``. Any failure ends it with an error that
-quotes the process.
+The demonstration is the A2A client and the user. It prints the messages of the debug log: A2A's from its own client,
+the companion's from the server, which runs with ``--debug``. Any failure ends it with an error that quotes the process.
 """
 
 import asyncio

@@ -35,7 +35,7 @@ async def running(
     ``takes_line`` gets each line of stderr; errors quote only those for which it returns False.
 
     Raises:
-        IsthmusError: the process ended, or did not print such a line within :data:`START_SECONDS`.
+        IsthmusError: the process ended, or did not print a line that fits within :data:`START_SECONDS`.
     """
     process = await start_process(
         *arguments,

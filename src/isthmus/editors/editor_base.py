@@ -25,7 +25,7 @@ from isthmus.ide.reviews.review import DiffReview
 class EditorBase(Editor):
     """An editor without any capability.
 
-    A subclass implements the abstract methods, and overrides those of the capabilities that are not in
+    A subclass implements the abstract methods, and overrides the methods of the capabilities that are not in
     ``unavailable``. Events go into ``_events``.
     """
 
@@ -145,5 +145,5 @@ class EditorBase(Editor):
 
 
 def existing(files: Iterable[OpenFile]) -> tuple[OpenFile, ...]:
-    """Return those of ``files`` that are regular files on disk."""
+    """Return the ``files`` that are regular files on disk."""
     return tuple(file for file in files if Path(file.path).is_file())

@@ -59,7 +59,7 @@ class OpenDocuments:
 
 
 def serve_front(config: Any) -> None:
-    """Have JupyterLab and Notebook serve the part in the browser; ``config`` is that of the server."""
+    """Have JupyterLab and Notebook serve the part in the browser; ``config`` is the server's."""
     config.LabServerApp.extra_labextensions_path.append(str(FRONT))
 
 
@@ -115,10 +115,8 @@ def _browsers_handler(documents: OpenDocuments, browsers: set[Any]) -> type:
 
         auth_resource = "contents"
 
-        @ws_authenticated
-        async def get(self, *args: Any, **kwargs: Any) -> None:
-            """Accept a user of the server."""
-            await super().get(*args, **kwargs)
+        get = ws_authenticated(WebSocketHandler.get)
+        """Accept a user of the server."""
 
         def open(self, *args: str, **kwargs: str) -> None:
             """Send messages to this browser from now on."""

@@ -1,4 +1,4 @@
-"""Editor that is an IDE with an extension for another agent: the companion of such an editor is the bridge.
+"""Editor that is an IDE with an extension for another agent: the companion of this editor is the bridge.
 
 Each operation is asked of the IDE through an :class:`~isthmus.ide.clients.ide_client.IdeClient`, whatever protocol that
 speaks. A review that the IDE ends without an answer stays open: the user answers in the agent's terminal or with

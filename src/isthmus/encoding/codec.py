@@ -1,10 +1,10 @@
 """Conversion of frozen dataclasses to and from JSON, by their type hints.
 
 Output uses the Python names (snake_case, as in Appendix A of the development-tool extension) and enum names, and omits
-None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are
-not refused. An invalid value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a
-general serialiser: it supports only the types that the extension's messages use, and those of protocols whose JSON has
-camelCase names and tagged unions (:func:`to_camel_json`).
+None. Input also accepts camelCase keys, enum numbers and unknown keys, so that newer peers are not refused. An invalid
+value raises :class:`~isthmus.errors.DecodeError` with the name of the field. This is not a general serialiser: it
+supports only the types that the extension's messages use, and the types of protocols whose JSON has camelCase names and
+tagged unions (:func:`to_camel_json`).
 
 A dataclass with ``TAG = ("type", "text")`` is the member of a union whose objects have the type "text"; the member with
 the tag None takes the objects of any other type. A field annotated with :class:`WireName` has that name in JSON.
@@ -22,8 +22,6 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, ge
 from isthmus.errors import DecodeError
 from isthmus.record import record
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""Any JSON value; whole numbers stay whole."""
 JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object with any values, e.g. the arguments of a tool (``google.protobuf.Struct``)."""
 

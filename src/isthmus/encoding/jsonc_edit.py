@@ -229,7 +229,7 @@ def _insertion(text: str, parent: _Object, key: str, value: Any) -> list[_Edit]:
 
 
 def _replacement(text: str, parent: _Object, member: _Member, value: Any) -> str:
-    """Return the text of a value in place of that of `member`: on one line if its object is on one line."""
+    """Return the text of a value in place of the one of `member`: on one line if its object is on one line."""
     if not _begins_line(text, member.start) and "\n" not in text[parent.start : parent.end]:
         return json.dumps(value, ensure_ascii=False)
     return _format_value(value, _indentation(text, member.start), _unit(text), _line_end(text))

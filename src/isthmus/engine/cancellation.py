@@ -5,15 +5,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 
 from isthmus.client import TaskNotCancelable, TaskNotFound
+from isthmus.engine.segment import RunningSegment
 from isthmus.engine.subscriptions import OTHERS_POLL_SECONDS
-from isthmus.engine.task_run import TaskRun
 from isthmus.events import StateChange, TaskState
 from isthmus.journal.base import Journal, StaleLease
 from isthmus.journal.task_rows import ClaimedTask, TaskRow
 
 
 class Cancellation:
-    """The cancellation of tasks by one process, which works on ``runs``, each by the asyncio task in ``running``.
+    """The cancellation of tasks by one process, which works on ``segments``, each by the asyncio task in ``running``.
 
     ``take_idle`` claims a task that nobody works on and runs it; it returns None for other tasks.
     """
@@ -21,12 +21,12 @@ class Cancellation:
     def __init__(
         self,
         journal: Journal,
-        runs: Mapping[str, TaskRun],
+        segments: Mapping[str, RunningSegment],
         running: Mapping[str, "asyncio.Task[None]"],
         take_idle: Callable[[TaskRow], Awaitable[ClaimedTask | None]],
     ) -> None:
         self._journal = journal
-        self._runs = runs
+        self._segments = segments
         self._running = running
         self._take_idle = take_idle
 
@@ -50,11 +50,11 @@ class Cancellation:
             if row.state.is_terminal:
                 raise TaskNotCancelable(f"task {task_id} is {row.state}; only one that works or waits can be cancelled")
             if (running := self._running.get(task_id)) is not None:
-                self._runs[task_id].cancel()
+                self._segments[task_id].cancel()
                 await asyncio.wait([running])
             elif await self._take_idle(row) is not None:
                 # The segment has not begun yet; cancelling keeps it from starting.
-                self._runs[task_id].cancel()
+                self._segments[task_id].cancel()
             else:
                 # Another process runs it and reads the inbox when it hears of it or its lease is renewed.
                 stop = StateChange(TaskState.CANCELED)
@@ -64,11 +64,11 @@ class Cancellation:
                 await asyncio.sleep(OTHERS_POLL_SECONDS)
 
     async def let_go(self, task_id: str) -> None:
-        """Interrupt a task, and those of its subagents, if they run here, and release them for others to go on."""
-        run, running = self._runs.get(task_id), self._running.get(task_id)
-        if run is not None and running is not None:
+        """Interrupt a task, and its subagents' tasks, if they run here, and release them for others to go on."""
+        segment, running = self._segments.get(task_id), self._running.get(task_id)
+        if segment is not None and running is not None:
             running.cancel()
             await asyncio.wait([running])
-            await self._journal.release([run.lease])
+            await self._journal.release([segment.lease])
         for child in await self._journal.children(task_id):
             await self.let_go(child.task_id)

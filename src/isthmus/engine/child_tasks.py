@@ -1,7 +1,7 @@
 """The tasks of subagents in the engine: created by a call of another task, found again by its id.
 
-The id of such a task follows from its parent's id and the call's. So a call which goes on after the end of its process
-finds the task that it had begun, and does not begin another one.
+The id of a subagent's task follows from its parent's id and the call's. So a call which goes on after the end of its
+process finds the task that it had begun, and does not begin another one.
 """
 
 import contextlib

@@ -61,12 +61,12 @@ class Engine(UserTasks):
 
     @property
     def running(self) -> int:
-        """Number of tasks at work here, those of subagents too."""
+        """Number of tasks at work here, subagents' tasks too."""
         return self._runner.running
 
     @property
     def slots(self) -> int | None:
-        """Number of tasks that run here at once, without those of subagents; None for any number."""
+        """Number of tasks that run here at once, without subagents' tasks; None for any number."""
         return self._runner.slots.limit
 
     @property

@@ -65,7 +65,7 @@ async def _copy(runner: Runner, user: str, task: TaskSnapshot, context_id: str, 
 
 
 def with_other_ids(events: Sequence[AgentEvent], ids: Mapping[str, str]) -> list[AgentEvent]:
-    """Return events in which other ids, which are unique, stand for those of tasks, also in paths of their files."""
+    """Return events in which other ids, which are unique, stand for the ids of tasks, also in paths of their files."""
     text = json.dumps([event_to_json(event) for event in events])
     for old, new in ids.items():
         text = text.replace(old, new)

@@ -1,28 +1,28 @@
-"""Keeps the leases of the tasks that run in a process, and ends the runs whose lease is lost or that are cancelled."""
+"""Keeps the leases of the tasks that run in a process, and ends segments whose lease is lost or that are cancelled."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Mapping
 
-from isthmus.engine.task_run import TaskRun
+from isthmus.engine.segment import RunningSegment
 from isthmus.journal.base import Journal, JournalError
 
 log = logging.getLogger(__name__)
 
 
 class LeaseKeeper:
-    """The leases of ``runs``, each of which is done by the asyncio task with the same id in ``running``."""
+    """The leases of ``segments``, each of which is done by the asyncio task with the same id in ``running``."""
 
     def __init__(
         self,
         journal: Journal,
-        runs: Mapping[str, TaskRun],
+        segments: Mapping[str, RunningSegment],
         running: Mapping[str, "asyncio.Task[None]"],
         lease_seconds: float,
     ) -> None:
         self._journal = journal
-        self._runs = runs
+        self._segments = segments
         self._running = running
         self._lease_seconds = lease_seconds
         self._renewed = time.monotonic()
@@ -30,13 +30,14 @@ class LeaseKeeper:
         self._looks_again = False
 
     async def renew(self) -> None:
-        """Extend all leases; stop the runs whose lease is lost."""
+        """Extend all leases; stop the segments whose lease is lost."""
         renewed = time.monotonic()
-        leases = [run.lease for run in self._runs.values()]
+        leases = [segment.lease for segment in self._segments.values()]
         lost = await self._journal.renew(leases, self._lease_seconds) if leases else ()
         self._renewed = renewed
         for lease in lost:
-            if (running := self._running.get(lease.task_id)) is not None and self._runs[lease.task_id].lease == lease:
+            running = self._running.get(lease.task_id)
+            if running is not None and self._segments[lease.task_id].lease == lease:
                 running.cancel()
 
     async def renew_if_due(self) -> None:
@@ -46,10 +47,10 @@ class LeaseKeeper:
 
     async def cancel_asked(self) -> None:
         """Cancel the tasks for which another process has left a cancellation."""
-        leases = [run.lease for run in self._runs.values()]
+        leases = [segment.lease for segment in self._segments.values()]
         for task_id in await self._journal.cancelled(leases) if leases else ():
-            if (run := self._runs.get(task_id)) is not None:
-                run.cancel()
+            if (segment := self._segments.get(task_id)) is not None:
+                segment.cancel()
 
     def look_for_cancellations(self) -> None:
         """Do the same in the background, now."""

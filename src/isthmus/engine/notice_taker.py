@@ -5,24 +5,24 @@ from collections.abc import Mapping
 from isthmus.engine.dispatcher import Dispatcher
 from isthmus.engine.lease_keeper import LeaseKeeper
 from isthmus.engine.progress_publisher import ProgressPublisher
+from isthmus.engine.segment import RunningSegment
 from isthmus.engine.task_news import TaskNews
-from isthmus.engine.task_run import TaskRun
 from isthmus.journal.notices import JournalNotice
 
 
 class NoticeTaker:
-    """The receiver of the news for one engine, which works on ``runs``."""
+    """The receiver of the news for one engine, which works on ``segments``."""
 
     def __init__(
         self,
         news: TaskNews,
-        runs: Mapping[str, TaskRun],
+        segments: Mapping[str, RunningSegment],
         progress: ProgressPublisher,
         leases: LeaseKeeper,
         dispatcher: Dispatcher,
     ) -> None:
         self._news = news
-        self._runs = runs
+        self._segments = segments
         self._progress = progress
         self._leases = leases
         self._dispatcher = dispatcher
@@ -35,9 +35,10 @@ class NoticeTaker:
             self._news.notify(task_id, has_progress=True)
         for task_id in notice.followed:
             self._progress.follow(task_id)
-        left = [*self._runs] if notice.is_all else [task_id for task_id in notice.inboxes if task_id in self._runs]
+        named = self._segments if notice.is_all else notice.inboxes
+        left = [task_id for task_id in named if task_id in self._segments]
         for task_id in left:
-            self._runs[task_id].has_inbox = True
+            self._segments[task_id].has_inbox = True
         if left:
             self._leases.look_for_cancellations()
         if notice.is_all:

@@ -19,8 +19,8 @@ class Placement:
     """The part of this process in running tasks: at most ``slots`` at once, or any number for None.
 
     ``folders`` are the folders whose tasks only processes with a label run, each with the label; the deepest one that
-    holds a workspace counts. ``labels`` are those of this process, which runs the tasks of all other folders, too.
-    Others may go on with its tasks when it has not renewed their leases for ``lease_seconds``.
+    holds a workspace counts. ``labels`` are this process's, which runs the tasks of all other folders, too. Others may
+    go on with its tasks when it has not renewed their leases for ``lease_seconds``.
     """
 
     slots: int | None = None

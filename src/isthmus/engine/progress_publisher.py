@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from isthmus.encoding.compact_json import compact_encoder
 from isthmus.engine.feed import THINKING
-from isthmus.engine.task_run import TaskRun
+from isthmus.engine.segment import RunningSegment
 from isthmus.events import ToolCallUpdate, event_to_json
 from isthmus.journal.replicas import CallProgress, Replicas
 
@@ -23,17 +23,17 @@ log = logging.getLogger(__name__)
 
 
 class ProgressPublisher:
-    """The tasks of this process that are followed elsewhere. ``run_of`` returns the run of a task here, or None."""
+    """The tasks of this process that are followed elsewhere. ``segment_of`` returns a task's segment here, or None."""
 
-    def __init__(self, replicas: Replicas, run_of: Callable[[str], TaskRun | None]) -> None:
+    def __init__(self, replicas: Replicas, segment_of: Callable[[str], RunningSegment | None]) -> None:
         self._replicas = replicas
-        self._run_of = run_of
+        self._segment_of = segment_of
         self._until: dict[str, float] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
 
     def follow(self, task_id: str) -> None:
         """Publish the progress of a task for a while, if it runs here."""
-        if self._run_of(task_id) is None:
+        if self._segment_of(task_id) is None:
             return
         self._until[task_id] = asyncio.get_running_loop().time() + FOLLOWED_SECONDS
         if task_id not in self._work:
@@ -49,17 +49,19 @@ class ProgressPublisher:
     async def _publish(self, task_id: str) -> None:
         try:
             version = 0
-            while (run := self._run_of(task_id)) is not None and self._is_followed(task_id):
-                version, progress = run.feed.progress_after(version)
+            while (segment := self._segment_of(task_id)) is not None and self._is_followed(task_id):
+                version, progress = segment.feed.progress_after(version)
                 published: list[CallProgress] = []
                 for delivery in progress:
                     event = delivery.event
                     call = event.tool_call.tool_call_id if isinstance(event, ToolCallUpdate) else THINKING
-                    published.append(CallProgress(call, (run.lease.epoch << 32) + version, _JSON(event_to_json(event))))
+                    published.append(
+                        CallProgress(call, (segment.lease.epoch << 32) + version, _JSON(event_to_json(event)))
+                    )
                 if published:
                     self._replicas.publish(task_id, published)
                 await asyncio.sleep(PAUSE_SECONDS)
-                await run.feed.changed(FOLLOWED_SECONDS / 4)
+                await segment.feed.changed(FOLLOWED_SECONDS / 4)
             self._replicas.forget(task_id)
         except Exception:  # nothing depends on it but what followers elsewhere see for now
             log.exception("progress of task %s could not be shown to followers in other processes", task_id)

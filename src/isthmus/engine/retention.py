@@ -61,7 +61,7 @@ class Retention:
         return self._maximum_size
 
     async def delete(self, task_ids: Sequence[str], *, also_waiting: bool = False) -> Sequence[str]:
-        """Remove those of these tasks that have ended (or, with ``also_waiting``, wait), and return the removed ones.
+        """Remove the tasks among these that have ended (or, with ``also_waiting``, wait), and return the removed ones.
 
         Raises:
             JournalError: not all could be removed; the next :meth:`finish` completes the removal.

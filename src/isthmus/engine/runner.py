@@ -26,14 +26,13 @@ from isthmus.engine.open_questions import OpenQuestions
 from isthmus.engine.options import EngineOptions
 from isthmus.engine.progress_publisher import ProgressPublisher
 from isthmus.engine.retention import Retention
-from isthmus.engine.segment_measure import segment_of
+from isthmus.engine.segment import RunningSegment, SegmentPlace, measured_segment
 from isthmus.engine.sessions import Sessions
 from isthmus.engine.slots import Slots
 from isthmus.engine.subscriptions import FollowSources, deliveries
 from isthmus.engine.suspended_call_monitor import SuspendedCallMonitor
 from isthmus.engine.take_over_rule import TakeOverRule
 from isthmus.engine.task_news import TaskNews
-from isthmus.engine.task_run import TaskRun
 from isthmus.events import AgentEvent, ConfirmationAccepted, TaskState
 from isthmus.journal.base import Journal, JournalError, JournalUnavailable, StaleLease
 from isthmus.journal.lease_owner import new_owner
@@ -59,7 +58,8 @@ class Runner:
         self.slots = Slots(options.placement.slots)
         self.spending = Spending()
         self._owner = new_owner()
-        self._segments: dict[str, TaskRun] = {}
+        self._place = SegmentPlace(agent, journal, options.telemetry, self.spending)
+        self._segments: dict[str, RunningSegment] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._broken = BrokenTasks(self._owner)
         self._upkeep: list[asyncio.Task[None]] = []
@@ -154,7 +154,7 @@ class Runner:
         finally:
             await self.journal.aclose()
 
-    def segment(self, task_id: str) -> TaskRun | None:
+    def segment(self, task_id: str) -> RunningSegment | None:
         """Return the run of a task in this process, or None."""
         return self._segments.get(task_id)
 
@@ -242,7 +242,7 @@ class Runner:
             self.questions.closed(row.task_id)
 
     async def cancel(self, task_id: str) -> None:
-        """Cancel a task wherever it runs, with those of its subagents. Return once that is recorded.
+        """Cancel a task wherever it runs, with its subagents' tasks. Return once that is recorded.
 
         Raises TaskNotCancelable and TaskNotFound.
         """
@@ -302,10 +302,8 @@ class Runner:
         fold = (
             None if is_whole_session else partial(self.sessions.fold if taken.deliveries else self.sessions.resume, row)
         )
-        why, end, telemetry = self._rule.broken_off(taken), partial(self._end, row), self.options.telemetry
-        segment = TaskRun(
-            self.agent, self.journal, feed, taken.lease, session, fold, end, telemetry, self.spending, why
-        )
+        why, end = self._rule.broken_off(taken), partial(self._end, row)
+        segment = RunningSegment(self._place, feed, taken.lease, session, fold, end, why)
         self._broken.resumed(row.task_id)
         # Messages may have come while it waited for a slot, or for its former process.
         segment.has_inbox = not taken.deliveries
@@ -314,11 +312,11 @@ class Runner:
             self.slots.hold(row.task_id)
         self.news.notify(row.task_id)
         self._running[row.task_id] = asyncio.create_task(
-            self._run(segment, row, segment_of(taken, self.journal.now())), name=f"isthmus-task-{row.task_id}"
+            self._run(segment, row, measured_segment(taken, self.journal.now())), name=f"isthmus-task-{row.task_id}"
         )
         self.children.changed(row)
 
-    async def _run(self, segment: TaskRun, row: TaskRow, measured: TaskSegment) -> None:
+    async def _run(self, segment: RunningSegment, row: TaskRow, measured: TaskSegment) -> None:
         try:
             with self.options.telemetry.measure(measured):
                 end = await segment.run()
@@ -335,7 +333,7 @@ class Runner:
                 self._forget(row.task_id)
             segment.feed.close()
 
-    def _end(self, row: TaskRow, segment: TaskRun) -> None:
+    def _end(self, row: TaskRow, segment: RunningSegment) -> None:
         session, task_id = segment.session, row.task_id
         self._forget(task_id)
         self._broken.ended(task_id)

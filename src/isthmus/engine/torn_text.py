@@ -1,6 +1,6 @@
 """Torn text: the text in the middle of which a task's work broke off. It is void once it begins again.
 
-Not here: beginning it again, see :mod:`isthmus.engine.task_run`.
+Not here: beginning it again, see :mod:`isthmus.engine.segment`.
 """
 
 from isthmus.events import Prompt, RetryNotice, TextContent, Thought

@@ -93,7 +93,7 @@ def exclusive(path: Path, seconds: float = LOCK_SECONDS) -> Generator[int]:
 
 
 def require_regular(status: os.stat_result) -> None:
-    """Check that a status is that of a regular file.
+    """Check that a status describes a regular file.
 
     Raises:
         OSError: it is a folder (IsADirectoryError), or a device, pipe or socket (EINVAL).

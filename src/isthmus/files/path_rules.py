@@ -39,7 +39,7 @@ class PathRule:
 class PathAccess:
     """Rules on the paths that tools may use.
 
-    Files of ``closed`` are neither read nor changed, and those of ``fixed`` are not changed. Files of ``unlisted`` are
+    Files of ``closed`` are neither read nor changed, and files of ``fixed`` are not changed. Files of ``unlisted`` are
     left out of listings and searches, because a user must be asked about each. Contents of ``asked`` are left out of
     searches, but for the absolute paths in ``agreed``. With ``asks_ignored`` so are contents of files that git ignores,
     but for made ones and the ignored ones of ``agreed_folders``, which are absolute paths.

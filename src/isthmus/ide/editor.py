@@ -62,9 +62,9 @@ class OpenFile:
 
     ``focused_at`` is the Unix time in seconds of the last focus; for a file opened in the background, of its opening.
     ``is_active`` is true for at most one file: the file with the focus, or, while the focus is elsewhere (terminal,
-    file tree, diff view), the file that had it last.
-    ``language_id`` is LSP's ("python"), ``line_count`` counts the text in the editor; both are None if the editor does
-    not report them. Any file may have ``cursor`` and ``selection``; only those of the active file leave the companion.
+    file tree, diff view), the file that had it last. ``language_id`` is LSP's ("python"), ``line_count`` counts the
+    text in the editor; both are None if the editor does not report them. Any file may have ``cursor`` and
+    ``selection``; only the active file's leave the companion.
     """
 
     path: str

@@ -118,18 +118,9 @@ class CompanionHost:
         folders = await companion.workspace_folders()
         self._servers = servers = self._make_servers(companion)
         state_file = RestartStateFile(data_directory() / "companions", self._editor.identity.name, folders)
-        former = state_file.take_over(fresh=options.fresh)
-        try:
-            taken_over = [await server.start(former.server(server.name) if former else None) for server in servers]
-        except OSError as error:
-            raise CompanionError(f"the companion cannot start: {error}") from error
+        is_taken_over = await self._start_servers(state_file)
         self._state_file = state_file
-        hooks = {name: known.permissions() for name, known in self._protocols.items() if known.permissions is not None}
-        turns = {name: known.turns() for name, known in self._protocols.items() if known.turns is not None}
-        control = ControlServer(
-            companion, runtime_directory(), allow_agent_accept=options.allow_agent_accept, hooks=hooks, turns=turns
-        )
-        self.control = control
+        self.control = control = self._make_control(companion)
         async with AsyncExitStack() as ending:  # callbacks run last to first; a failing one does not stop the rest
             ending.push_async_callback(self._editor.aclose)
             ending.push_async_callback(self._unset_terminals)
@@ -152,7 +143,7 @@ class CompanionHost:
             except OSError as error:
                 raise CompanionError(f"the companion cannot start: {error}") from error
             listening = tuple(ListeningServer(server.name, server.port, server.discovery_files) for server in servers)
-            ready(Ready(listening, folders, any(taken_over), self._variables(folders)))
+            ready(Ready(listening, folders, is_taken_over, self._variables(folders)))
             housekeeping = asyncio.create_task(self._housekeep(companion, folders, control))
             ending.push_async_callback(_cancel, housekeeping)  # otherwise it would announce the servers again
             stopped = asyncio.create_task(self._until_stopped(control))
@@ -169,6 +160,22 @@ class CompanionHost:
         if any(name not in known for name in chosen):
             raise CompanionError(f"protocols: expected some of {', '.join(known)}, received {list(chosen)}")
         return tuple(known[name].server(companion, self._store_state) for name in chosen)
+
+    async def _start_servers(self, state_file: RestartStateFile) -> bool:
+        """Start the servers; return whether one took over what a companion before had, such as its port."""
+        former = state_file.take_over(fresh=self._options.fresh)
+        try:
+            taken = [await server.start(former.server(server.name) if former else None) for server in self._servers]
+        except OSError as error:
+            raise CompanionError(f"the companion cannot start: {error}") from error
+        return any(taken)
+
+    def _make_control(self, companion: Companion) -> ControlServer:
+        known = self._protocols.items()
+        hooks = {name: protocol.permissions() for name, protocol in known if protocol.permissions is not None}
+        turns = {name: protocol.turns() for name, protocol in known if protocol.turns is not None}
+        allows = self._options.allow_agent_accept
+        return ControlServer(companion, runtime_directory(), allow_agent_accept=allows, hooks=hooks, turns=turns)
 
     def _store_state(self) -> None:
         """Store the state for the next run."""

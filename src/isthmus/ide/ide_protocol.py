@@ -92,9 +92,9 @@ class IdeProtocol:
 
     ``port_variable`` is the environment variable by which our own agent finds an IDE's port. ``find`` blocks.
     ``client`` makes a client of the best IDE, ``server`` a server that calls the callback when its saved state has
-    changed; both import the modules that they need, and so do ``permissions``, which makes the messages of the hook
-    with which its CLI asks for permissions, and ``turns``, which makes the reader of the hooks that tell of prompts.
-    Both are None without such hooks.
+    changed. ``permissions`` makes the messages of the hook with which its CLI asks for permissions, and ``turns`` the
+    reader of the hooks that tell of prompts; both are None without such hooks. All four import the modules that they
+    need.
     """
 
     name: str

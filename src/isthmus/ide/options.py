@@ -116,7 +116,7 @@ class CompanionLimits:
     settle_diagnostics_seconds: float = 2.0
     """Maximum time in seconds after a file was read again in which its diagnostics are waited for."""
     quiet_diagnostics_seconds: float = 0.3
-    """Time in seconds without new diagnostics of such a file after which the last ones count as complete."""
+    """Time in seconds without new diagnostics of a file read again after which the last ones count as complete."""
     empty_diagnostics_seconds: float = 1.0
     """The same time, if the first report was that there are none.
 

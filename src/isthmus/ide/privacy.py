@@ -61,7 +61,7 @@ class HiddenFiles:
     def hides(self, path: str) -> bool:
         """Return whether an absolute path must not be sent to agents; the file need not exist.
 
-        A path that ends with a slash is that of a folder, for which ignore files have rules of their own.
+        A path that ends with a slash names a folder, for which ignore files have rules of their own.
         """
         end = "/" if path.endswith("/") else ""
         path = os.path.normpath(path)

@@ -24,7 +24,7 @@ def target_of(path: str) -> str:
     """Return the real path of a file whose edits any editor can review; the file need not exist.
 
     Raises:
-        EditorError: the path is not that of a regular file.
+        EditorError: the path does not name a regular file.
     """
     try:
         with contextlib.suppress(FileNotFoundError):

@@ -2,7 +2,7 @@
 
 Free slots are filled by one statement: it locks the tasks that start next, passes over those that another process is
 about to take, and leases them. Before it, the users whose limits matter are locked, as for every write that counts
-their tasks, so that two processes do not each start the last one that is allowed.
+their tasks. Otherwise two processes could each start the last task that is allowed.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -30,7 +30,7 @@ class CloseDelimitedConnection(h11.Connection):
 
 
 class CloseDelimitedProtocol(HttpProtocol, H11Protocol):
-    """uvicorn's h11 protocol on such a connection, also if httptools is installed."""
+    """uvicorn's h11 protocol on a :class:`CloseDelimitedConnection`, also if httptools is installed."""
 
     def __init__(
         self,

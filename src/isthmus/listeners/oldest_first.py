@@ -1,7 +1,7 @@
 """A bounded set of connections that makes room by removing its oldest. No I/O.
 
-There are two limits: for all members, and for those of one address. If the set as a whole is full, the address with the
-most members loses its oldest one, so that one address cannot displace the others.
+There are two limits: for all members, and for one address. If the set as a whole is full, the address with the most
+members loses its oldest one, so that one address cannot displace the others.
 """
 
 import ipaddress

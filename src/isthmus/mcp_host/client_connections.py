@@ -1,7 +1,7 @@
 """The connections to the servers that clients bring in their AgentSettings.
 
 A server at a URL is connected for one segment of a task. A program goes on from one turn of a session to the next,
-since it may hold a state; those of the sessions that were used least recently are ended.
+since it may hold a state; programs of the sessions that were used least recently are ended.
 """
 
 import asyncio

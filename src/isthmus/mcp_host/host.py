@@ -116,7 +116,7 @@ class McpHost(ToolSource, ToolServers):
             return tools
         servers, clients = task.result(), self._clients.of(scope) or ()
         connections = servers.connections(_named(scope))
-        await asyncio.gather(*(found.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
+        await asyncio.gather(*(found.signals.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def release(self, scope: ToolScope) -> None:

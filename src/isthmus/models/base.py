@@ -270,7 +270,6 @@ class Capabilities:
 
     context_window: int | None = None
     thoughts: bool = False
-    parallel_tool_calls: bool = True
     web_search: bool = False
 
 

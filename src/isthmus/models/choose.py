@@ -84,7 +84,7 @@ def _choose_by_user(
         provider = _provider_of(name)
         if provider is None or configured_by(provider, environment) is not None:
             return choose_by_name(name, environment, "your settings name it")
-        skipped = f"; your settings name {settings_model.strip()}, but {provider.key_variables[0]} is not set"
+        skipped = f"; your settings name {settings_model.strip()}, but {provider.secrets.keys[0]} is not set"
     for provider in PROVIDERS:
         if (variable := configured_by(provider, environment)) is not None:
             endpoint(provider, environment)  # fail now if the key or the address is not usable
@@ -149,7 +149,7 @@ def open_model(
 ) -> "ChatModel":
     """Return the chosen model with its SDK imported. Takes up to 1.7 s of CPU time; call it in a thread.
 
-    ``options`` are those of its requests; a scripted model has none.
+    ``options`` are for its requests; a scripted model has none.
 
     Raises:
         ModelError: CONFIGURATION - no key, or an unusable address.

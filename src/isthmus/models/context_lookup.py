@@ -15,7 +15,7 @@ Fetch: TypeAlias = Callable[[str, Mapping[str, Any] | None], Awaitable[object]]
 
 SMALLEST_WINDOW, LARGEST_WINDOW = 512, 100_000_000
 LISTED_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
-"""Names of the window in lists of models: those of vLLM, OpenRouter, Groq and Mistral."""
+"""Names of the window in lists of models, as of vLLM, OpenRouter, Groq and Mistral."""
 
 
 async def look_up_window(base_url: str, model: str, fetch: Fetch, *, is_local: bool) -> int | None:

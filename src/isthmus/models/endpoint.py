@@ -100,8 +100,8 @@ def endpoint(provider: Provider, environment: Mapping[str, str], base_url: str |
     _check_address(provider, address)
     if base_url:
         return ModelEndpoint(provider, address, NO_KEY, is_named=True)
-    key = _first(environment, provider.key_variables)
-    token = None if key else _first(environment, provider.token_variables)
+    key = _first(environment, provider.secrets.keys)
+    token = None if key else _first(environment, provider.secrets.tokens)
     if not key and not token and not _needs_no_key(provider, address):
         names = " or ".join(provider.secret_variables)
         raise ModelError(

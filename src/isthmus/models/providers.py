@@ -1,37 +1,37 @@
 """The providers of models: their names, addresses, keys and accepted media.
 
 The ``module`` of a provider defines its :class:`~isthmus.models.streaming.ProviderModel` as ``MODEL``; its default name
-is that of the provider. It is imported when a model is opened, so that nothing heavy is imported here.
+is the provider's. It is imported when a model is opened, so that nothing heavy is imported here.
 """
 
 import re
 from dataclasses import replace
 
 from isthmus.media import GIF, HEIC, HEIF, JPEG, PDF, PNG, WEBP
+from isthmus.model_keys import KEYS_OF_PROVIDERS, ModelKeys
 from isthmus.models.media_rules import AUDIO, MediaRules
 from isthmus.record import record
 
 
 @record
 class Provider:
-    """A provider of models. The first of its environment variables that is set counts.
+    """A provider of models.
 
     ``id`` is the prefix of its models in ``-m``. ``names`` matches the beginnings of names that need no prefix, and
-    ``shown_names`` describes them to users. ``token_variables`` contain a bearer token instead of a key.
+    ``shown_names`` describes them to users. ``secrets`` are the environment variables with its key or bearer token.
     ``is_imitated`` is whether other servers speak its protocol, mostly without keys. ``own_module`` is the module for
     the provider's own server, if that speaks another protocol too, which is better.
     """
 
     id: str
     title: str
-    key_variables: tuple[str, ...]
+    secrets: ModelKeys
     base_url_variable: str
     base_url: str
     default_model: str
     names: re.Pattern[str]
     shown_names: str
     media: MediaRules
-    token_variables: tuple[str, ...] = ()
     is_imitated: bool = False
     module: str = ""
     own_module: str = ""
@@ -45,13 +45,13 @@ class Provider:
     @property
     def secret_variables(self) -> tuple[str, ...]:
         """The variables that contain a key or a token."""
-        return (*self.key_variables, *self.token_variables)
+        return (*self.secrets.keys, *self.secrets.tokens)
 
 
 GEMINI = Provider(
     "gemini",
     "Gemini",
-    ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    KEYS_OF_PROVIDERS["gemini"],
     "GOOGLE_GEMINI_BASE_URL",
     "https://generativelanguage.googleapis.com",
     "gemini-3.8-flash",
@@ -63,7 +63,7 @@ GEMINI = Provider(
 ANTHROPIC = Provider(
     "anthropic",
     "Anthropic",
-    ("ANTHROPIC_API_KEY",),
+    KEYS_OF_PROVIDERS["anthropic"],
     "ANTHROPIC_BASE_URL",
     "https://api.anthropic.com",
     "claude-sonnet-5-5",
@@ -71,12 +71,11 @@ ANTHROPIC = Provider(
     "claude-",
     # An image has at most 5 MiB in base64, a request at most 32 MB.
     MediaRules(frozenset((PNG, JPEG, GIF, WEBP, PDF)), 5 * 1024 * 1024 * 3 // 4, 20_000_000),
-    token_variables=("ANTHROPIC_AUTH_TOKEN",),
 )
 OPENAI = Provider(
     "openai",
     "OpenAI",
-    ("OPENAI_API_KEY",),
+    KEYS_OF_PROVIDERS["openai"],
     "OPENAI_BASE_URL",
     "https://api.openai.com/v1",
     "gpt-6.2-sol",

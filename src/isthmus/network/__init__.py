@@ -1,1 +1,1 @@
-"""Addresses on the network: those of this machine, and connections to those that a rule allows."""
+"""Addresses on the network: this machine's own, and connections to the ones that a rule allows."""

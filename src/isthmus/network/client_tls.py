@@ -1,8 +1,8 @@
 """TLS of the connections that this process opens: the certificate authorities that it trusts.
 
-All connections with the same authorities share one context, which reads them at its first handshake: to read those of
-a system takes 60 ms of processor time, and most connections stay on this machine, without TLS. Not here: certificates
-of our own servers, see :mod:`isthmus.a2a.server.listen`.
+All connections with the same authorities share one context, which reads them at its first handshake: to read a system's
+takes 60 ms of processor time, and most connections stay on this machine, without TLS. Not here: certificates of our own
+servers, see :mod:`isthmus.a2a.server.listen`.
 """
 
 import logging
@@ -36,7 +36,7 @@ class _Authorities:
     extra: str | None = None
     extra_stamp: tuple[int, int] | None = None
     variable: str | None = None
-    """The variable of another program that names the file or folder; None for those of OpenSSL."""
+    """The variable of another program that names the file or folder; None for OpenSSL's."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "_Authorities":
@@ -152,11 +152,11 @@ _kept: dict[_Authorities, ClientTls] = {}
 
 
 def client_tls(environment: Mapping[str, str] | None = None) -> ClientTls:
-    """Return the context for the authorities of an environment, by default that of this process.
+    """Return the context for the authorities of an environment, by default this process's.
 
     They are in the file SSL_CERT_FILE and the folder SSL_CERT_DIR, without either in the file or folder
-    REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE, or those of the system; with those of the file NODE_EXTRA_CA_CERTS. A file
-    that was written anew has a context of its own.
+    REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE, or the system's; the file NODE_EXTRA_CA_CERTS adds its own. A file that was
+    written anew has a context of its own.
     """
     authorities = _Authorities.of(os.environ if environment is None else environment)
     with _lock:

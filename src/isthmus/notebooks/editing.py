@@ -1,6 +1,6 @@
 """Editing a notebook by its cells: replace the source of one, insert one, delete one. Pure.
 
-Cells that are not edited keep their exact text. A code cell whose source changes loses its outputs, which were those of
+Cells that are not edited keep their exact text. A code cell whose source changes loses its outputs, which belonged to
 the former code.
 """
 

@@ -1,7 +1,7 @@
 """Sends the metrics of the page /metrics to a collector of OpenTelemetry, from time to time, by the SDK's own reader.
 
 Nothing is counted here. Counters and gauges are observed when the reader collects; as observable instruments have no
-histograms, these are added to what it exports. The names are those of the page, except for requests to models, which
+histograms, these are added to what it exports. The names are the page's, except for requests to models, which
 https://github.com/open-telemetry/semantic-conventions-genai names.
 """
 

@@ -119,7 +119,7 @@ class WireRecord:
         self._changed.set()
 
     def after(self, number: int) -> list[RecordedMessage]:
-        """Return the messages after a number, oldest first; all of them if the number is that of another companion."""
+        """Return the messages after a number, oldest first; all of them if the number is another companion's."""
         number = number if number <= self.last else 0
         return [
             RecordedMessage(found, at, link, arrow, without_secrets(body.decode("utf-8", "replace")))

@@ -18,7 +18,7 @@ _DIGITS = 16
 
 @record
 class StartedServer:
-    """A server by the hash of its entry in a file, and that of its command, whose variables may differ by process."""
+    """A server by the hashes of its entry in a file and of its command, whose variables may differ by process."""
 
     entry: str
     command: str

@@ -1,6 +1,6 @@
 """Runs functions that may block for long, such as a keyring behind D-Bus, in a thread with a deadline.
 
-The end of the program does not wait for the thread, unlike for those of ``asyncio.to_thread``.
+The end of the program does not wait for the thread, unlike for threads of ``asyncio.to_thread``.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 They are empty folders, and sockets in place of files: git and archivers take no notice of these. They are in the user's
 own folder while confined programs run there, and are removed with the last of these programs, in whichever process it
-is; those of a killed process are removed after the next program. A program that runs must keep them: removing a mount
-point would open its path again. Blocks.
+is; a killed process's are removed after the next program. A program that runs must keep them: removing a mount point
+would open its path again. Blocks.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ MAXIMUM_BYTES = 1024 * 1024
 class Placeholders:
     """The placeholders of one workspace while programs of this process are confined to it.
 
-    A lock file is shared by all processes with such programs, and lists what they made. Whoever holds it alone removes
-    what is listed and still empty. Without a lock file other processes are not considered.
+    A lock file is shared by all processes with such programs, and lists what they made. The process that holds it alone
+    removes what is listed and still empty. Without a lock file other processes are not considered.
     """
 
     def __init__(self, lock_file: Path | None) -> None:

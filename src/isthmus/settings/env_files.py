@@ -12,6 +12,7 @@ from dataclasses import field
 from pathlib import Path
 
 from isthmus.files.atomic import read_regular
+from isthmus.model_keys import MODEL_KEY_VARIABLES
 from isthmus.record import record
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.items import ItemKind, ProjectItem
@@ -20,15 +21,7 @@ MAXIMUM_BYTES = 64 * 1024
 """Maximum size of a .env file in bytes."""
 ENV_FILES = (".gemini/.env", ".env")
 """Files of variables in a folder, of which the first that exists counts."""
-PROJECT_VARIABLES = (
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_CLOUD_LOCATION",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "OPENAI_API_KEY",
-)
+PROJECT_VARIABLES = (*MODEL_KEY_VARIABLES, "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
 """Variables that are read from the file of a trusted project."""
 EXCLUDED_VARIABLES = (
     "DEBUG",

@@ -29,7 +29,7 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("memory", "ls"): ("memory", "list"),
     ("memory", "reload"): ("memory", "refresh"),
 }
-"""Other names of commands; a command of the tree with such a name takes precedence."""
+"""Other names of commands; a command of the tree with the same name takes precedence."""
 
 FRONT_COMMANDS = frozenset(
     {"clear", "copy", "editor", "exit", "help", "mode", "quit", "resume", "sessions", "settings", "theme"}

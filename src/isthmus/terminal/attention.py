@@ -32,7 +32,7 @@ class CallsBy(Enum):
 
 @dataclass(slots=True)
 class Attention:
-    """Writes through ``write``. ``variables`` are those of the environment, which tell the terminal's kind."""
+    """Writes through ``write``. ``variables`` are the environment's, which tell the terminal's kind."""
 
     write: Callable[[str], None]
     variables: Mapping[str, str]

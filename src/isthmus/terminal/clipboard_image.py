@@ -74,7 +74,7 @@ async def read_clipboard(reader: ClipboardReader) -> PastedImage:
 
 
 def find_reader(environment: Mapping[str, str], platform: str) -> ClipboardReader:
-    """Return the program that reads the clipboard. ``platform`` is that of ``sys``.
+    """Return the program that reads the clipboard. ``platform`` is ``sys.platform``.
 
     Raises:
         PastedImageError: none is installed; the text says which one to install.

@@ -266,7 +266,7 @@ class TerminalConversation:
         return CommandScope(None, self.context_id, self._settings())
 
     def _settings(self) -> JsonObject | None:
-        """Return the AgentSettings of the next message: those of a new session, and the mode that was chosen."""
+        """Return the AgentSettings of the next message: a new session's, and the mode that was chosen."""
         begun = self.options.settings if self.context_id is None else None
         return {**(begun or {}), **self.mode.settings} or None
 

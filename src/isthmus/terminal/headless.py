@@ -132,7 +132,7 @@ async def run_headless(
 
 @dataclass(slots=True)
 class HeadlessRun:
-    """One turn without a user; ``context_id`` is that of its session, once it has begun."""
+    """One turn without a user; ``context_id`` is its session's, once it has begun."""
 
     agent: AgentClient
     options: HeadlessOptions

@@ -1,8 +1,8 @@
 """Output formats of a headless run: ``text``, ``json`` and ``stream-json``, the last two with Gemini CLI's shapes.
 
 Each format is a class behind ``HeadlessOutput``. They write through ``OutputStream``, which tolerates a reader that
-closes the pipe. The shapes are those of packages/core/src/output/types.ts of google-gemini/gemini-cli. Does not import
-rich, because scripts pay for the time to start.
+closes the pipe. The shapes are defined in packages/core/src/output/types.ts of google-gemini/gemini-cli. Does not
+import rich, because scripts pay for the time to start.
 """
 
 import json

@@ -1,7 +1,7 @@
 """A run without a user of several messages: one turn of the same session for each, as lines of JSON in and out.
 
-A message is read when the turn before it has ended. The lines of a turn are those of ``-o stream-json``, from ``init``
-to ``result``. A line that is refused ends the run, since later messages may depend on it.
+A message is read when the turn before it has ended. The lines of a turn are as in ``-o stream-json``, from ``init`` to
+``result``. A line that is refused ends the run, since later messages may depend on it.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def run_stream(
 ) -> int:
     """Run each message of ``chunks`` (bytes of the standard input) to its end, and return the exit code.
 
-    It is that of the first turn that did not complete. ``options.prompt`` is not used. SIGINT and SIGTERM cancel the
+    It belongs to the first turn that did not complete. ``options.prompt`` is not used. SIGINT and SIGTERM cancel the
     turn under way, and end the run.
     """
     run = _StreamRun(agent, options, OutputStream(stdout), OutputStream(stderr))

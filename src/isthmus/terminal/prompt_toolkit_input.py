@@ -11,6 +11,7 @@ import termios
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.application.current import set_app
@@ -36,12 +37,15 @@ from isthmus.terminal.pasting import Pasting
 from isthmus.terminal.prompt_completer import PromptCompleter
 from isthmus.terminal.prompt_hints import PromptHints
 from isthmus.terminal.prompt_history import prompt_history
-from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, ShownMode, TypedPrompt
+from isthmus.terminal.prompting import AskForCompletions, Complete, Prompter, TypedPrompt
 from isthmus.terminal.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.screen import Glyphs
 from isthmus.terminal.signals import Interrupted
 from isthmus.terminal.themes import ColourTheme, prompt_styles
 from isthmus.terminal.typed_ahead import TypedAhead, TypedKey, WorkKey
+
+if TYPE_CHECKING:
+    from isthmus.terminal.session_mode import ConversationMode
 
 OTHER_ROWS = 2
 """Number of rows that the line of the answer, and the empty one above the choices, take."""
@@ -67,7 +71,7 @@ class PromptToolkitPrompter(Prompter):
         self._output = _output()
         self._pause = pause
         self._glyph = glyphs.prompt
-        self._mode: ShownMode | None = None
+        self._mode: ConversationMode | None = None
         self._reading: PromptSession[str] | None = None
         self._completer: PromptCompleter | None = None
         self._pasting = Pasting(self._note)
@@ -129,7 +133,7 @@ class PromptToolkitPrompter(Prompter):
         event.app.create_background_task(choose())
 
     @override
-    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
+    async def read_prompt(self, mode: "ConversationMode") -> TypedPrompt:
         def message() -> StyleAndTextTuples:
             return [("class:quiet", mode.mark), ("class:prompt", f"{self._glyph} ")]
 

@@ -25,6 +25,7 @@ from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.terminal.screen import Screen
+    from isthmus.terminal.session_mode import ConversationMode
     from isthmus.terminal.themes import ColourTheme
 
 
@@ -38,19 +39,6 @@ class TypedPrompt:
 
 Complete: TypeAlias = Callable[[str], Sequence[Completion]]
 """Function that returns completions of a line, as whole lines."""
-
-
-class ShownMode(Protocol):
-    """The approval mode as the prompt shows it."""
-
-    @property
-    def mark(self) -> str:
-        """Text before the prompt; empty for the default mode."""
-        ...
-
-    async def next(self) -> None:
-        """Choose the next mode, if the agent allows it."""
-        ...
 
 
 AskForCompletions: TypeAlias = Callable[[str], Awaitable[Sequence[Completion]]]
@@ -72,7 +60,7 @@ class Prompter(Protocol):
         """Complete lines on Tab with ``complete``, and with ``ask`` if that returns nothing."""
         ...
 
-    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
+    async def read_prompt(self, mode: "ConversationMode") -> TypedPrompt:
         """Return the next message; several lines are joined by newlines.
 
         ``mode`` is shown before the prompt; a key changes it.
@@ -151,7 +139,7 @@ class LinePrompter(Prompter):
         pass  # plain lines are not completed
 
     @override
-    async def read_prompt(self, mode: ShownMode) -> TypedPrompt:
+    async def read_prompt(self, mode: "ConversationMode") -> TypedPrompt:
         glyph = f"{mode.mark}{self._screen.glyphs.prompt}"
         if (kept := self.typed.next()) is not None:
             self._print(f"{glyph} {visible_line(kept)}\n")

@@ -85,7 +85,7 @@ def _edit(call: ToolCall, diff: FileDiff, workspace: str) -> QuestionFacts:
 
 
 def _subagent(call: ToolCall) -> str:
-    """Return the subagent for which a task asks: the description of such a call begins with its name."""
+    """Return the subagent for which a task asks: the description of this call begins with its name."""
     is_for_another = QUESTION_MARK in call.tool_call_id
     return visible_line((call.description or "").partition(": ")[0]) if is_for_another else ""
 

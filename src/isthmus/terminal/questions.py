@@ -23,8 +23,8 @@ _KINDS = {"y": "allow_once", "n": "reject_once"}
 class AnswerChoice:
     """One line of a question: the input that selects it, and its text.
 
-    ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form. ``kind`` is
-    that of the option, where its agent states one.
+    ``option_id`` is None for the front's own choices: to edit the proposal first, or to fill in a form. ``kind`` is the
+    option's, where its agent states one.
     """
 
     key: str

@@ -1,8 +1,8 @@
 """Statistics of a task in the JSON shapes of Gemini CLI, so that scripts written for it keep working.
 
 ``session_metrics`` is ``stats`` of ``-o json`` (SessionMetrics in packages/core/src/telemetry/uiTelemetry.ts there),
-``stream_stats`` that of the ``result`` line of ``-o stream-json`` (StreamStats in packages/core/src/output/types.ts).
-Token counts are 0 if the agent does not report them, as a remote one may not.
+``stream_stats`` the one of the ``result`` line of ``-o stream-json`` (StreamStats in
+packages/core/src/output/types.ts). Token counts are 0 if the agent does not report them, as a remote one may not.
 """
 
 from collections.abc import Iterable
@@ -81,7 +81,7 @@ def _model_metrics(usage: ModelUsage) -> dict[str, Any]:
 
 
 def _candidates(usage: ModelUsage) -> int:
-    """Return the output tokens without those of thoughts, which Gemini's candidates exclude."""
+    """Return the output tokens without thoughts, which Gemini's candidates exclude."""
     return max(0, usage.output_tokens - usage.thought_tokens)
 
 

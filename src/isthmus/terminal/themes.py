@@ -1,4 +1,4 @@
-"""The colours of the terminal front: those of the terminal itself, or fixed ones for a light or a dark ground.
+"""The colours of the terminal front: the terminal's own, or fixed ones for a light or a dark ground.
 
 Every fixed colour has a contrast of at least 4.5 on usual grounds, also where a terminal with 256 colours rounds it. In
 them a change adds in blue and removes in orange, which differ for every kind of colour vision. Pure.

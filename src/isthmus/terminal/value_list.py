@@ -52,7 +52,7 @@ class ValueList:
         return [*lines, *([f"and {left} more, whose names can be typed"] if left else [])]
 
     def line_of(self, typed: str, rows: int) -> str | None:
-        """Return the line to run for a typed number or value; None for none. Numbers are those of :meth:`lines`."""
+        """Return the line to run for a typed number or value; None for none. Numbers are as in :meth:`lines`."""
         typed = typed.strip()
         if typed.isdecimal() and 1 <= int(typed[:9]) <= self._shown(rows):
             return self.values[int(typed[:9]) - 1].line

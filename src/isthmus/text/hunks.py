@@ -51,7 +51,7 @@ def numbers_in(text: str) -> list[int]:
     """Return the numbers in a list such as ``1,3`` or ``2-4``.
 
     Raises:
-        ValueError: the text is not such a list, or has more than 10,000 numbers in a row.
+        ValueError: the text is not a list of numbers, or has more than 10,000 numbers in a row.
     """
     numbers: list[int] = []
     for part in text.split(","):

@@ -68,7 +68,7 @@ class ApplyPatch:
         return f"{'Create' if patch.kind == 'add' else patch.kind.capitalize()} {patch.path}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Return the change as a FileDiff; that of a deletion has no text left."""
+        """Return the change as a FileDiff; a deletion has no text left."""
         change, _ = await asyncio.to_thread(self._proposal, arguments, context)
         await require_saved(self._editor_text, change)
         return change

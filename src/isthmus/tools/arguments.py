@@ -1,7 +1,7 @@
 """Checks the arguments of a tool call against the tool's JSON schema, and returns them with their types.
 
 Supports the part of JSON Schema that the built-in tools use. Arguments that a schema does not name are ignored: models
-send those of other agents' tools with the same name.
+send arguments of other agents' tools with the same name.
 """
 
 from collections.abc import Mapping

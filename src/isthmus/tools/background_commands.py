@@ -5,7 +5,6 @@ Each belongs to one session and is unknown to the others. Not here: the tools by
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +47,6 @@ class BackgroundCommand:
 
     text: str
     output: ShellOutput
-    began_at: float
     id: int = 0
     exit_code: int | None = None
     ended_by: str = ""
@@ -95,7 +93,7 @@ class BackgroundCommands:
             named = ", ".join(str(item.id) for item in running)
             message = f"{MAXIMUM_RUNNING} commands run in the background already ({named}); stop one of them first"
             raise ToolFailure(message, "too_many_background_commands")
-        item = BackgroundCommand(text, output, time.time())
+        item = BackgroundCommand(text, output)
         commands.append(item)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._run(item, launch, started), name="isthmus-background-command")
@@ -173,7 +171,7 @@ class BackgroundCommands:
 
     async def _watch(self, item: BackgroundCommand, group: ProcessGroup) -> None:
         """Wait until the command has ended or must be ended."""
-        ending = asyncio.ensure_future(group.wait())
+        ending = asyncio.ensure_future(group.process.wait())
         stopping = asyncio.ensure_future(item.stopping.wait())
         try:
             while not ending.done() and not stopping.done():

@@ -47,7 +47,8 @@ LONGEST = 120
 def omitted_line(text: str, old: str) -> str | None:
     """Return the first line of ``text`` that stands for omitted code of ``old``; None if there is none.
 
-    Such a line is not in ``old``, and lines of ``old`` are not in ``text``: an example that is added removes nothing.
+    A line like these is not in ``old``, and lines of ``old`` are not in ``text``: an example that is added removes
+    nothing.
     """
     line = _first_line(text, old)
     if line is None:

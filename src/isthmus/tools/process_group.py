@@ -35,7 +35,8 @@ class ProcessGroup:
         spares_leader: bool,
         grace_seconds: float,
     ) -> None:
-        self._process = process
+        self.process = process
+        """The command itself, the leader of the group."""
         self._grace_seconds = grace_seconds
         self.spares_leader = spares_leader
         """Whether the leader is a program around the real one, and ends with it."""
@@ -50,16 +51,12 @@ class ProcessGroup:
     @property
     def id(self) -> int:
         """Id of the leader and of the group."""
-        return self._process.pid
+        return self.process.pid
 
     @property
     def exit_code(self) -> int | None:
         """Exit code; None while the command runs, negative for the number of the signal that ended it."""
-        return self._process.returncode
-
-    async def wait(self) -> int:
-        """Wait for the command itself to end and return its exit code."""
-        return await self._process.wait()
+        return self.process.returncode
 
     def is_alive(self) -> bool:
         """Return whether any process of the group is running; a zombie is not."""

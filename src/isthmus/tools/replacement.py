@@ -23,7 +23,8 @@ MINIMUM_SIMILARITY = 0.85
 MINIMUM_LINE_SIMILARITY = 0.92
 """The same for a single line, which says less about its place."""
 MINIMUM_DISTANCE = 3
-"""Minimum ratio of the differences that the next place has to those of the best one; nearer ones are ambiguous."""
+"""Minimum ratio of the differences that the next place has to the differences of the best one; nearer ones are
+ambiguous."""
 MAXIMUM_DIFFERENT_LINES = 0.2
 """Maximum share of lines with other words; one line may always have them."""
 MINIMUM_SIMILAR_TOKENS = 8
@@ -63,7 +64,7 @@ class NotReplaced:
 def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Replaced | NotReplaced:
     """Return `text` with `new` for the piece `old`, which must occur `expected` times; None: at least once.
 
-    Newlines in `new` become those of the text around it.
+    Newlines in `new` become like the ones around it.
     """
     plain = text.replace("\r\n", "\n")
     plain_old = old.replace("\r\n", "\n")
@@ -97,7 +98,7 @@ class _Found:
 
 
 def _with_newlines_around(text: str, start: int, end: int, new: str) -> str:
-    """Return `new` with the newlines of the piece it replaces; within a line, with those of that line."""
+    """Return `new` with the newlines of the piece it replaces; within a line, with that line's."""
     piece = text[start:end]
     if "\n" in piece:
         return with_newlines_of(piece, new)

@@ -179,7 +179,7 @@ class RunShellCommand:
         """
         silence = max(self._inactivity_seconds, timeout or 0)
         began = time.monotonic()
-        ending = asyncio.ensure_future(group.wait())
+        ending = asyncio.ensure_future(group.process.wait())
         reason = ""
         shown_size = 0
         last_output = time.monotonic()

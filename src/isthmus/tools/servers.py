@@ -118,7 +118,7 @@ class ToolServers(Protocol):
         """Continue a waiting login with the address at which the user's browser ended; yield how the login ended.
 
         Raises:
-            ToolFailure: no login is waiting, the text is not such an address, or the login failed.
+            ToolFailure: no login is waiting, the text is not an address of this login, or the login failed.
         """
         ...
 

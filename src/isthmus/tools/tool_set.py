@@ -57,14 +57,14 @@ class ServerTools:
 class ToolSet:
     """Tools by name, in the order in which they are offered to the model.
 
-    ``trusted_servers`` are MCP servers whose tools run without asking by the user's own settings.
-    ``foreign_servers`` were named by a client: approvals by name in the settings do not apply to them.
-    ``servers`` lists the tools of MCP servers. ``missing_servers`` names configured servers without tools at present.
-    ``refusals`` maps tools that the settings forbid to the reason; ``always_asked`` maps those that the settings
-    require a question for each time. ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode
-    ``yolo``, or None. ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are
-    the rules of policy files, which decide each call, ``permissions`` those of Claude Code; ``hooks`` run around
-    prompts, calls and model requests. ``readable_folders`` are folders outside the workspace that the model may read.
+    ``trusted_servers`` are MCP servers whose tools run without asking by the user's own settings. ``foreign_servers``
+    were named by a client: approvals by name in the settings do not apply to them. ``servers`` lists the tools of MCP
+    servers. ``missing_servers`` names configured servers without tools at present. ``refusals`` maps tools that the
+    settings forbid to the reason; ``always_asked`` maps those that the settings require a question for each time.
+    ``yolo_refusal`` is the reason why the folder's settings refuse the approval mode ``yolo``, or None.
+    ``keeps_answers``: questions offer answers that apply to more than the one call. ``policies`` are the rules of
+    policy files, which decide each call, ``permissions`` the rules of Claude Code; ``hooks`` run around prompts, calls
+    and model requests. ``readable_folders`` are folders outside the workspace that the model may read.
     """
 
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])

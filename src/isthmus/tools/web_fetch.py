@@ -180,7 +180,7 @@ async def _page(url: str, response: "httpx2.Response") -> _Page:
 
 
 def decoded(data: bytes, label: str | None) -> str:
-    """Return the text of a page in the encoding that its server names, among those of the WHATWG's Encoding Standard.
+    """Return the text of a page in the encoding that its server names, if the WHATWG's Encoding Standard has it.
 
     Any other name means UTF-8, or windows-1252 if the page is not UTF-8. Python knows codecs that are not for pages;
     some of them take quadratic time or raise other errors. A byte order mark counts before the name. Blocks.

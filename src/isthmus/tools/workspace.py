@@ -30,7 +30,7 @@ class Visibility:
 
     `above` is the path from the top of the git repository to the workspace, empty or with a final slash. `rules` are
     rules on paths, and `root` is the path of the workspace, which their paths begin with. `agreed` are absolute paths
-    of folders whose ignored entries are shown, together with those of made folders; None: no ignored entry is shown.
+    of folders whose ignored entries are shown, together with entries of made folders; None: no ignored entry is shown.
     """
 
     git: IgnoreScope | None

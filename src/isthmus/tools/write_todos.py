@@ -61,7 +61,7 @@ class WriteTodos:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the list; whoever shows the task takes it from the call."""
+        """Return the list; a front that shows the task takes it from the call."""
         todos = self._check(arguments)
         left = sum(todo.status.is_open for todo in todos)
         note = "" if left else " Nothing is left to do."

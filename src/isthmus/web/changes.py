@@ -1,7 +1,7 @@
 """The stream ``/ui/api/changes``: a line for each task of a user whose state or questions changed.
 
 A page lists the tasks when it opens, then waits for lines; it asks A2A for what a line names. A page costs nothing
-while nothing changes. Changes in this process come as notices of the journal. Those of other processes are found by a
+while nothing changes. Changes in this process come as notices of the journal. Changes of other processes are found by a
 look at the journal every two seconds, while a page is open and only if it was written.
 """
 
@@ -122,7 +122,7 @@ class ChangeFeed:
         await self._journal.version()
 
     async def frames(self, user: str, since: float | None) -> AsyncGenerator[bytes]:
-        """Yield the lines for a user's page; with ``since`` (Unix seconds) first those of all changes from then on.
+        """Yield the lines for a user's page; with ``since`` (Unix seconds) first the lines of all changes from then on.
 
         They end when the journal cannot be reached: the page asks again, and learns it from the answer.
         """

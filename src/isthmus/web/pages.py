@@ -72,8 +72,8 @@ log = logging.getLogger(__name__)
 class WorkbenchPages:
     """The pages of one server. ``agent`` is its name; the page offers the folders ``workspaces`` for a new task.
 
-    ``reviews`` are those of companions; without ``has_tasks`` the server does not speak A2A.
-    Without ``changes`` the stream of changes tells of reviews alone, and pages look for tasks every few seconds.
+    ``reviews`` are companions'; without ``has_tasks`` the server does not speak A2A. Without ``changes`` the stream of
+    changes tells of reviews alone, and pages look for tasks every few seconds.
     """
 
     bundle: Bundle
@@ -120,7 +120,7 @@ class WorkbenchPages:
         return path.startswith(ROOT) or (path in ("/", ROOT[:-1]) and method in ("GET", "HEAD"))
 
     async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
-        """Answer a request, whose Host and Origin are those of this server."""
+        """Answer a request, whose Host and Origin are this server's."""
         path: str = request.scope["path"]
         if path.startswith(API):
             return await self._api(request, path.removeprefix(API), identify, body_of)
@@ -382,7 +382,7 @@ class WorkbenchPages:
 
 
 async def completed_line(agent: AgentClient, scope: CommandScope, line: str) -> Sequence[Completion]:
-    """Return the completions of a line: those of the tree of commands, else those that the agent knows.
+    """Return the completions of a line: from the tree of commands, else what the agent knows.
 
     Raises:
         IsthmusError: the scope is not one of the user's.

@@ -1,9 +1,9 @@
 """Codes that let a browser in once: a short one to type, and a long one in a link. Sans-I/O.
 
-A code names a user, and is worth a device token to whoever shows it first. There are 2 to the power of 40 short codes,
-and each is void after :data:`MAXIMUM_GUESSES` wrong ones: it cannot be guessed within its minute. The right code is
-always accepted, so that whoever sends wrong ones keeps nobody out.
-Tokens of devices: :mod:`isthmus.a2a.server.users`.
+A code names a user, and is worth a device token to the first browser that shows it. There are 2 to the power of 40
+short codes, and each is void after :data:`MAXIMUM_GUESSES` wrong ones: it cannot be guessed within its minute. The
+right code is always accepted, so that a sender of wrong ones keeps nobody out. Tokens of devices:
+:mod:`isthmus.a2a.server.users`.
 """
 
 import secrets
@@ -23,7 +23,7 @@ LINK_SECONDS = 600.0
 MAXIMUM_CODES = 100
 """Maximum number of codes that can be used at a time; the oldest are forgotten first."""
 MAXIMUM_WRONG = 10
-"""Maximum number of wrong codes in :data:`WRONG_SECONDS`; whoever sends more is told to wait."""
+"""Maximum number of wrong codes in :data:`WRONG_SECONDS`; a sender of more is told to wait."""
 MAXIMUM_GUESSES = 10_000
 """Maximum number of wrong codes while a short code can be used; then it is void."""
 WRONG_SECONDS = 60.0

@@ -103,7 +103,7 @@ def from_base64(text: str) -> bytes:
     """Return the bytes of a text in base64url, with or without padding.
 
     Raises:
-        PushKeyError: it is not such a text.
+        PushKeyError: it is not a text of this form.
     """
     plain = text.rstrip("=")
     try:

@@ -35,7 +35,7 @@ _new_enough: set[str] = set()
 
 @record
 class Git:
-    """A git program with safe variables and settings. ``environment`` is that of the user who may use the network.
+    """A git program with safe variables and settings. ``environment`` is the user's who may use the network.
 
     ``lock`` is the descriptor of a lock that git inherits: the lock lasts until git has ended, even if this process is
     killed. ``ssh`` is the command that is used where the environment names none.
@@ -50,7 +50,7 @@ class Git:
 
     @classmethod
     async def find(cls, environment: Mapping[str, str], settings: Mapping[str, str], folder: Path) -> "Git":
-        """Return the git of PATH, with settings above those of every file. ``folder`` exists.
+        """Return the git of PATH, with settings that win over every file's. ``folder`` exists.
 
         Raises:
             WorktreeError: there is none, or it is too old to be told these settings.

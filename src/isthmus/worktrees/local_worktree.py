@@ -30,7 +30,7 @@ FOLDER = (".isthmus", "worktrees")
 _BASE_FILE = "isthmus-base"
 """File in git's data of a worktree with the commit from which it was made."""
 CHECKOUT_SECONDS = 900.0
-"""Maximum time in seconds to write the files of a worktree; those of Git LFS may have to be fetched."""
+"""Maximum time in seconds to write the files of a worktree; files of Git LFS may have to be fetched."""
 STATUS_SECONDS = 10.0
 LOCK_SECONDS = 900.0
 

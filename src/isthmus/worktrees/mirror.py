@@ -26,7 +26,7 @@ from isthmus.worktrees.repository_url import RepositoryUrl
 from isthmus.worktrees.work_files import remove_folder
 
 _EXACT_FILES = "* -text -eol -ident -filter -working-tree-encoding -merge\n"
-"""Attributes of all files, above those of the repository: bytes as they are stored, through no program."""
+"""Attributes of all files, which win over the repository's: bytes as they are stored, through no program."""
 FOLDER = "repositories"
 """Folder of the mirrors and worktrees in the data folder."""
 _FETCHED_HEAD = "refs/isthmus/fetched/HEAD"
@@ -48,7 +48,7 @@ class Mirror:
 
     @property
     def lock(self) -> Path:
-        """Path of the lock that whoever changes the mirror holds."""
+        """Path of the lock for changes of the mirror."""
         return self.folder / "lock"
 
     async def run(self, *arguments: str, git: Git | None = None, seconds: float = LOCAL_SECONDS) -> str:
@@ -69,7 +69,7 @@ class Mirror:
         return read_remote_refs(listed)
 
     async def update(self, hidden: Sequence[str]) -> None:
-        """Fetch branches, tags and those of the hidden refs that are there, as :func:`fetched_ref`.
+        """Fetch branches, tags and the hidden refs that are there, as :func:`fetched_ref`.
 
         A mirror that is missing or broken is made anew. The caller holds the lock.
 
@@ -95,7 +95,7 @@ class Mirror:
         return found if is_object_id(found) else None
 
     async def commits(self, *refs: str) -> dict[str, KnownCommit]:
-        """Return the commits of those of the refs that are there, by ref."""
+        """Return the commits of the refs that are there, by ref."""
         return read_commits(await self.run("for-each-ref", f"--format={REF_FORMAT}", *refs))
 
     async def set_refs(self, values: Mapping[str, str | None], git: Git | None = None) -> None:
@@ -111,7 +111,7 @@ class Mirror:
         )
 
     async def begin_at(self) -> str:
-        """Return the commit of the branch, tag or commit id behind the URL; without one that of the default branch.
+        """Return the commit of the branch, tag or commit id behind the URL; without one the default branch's.
 
         Raises:
             WorktreeError: there is none.

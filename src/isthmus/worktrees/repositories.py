@@ -78,7 +78,7 @@ class Repositories:
         return is_gone
 
     async def owned(self, repository: RepositoryUrl) -> Sequence[OwnedWorktree]:
-        """Return the worktrees of this machine whose owner is known, also those of which only the note is left."""
+        """Return the worktrees of this machine whose owner is known, also if only the note of one is left."""
         return await asyncio.to_thread(owned_worktrees, self.data_dir / FOLDER / repository.folder_name)
 
     async def has_unkept_changes(self, repository: RepositoryUrl, session: str) -> bool:

@@ -36,11 +36,6 @@ class RepositoryUrl:
         return not self.url.startswith(("https://", "http://", "file://"))
 
 
-def is_repository(text: str) -> bool:
-    """Return whether the value of ``--workspace NAME=VALUE`` is a repository rather than a path."""
-    return text.startswith(PREFIX)
-
-
 def parse_repository(text: str) -> RepositoryUrl:
     """Read ``git+https://host/path.git#ref``, ``git+ssh://...``, ``git+user@host:path``, ``git+file:///path``.
 

@@ -192,7 +192,7 @@ class SessionWorktree:
         await asyncio.to_thread(remove_folder, made)
 
     async def _checkout(self, git: Git, commit: str, head: str) -> None:
-        """Write the files of a commit, and let the worktree's own index be that of ``head``."""
+        """Write the files of a commit, and let the worktree's own index be the one of ``head``."""
         await self._files(git).put_back(commit)
         if commit == head:
             await asyncio.to_thread(shutil.copyfile, self._index, self._admin / "index")
@@ -302,7 +302,7 @@ class SessionWorktree:
         return note
 
     async def restore(self, commit: str | None = None) -> None:
-        """Make the files those of a checkpoint, by default of the last one; ignored files stay.
+        """Give the files the content of a checkpoint, by default the last one; ignored files stay.
 
         Raises:
             WorktreeError: there is no such checkpoint, or git failed.

@@ -103,7 +103,7 @@ class WorkFiles:
         return [path for path in folders if known.get(path) is False]
 
     async def put_back(self, commit: str) -> tuple[str, ...]:
-        """Make the files those of a commit: written, removed, with modes and links; ignored files stay.
+        """Give the files the content of a commit: written, removed, with modes and links; ignored files stay.
 
         Returns the files that are left as they are, as :meth:`take`.
         """

@@ -13,7 +13,7 @@ from isthmus.a2a.oidc.claims import ClaimNames
 from isthmus.a2a.oidc.issuer import DOCUMENT_BYTES, Issuer
 from isthmus.a2a.oidc.keys import IssuerError
 from isthmus.a2a.oidc.tokens import MAXIMUM_CHARACTERS
-from isthmus.a2a.server.auth import Principal
+from isthmus.a2a.server.auth import Principal, Refusal
 from isthmus.a2a.server.users import NAME
 from support.oidc_issuer import (
     AUDIENCE,
@@ -186,10 +186,10 @@ async def test_a_head_that_is_not_understood_is_refused(issuer: OidcIssuer, head
 )
 async def test_what_only_looks_like_a_token_is_refused_without_asking(issuer: OidcIssuer, token: str) -> None:
     users = users_of(issuer)
-    if users.takes(token):
-        assert (await refused(users, token)).message.startswith("the token is ")
-    assert not users.takes("isthmus_12345678_abc")
-    assert not users.takes("a.b.c.d.e")
+    found = await users.identify(token)
+    assert found is None or (isinstance(found, Refusal) and found.message.startswith("the token is "))
+    assert await users.identify("isthmus_12345678_abc") is None
+    assert await users.identify("a.b.c.d.e") is None
     assert issuer.asked == []
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.app import running_companions
 from isthmus.app.companion_page import WebEditor
@@ -67,7 +68,8 @@ async def pages(tmp_path: Path, companion: Companion) -> AsyncIterator[Workbench
 
 @pytest.fixture
 async def http(pages: WorkbenchPages) -> AsyncIterator[httpx2.AsyncClient]:
-    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    access = UserAccess(pages.users.table)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), access=access, pages=pages)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80/ui/api/") as found:
         yield found
 
@@ -191,7 +193,8 @@ async def test_files_of_a_page_are_shown_to_devices_of_the_owner_alone(tmp_path:
     companion = Companion(WebEditor((str(workspace),)), kept=KeptTexts(tmp_path / "kept"))
     api = ReviewsApi(RunningCompanions(tmp_path / "runtime"))
     pages = WorkbenchPages(Bundle({}), UsersFile(tmp_path / "users.json"), "Isthmus", reviews=api)
-    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    access = UserAccess(pages.users.table)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), access=access, pages=pages)
     transport, url = httpx2.ASGITransport(app), "http://127.0.0.1:80/ui/api/"
     async with (
         announced(companion, tmp_path / "runtime"),

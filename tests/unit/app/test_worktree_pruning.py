@@ -249,7 +249,7 @@ async def test_a_deletion_by_this_server_removes_the_worktree_without_a_wait(
     served = ServedRepositories(shared.folder / "one", shared.environment, {"app": shared.url()}, NAME)
     await add(journal, "session-1", TaskState.COMPLETED)
     async with served.open(journal, "app", Session("session-1")) as worktree:
-        folder = worktree.folder
+        folder = worktree.worktree.folder
     deleted: list[str] = []
 
     async def delete_files(task_ids: object) -> None:

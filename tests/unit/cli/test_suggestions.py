@@ -76,7 +76,28 @@ def test_a_mistyped_group_is_not_sent_to_a_model(line: str, meant: str, capsys: 
     assert f"Did you mean {meant}?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["mpc please", "Task list is unsorted", "explain this"])
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("help", "isthmus --help"),
+        ("help mcp", "isthmus mcp --help"),
+        ("Version", "isthmus --version"),
+        ("login", "isthmus mcp login NAME"),
+        ("update", "program that installed it"),
+        ("completion", "no completion for shells"),
+        ("help mcp login", "isthmus mcp login --help"),
+    ],
+)
+def test_a_command_of_other_programs_is_answered_and_not_sent_to_a_model(
+    line: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(line.split()) == 42
+    error = capsys.readouterr().err
+    assert instead in error
+    assert "To send it as a prompt use -p or -i." in error
+
+
+@pytest.mark.parametrize("line", ["mpc please", "Task list is unsorted", "explain this", "help me", "update the docs"])
 def test_words_that_only_resemble_a_group_are_a_prompt(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*line.split(), "-o", "json", "--no-such-option"]) == 42
     assert "--no-such-option" in capsys.readouterr().err

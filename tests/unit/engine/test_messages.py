@@ -8,7 +8,7 @@ import pytest
 from isthmus.agent.turn import AgentTurn
 from isthmus.client import CommandMessage, PromptMessage
 from isthmus.development_tool import AgentSettings, SlashCommand
-from isthmus.engine.task_run import MESSAGE_CHARACTERS
+from isthmus.engine.segment import MESSAGE_CHARACTERS
 from isthmus.events import AgentEvent, AgentMessage, RetryNotice, StateChange, TaskState, TextContent
 from isthmus.models.base import Text, text_of
 from support.agents import EchoAgent, reply

@@ -12,7 +12,7 @@ from isthmus.agent.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.engine.lease_keeper import LeaseKeeper
-from isthmus.engine.task_run import TaskRun
+from isthmus.engine.segment import RunningSegment
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.journal.task_rows import Lease
 from support.agents import AskingAgent, WaitingAgent
@@ -31,7 +31,7 @@ OLD, NEW = Lease("t1", "owner-a", 1), Lease("t1", "owner-a", 3)
 class _LosingJournal:
     """A journal in which leases are lost while they are renewed, and a run with a new one begins meanwhile."""
 
-    def __init__(self, runs: dict[str, TaskRun], lost: Lease, then: Lease) -> None:
+    def __init__(self, runs: dict[str, RunningSegment], lost: Lease, then: Lease) -> None:
         self._runs = runs
         self._lost = lost
         self._then = then
@@ -41,8 +41,8 @@ class _LosingJournal:
         return [self._lost]
 
 
-def run_with(lease: Lease) -> TaskRun:
-    return cast("TaskRun", SimpleNamespace(lease=lease))
+def run_with(lease: Lease) -> RunningSegment:
+    return cast("RunningSegment", SimpleNamespace(lease=lease))
 
 
 @pytest.mark.parametrize(("then", "ends"), [(OLD, True), (NEW, False)], ids=["the same run", "the next run"])

@@ -133,7 +133,7 @@ def test_an_address_on_this_machine_needs_no_key_and_the_providers_own_one_does(
     variable = provider.base_url_variable
     assert choose(None, None, {variable: "http://localhost:1/v1"}, must_not_ask).provider == provider.id
     assert choose(None, None, {variable: f"{provider.base_url}/"}, no_server).provider == "demo"
-    with pytest.raises(ModelError, match=provider.key_variables[0]):
+    with pytest.raises(ModelError, match=provider.secrets.keys[0]):
         choose(provider.id, None, {}, must_not_ask)
 
 
@@ -318,4 +318,4 @@ def test_the_keys_of_every_provider_are_secrets() -> None:
         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"
     }  # fmt: skip
     for provider in PROVIDERS:
-        assert secret_variables() >= {*provider.key_variables, *provider.token_variables}
+        assert secret_variables() >= {*provider.secret_variables}

@@ -16,6 +16,9 @@ from check_english import faults, main
         ("x = f'{1} is no number'\n", [1]),
         ('"""A module.\n\nIt waits for ever.\n"""\n', [3]),
         ("# spec 3 says so\n", [1]),
+        ('"""Return those of a task."""\n', [1]),
+        ('"""A module.\n\nIt is that\nof whoever needs such\na thing.\n"""\n', [3, 4, 4]),
+        ('"""A module."""\nx = "those of whoever has such a thing"\n', []),
         ('"""Whether it is open."""\nx = "there is no file, and it is no longer than that"\n', []),
         ('def it():\n    """Return it."""\n    "What is no docstring here"\n', [3]),
         ('def it():\n    """Return it."""\n    return "What"\n', []),
@@ -23,6 +26,11 @@ from check_english import faults, main
 )
 def test_what_makes_a_reader_read_twice_is_found(text: str, lines: list[int]) -> None:
     assert [line for line, _ in faults(text)] == lines
+
+
+def test_files_that_are_older_than_a_pattern_are_not_checked_for_it() -> None:
+    text = '"""Return those of a task."""\n'
+    assert list(faults(text, is_older=True)) == []
 
 
 def test_the_gate_names_the_place_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.application import application
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
@@ -52,7 +53,8 @@ def pages(tmp_path: Path, bundle: Bundle) -> WorkbenchPages:
 
 @pytest.fixture
 async def client(pages: WorkbenchPages) -> AsyncIterator[httpx2.AsyncClient]:
-    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    access = UserAccess(pages.users.table)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), access=access, pages=pages)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80") as found:
         yield found
 
@@ -348,7 +350,8 @@ async def test_only_a_device_subscribes_and_its_subscription_ends_with_it(
 async def test_changes_are_refused_without_a_token_and_end_with_it(pages: WorkbenchPages, tmp_path: Path) -> None:
     journal = await SqliteJournal.open(tmp_path / "journal.db")
     pages.changes = ChangeFeed(journal)
-    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), users=pages.users.table, pages=pages)
+    access = UserAccess(pages.users.table)
+    app = application(MemoryAgent(lambda _: []), ServerOptions("owner-token"), access=access, pages=pages)
     try:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1:80") as client:
             assert (await client.get("/ui/api/changes")).status_code == 401

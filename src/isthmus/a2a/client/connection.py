@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, cast
-from urllib.parse import quote
 
 import httpx2
 
@@ -217,7 +216,7 @@ class AgentConnection:
             body = encode(request(next(self._ids), ask.method, params))
             headers["Content-Type"] = "application/json"
             return self._http.build_request("POST", url, content=body, headers=headers, timeout=timeout)
-        found = rest_request(ask, lambda value: quote(value, safe=""))
+        found = rest_request(ask)
         if found is None:
             raise RpcError(METHOD_NOT_FOUND, f"{self.url} is used by HTTP+JSON, which does not have {ask.method}")
         verb, path, query, body = found

@@ -15,7 +15,7 @@ from isthmus.events import MessagePart, TaskState
 
 
 def decoder_of(dialect: ClientDialect, uri: str | None, state: TaskState | None = None) -> StreamDecoder:
-    """Return a decoder for the streams of a server; ``state`` is that of the task."""
+    """Return a decoder for the streams of a server; ``state`` is the task's."""
     if dialect is ClientDialect.DEVELOPMENT_TOOL and uri is not None:
         return DevelopmentToolDecoder(uri, state)
     return CoderAgentDecoder(state, is_coder_agent=dialect is ClientDialect.CODER_AGENT)

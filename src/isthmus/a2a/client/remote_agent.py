@@ -125,11 +125,6 @@ class RemoteAgent(AgentClient, SessionStatusProvider):
         return self._connection.wire.version
 
     @property
-    def speaks_extension(self) -> bool:
-        """Whether the server has the development-tool extension."""
-        return self._connection.activation.active
-
-    @property
     def profile(self) -> ServerProfile:
         """Profile of the server from its card."""
         return self._connection.profile

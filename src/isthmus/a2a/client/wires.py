@@ -6,6 +6,7 @@ A ``ClientWire`` is one protocol version. The extension and the dialects add the
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
+from urllib.parse import quote
 
 from typing_extensions import override
 
@@ -32,7 +33,7 @@ class MethodCall:
 
 @record
 class OutgoingMessage:
-    """A message to be sent; ``metadata`` is that of the message."""
+    """A message to be sent; ``metadata`` is the message's."""
 
     message_id: str
     parts: Sequence[MessagePart]
@@ -276,11 +277,8 @@ def has_rest_request(ask: MethodCall) -> bool:
     return ask.method in _REST
 
 
-def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, JsonDict | None] | None:
-    """Return a request of A2A 1.0 over HTTP+JSON as verb, path, query and body; None if this binding does not have it.
-
-    ``quote`` escapes a value for one segment of a path.
-    """
+def rest_request(ask: MethodCall) -> tuple[str, str, JsonDict, JsonDict | None] | None:
+    """Return a request as HTTP+JSON of A2A 1.0 has it: verb, path, query and body; None if it does not."""
     found = _REST.get(ask.method)
     if found is None:
         return None
@@ -288,16 +286,8 @@ def rest_request(ask: MethodCall, quote: "Quote") -> tuple[str, str, JsonDict, J
     rest = dict(ask.params)
     for name in ("id", "taskId"):
         if f"{{{name}}}" in path:
-            path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, ""))))
+            path = path.replace(f"{{{name}}}", quote(str(rest.pop(name, "")), safe=""))
     return (verb, path, {}, rest) if verb == "POST" else (verb, path, rest, None)
-
-
-class Quote(Protocol):
-    """Function that escapes a value for one segment of a path."""
-
-    def __call__(self, value: str, /) -> str:
-        """Escape a value."""
-        ...
 
 
 def _message(outgoing: OutgoingMessage) -> JsonDict:

@@ -1,6 +1,6 @@
 """Tasks that clients of the dialect ``coderAgent`` create before their first message (``POST /tasks``).
 
-Such a task is only an id with settings in memory: nothing runs, and a restart forgets it. The first message to it
+A reserved task is only an id with settings in memory: nothing runs, and a restart forgets it. The first message to it
 creates the task with this id.
 """
 

@@ -1,7 +1,7 @@
 """Descriptions of tools in the dialect ``coderAgent``, which sends them with their schemas in every update of a call.
 
-``displayName`` and ``kind``, which clients show, are those of gemini-cli-a2a-server for the tools of Gemini CLI; our
-tools have the same names.
+``displayName`` and ``kind``, which clients show, are gemini-cli-a2a-server's for the tools of Gemini CLI; our tools
+have the same names.
 """
 
 from collections.abc import Mapping

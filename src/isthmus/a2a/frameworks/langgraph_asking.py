@@ -123,7 +123,7 @@ class Asking:
     async def _close(
         self, questions: Sequence[Question], items: Sequence[Asked], answers: Sequence[ToolCallConfirmation]
     ) -> None:
-        """End the calls that stand for questions, and those of tools that the user has rejected."""
+        """End the calls that stand for questions, and the calls of tools that the user has rejected."""
         for question, item, answer in zip(questions, items, answers, strict=True):
             call = self._session.calls[item.call_id].call
             if call is None or call.status.is_final or item.has_begun:
@@ -143,7 +143,7 @@ class Asking:
         return [self._new(f"{interrupt}-{number}", item, calls) for number, item in enumerate(questions, start=1)]
 
     def _new(self, question_id: str, question: Question, calls: list[Mapping[str, Any]]) -> Asked:
-        """Choose the id of a question: that of the tool call that it is about, if there is one."""
+        """Choose the id of a question: the id of the tool call that it is about, if there is one."""
         for call in calls:
             is_named = question.call_id == call["id"]
             is_alike = question.values is None and question.call_id is None and _is_alike(question, call)

@@ -18,7 +18,7 @@ KINDS = ("image", "audio", "video")
 
 
 def human_message(message: Prompt) -> HumanMessage:
-    """Return a user's message with its files as content blocks; its id is that of the message."""
+    """Return a user's message with its files as content blocks; its id is the message's."""
     blocks = [_block(part) for part in message.content]
     content: Any = blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks
     return HumanMessage(content=content, id=message.message_id)
@@ -55,7 +55,7 @@ def thinking_of(message: AIMessage) -> str:
 
 
 def files_of(content: object) -> Iterator[ArtifactUpdate]:
-    """Yield the files among content blocks, those of a message or of a tool's artifact included."""
+    """Yield the files among the content blocks of a message or of a tool's artifact."""
     match content:
         case ToolMessage():
             yield from files_of(content.content)

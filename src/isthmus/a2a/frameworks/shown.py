@@ -54,7 +54,7 @@ def output_of(value: object) -> ToolOutput:
 
 
 def file_artifact(data: bytes, media_type: str, filename: str | None = None) -> ArtifactUpdate:
-    """Return the artifact of a file. Its id is that of its content, so that a file made twice is one artifact."""
+    """Return the artifact of a file. Its id follows from its content, so that a file made twice is one artifact."""
     artifact_id = f"file-{hashlib.sha256(data).hexdigest()[:24]}"
     part = ArtifactPart(raw=base64.b64encode(data).decode(), media_type=media_type, filename=filename)
     return ArtifactUpdate(artifact_id, (part,), name=filename)

@@ -36,7 +36,7 @@ class NamedUser:
 
 
 def user_prefix(issuer: str, names: ClaimNames) -> str:
-    """Return the beginning of the names of an issuer's users, which those of no other users have.
+    """Return the beginning of the names of an issuer's users; the names of no other users begin so.
 
     ``#`` is neither in the names of users with tokens nor in an issuer's URL. The same value of another claim, or of
     another issuer, may belong to somebody else.

@@ -128,8 +128,8 @@ class Issuer:
         """Return the key that a token names; ask the issuer if it is unknown, unless that was just done.
 
         Raises:
-            TokenRefused: the issuer does not publish such a key.
-            IssuerUnavailable: the issuer could not be asked, or may have published the key since it was asked.
+            TokenRefused: the issuer does not publish this key. IssuerUnavailable: the issuer could not be asked, or may
+            have published the key since it was asked.
         """
         found = find_key(self._keys, head.kid, head.algorithm)
         if found is not None:

@@ -2,15 +2,13 @@
 
 import math
 
-from typing_extensions import override
-
 from isthmus.a2a.oidc.claims import ClaimNames, TokenRefused, named_user, user_prefix
 from isthmus.a2a.oidc.issuer import Issuer, IssuerUnavailable
 from isthmus.a2a.oidc.tokens import LEEWAY, is_jwt, read_head, verify
-from isthmus.a2a.server.auth import IssuedTokens, Principal, Refusal
+from isthmus.a2a.server.auth import Principal, Refusal
 
 
-class IssuerUsers(IssuedTokens):
+class IssuerUsers:
     """Users of ``issuer`` whose tokens are for ``audience``."""
 
     def __init__(self, issuer: Issuer, audience: str, names: ClaimNames) -> None:
@@ -18,12 +16,10 @@ class IssuerUsers(IssuedTokens):
         self._audience = audience
         self._names = names
 
-    @override
-    def takes(self, token: str) -> bool:
-        return is_jwt(token)
-
-    @override
-    async def identify(self, token: str) -> Principal | Refusal:
+    async def identify(self, token: str) -> Principal | Refusal | None:
+        """Return the principal of a token, or why it is refused; None for a text that is not a JWT."""
+        if not is_jwt(token):
+            return None
         issuer = self._issuer.url
         try:
             head = read_head(token, issuer)

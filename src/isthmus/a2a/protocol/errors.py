@@ -41,7 +41,7 @@ from isthmus.rpc.messages import (
 class ErrorNames:
     """Names and HTTP statuses of one error code.
 
-    The document of 0.3 does not define HTTP statuses for errors; ours are those of the Python SDK.
+    The document of 0.3 does not define HTTP statuses for errors; ours are the Python SDK's.
     """
 
     v1_reason: str
@@ -105,7 +105,7 @@ def retry_headers(error: RpcError) -> Mapping[str, str]:
 
 
 def names_of(code: int) -> ErrorNames:
-    """Return the names of an error code; those of an internal error for an unknown one."""
+    """Return the names of an error code; for an unknown one as for an internal error."""
     return ERRORS.get(code, ERRORS[INTERNAL_ERROR])
 
 

@@ -107,7 +107,7 @@ Item: TypeAlias = TaskItem | StatusItem | ArtifactItem | MessageItem
 class ItemFormat:
     """The format of items in one protocol version.
 
-    ``states`` and ``roles`` map its names to those of 0.3. ``part`` reads a part; it returns None for an empty one.
+    ``states`` and ``roles`` map its names to the names of 0.3. ``part`` reads a part; it returns None for an empty one.
     """
 
     version: str

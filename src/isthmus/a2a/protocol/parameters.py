@@ -98,7 +98,7 @@ def excerpt(value: object) -> str:
 
 
 def metadata_of(params: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return the metadata objects of a request, those of its message first, without values that are not objects."""
+    """Return the metadata objects of a request, its message's first, without values that are not objects."""
     message = params.get("message")
     own = cast("Mapping[str, Any]", message).get("metadata") if isinstance(message, Mapping) else None
     found = (own, params.get("metadata"))

@@ -8,6 +8,7 @@ It refuses requests by their headers, reads bodies up to a limit, and serves the
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import field
 from functools import partial
 from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -21,14 +22,13 @@ from isthmus.a2a.protocol.vocabulary import CARD_PATHS
 from isthmus.a2a.server.access_log import RequestNote, begin_note, note_of
 from isthmus.a2a.server.auth import (
     LOCAL_USER,
-    NOBODY,
+    NO_USERS,
     OWNER_HERE,
-    Authenticate,
-    IssuedTokens,
     Principal,
     Refusal,
     RequestGate,
     RequestHead,
+    UserAccess,
 )
 from isthmus.a2a.server.bodies import RequestBodies, free_room
 from isthmus.a2a.server.bytes_in_flight import BytesInFlight
@@ -40,7 +40,7 @@ from isthmus.a2a.server.owner_here import is_owner_here, names_command
 from isthmus.a2a.server.paths import below_mount, served_path
 from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
 from isthmus.a2a.server.probes import Probes
-from isthmus.a2a.server.quota import TokenUse
+from isthmus.a2a.server.quota import CountTokens
 from isthmus.a2a.server.rest import raw_path, refusal
 from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
 from isthmus.a2a.server.users import UserTable
@@ -49,6 +49,7 @@ from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.listeners.gate import bearer_token
+from isthmus.record import record
 from isthmus.telemetry import NO_TELEMETRY, ServedRequest, Telemetry
 
 _SHARED_KEY = "isthmus.shared"
@@ -69,7 +70,7 @@ class Pages(Protocol):
         ...
 
     async def respond(self, request: HttpRequest, identify: Identify, body_of: BodyOf) -> Response:
-        """Answer a request, whose Host and Origin are those of this server."""
+        """Answer a request, whose Host and Origin are this server's."""
         ...
 
     def close_streams(self) -> None:
@@ -81,37 +82,50 @@ class Pages(Protocol):
         ...
 
 
+@record
+class Observers:
+    """The observers of a server.
+
+    ``audit`` writes a request to the audit log. ``probes`` are the pages for programs that watch the server, and
+    ``telemetry`` takes each request.
+    """
+
+    audit: Audit | None = None
+    probes: Probes = field(default_factory=Probes)
+    telemetry: Telemetry = NO_TELEMETRY
+
+
 def application(
     agent: AgentClient,
     options: ServerOptions,
     *,
     for_user: ForUser | None = None,
-    users: Callable[[], UserTable] | None = None,
     push: PushFor | None = None,
     wires: Wires | None = None,
-    authenticate: Authenticate | None = None,
     owner_here: AgentClient | None = None,
+    count_tokens: CountTokens | None = None,
+    access: UserAccess = NO_USERS,
     pages: Pages | None = None,
-    issued: IssuedTokens | None = None,
-    audit: Audit | None = None,
-    token_use: TokenUse | None = None,
-    probes: Probes | None = None,
-    telemetry: Telemetry = NO_TELEMETRY,
+    observers: Observers | None = None,
 ) -> "Application":
-    """Return the ASGI application that serves ``agent``; it does not close the agent.
+    """Return the ASGI application that serves an agent; it does not close the agent.
 
-    ``users`` returns the table of users, and is called for each request; ``for_user`` returns the agent as one of these
-    users sees it. ``push`` returns the push service for an agent; without it there are no push notifications. ``wires``
-    are the versions and dialects, by default all. ``authenticate`` replaces the token and the table of users.
-    ``owner_here`` is the agent as programs of the server's owner on its own machine see it, by default ``agent``.
-    ``pages`` are served beside A2A. ``issued`` are tokens that are accepted besides those of the table.
-    ``audit`` writes a request to the audit log. ``token_use`` counts the model tokens of users; without it these are
-    not limited. ``probes`` are the pages for programs that watch the server; ``telemetry`` takes each request.
+    Args:
+        agent: The agent as the server's owner sees it.
+        options: Options of the server.
+        for_user: Returns the agent as a user of the table sees it.
+        push: Returns the push service for an agent; without it there are no push notifications.
+        wires: The versions and dialects; by default all.
+        owner_here: The agent as programs of the owner on the server's machine see it; by default ``agent``.
+        count_tokens: Counts the model tokens of users; without it they are not limited.
+        access: The users whom the server lets in.
+        pages: Pages that are served beside A2A.
+        observers: Who learns of requests.
     """
     principals = Principals(
-        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, token_use=token_use
+        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, count_tokens=count_tokens
     )
-    return Application(principals, options, users, authenticate, pages, issued, audit, probes, telemetry)
+    return Application(principals, options, access, pages, observers or Observers())
 
 
 class Application:
@@ -121,23 +135,17 @@ class Application:
         self,
         principals: Principals,
         options: ServerOptions,
-        users: Callable[[], UserTable] | None,
-        authenticate: Authenticate | None = None,
-        pages: Pages | None = None,
-        issued: IssuedTokens | None = None,
-        audit: Audit | None = None,
-        probes: Probes | None = None,
-        telemetry: Telemetry = NO_TELEMETRY,
+        access: UserAccess,
+        pages: Pages | None,
+        observers: Observers,
     ) -> None:
         self._principals = principals
-        self._probes = probes or Probes()
-        self._telemetry = telemetry
-        self._audit = audit
-        self._issued = issued
+        self._access = access
+        self._probes = observers.probes
+        self._telemetry = observers.telemetry
+        self._audit = observers.audit
         self._pages = pages
         self._options = options
-        self._users = users
-        self._authenticate = authenticate
         self._started = time.time()
         public = urlsplit(options.public_url) if options.public_url is not None else None
         names = [*options.hosts, *([public.hostname] if public is not None and public.hostname else [])]
@@ -172,8 +180,8 @@ class Application:
 
     def close_invalid_streams(self) -> None:
         """End the streams of users whose token is no longer valid; to be called about once a second."""
-        if self._users is not None or self._issued is not None:
-            users, now = self._users() if self._users is not None else NOBODY, time.time()
+        if self._access.users is not None or self._access.identify_issued is not None:
+            users, now = self._access.table(), time.time()
             self._principals.keep(users, now)
             if self._pages is not None:
                 self._pages.keep(users, now)
@@ -315,16 +323,17 @@ class Application:
         return found
 
     async def _authenticated(self, request: HttpRequest) -> Principal | Refusal:
-        if self._authenticate is None:
-            users = self._users() if self._users is not None else NOBODY
+        access = self._access
+        if access.authenticate is None:
             authorization = request.headers.get("authorization")
-            found = self._gate.identify(authorization, users, time.time())
-            if self._issued is None or authorization is None or isinstance(found, Principal):
+            found = self._gate.identify(authorization, access.table(), time.time())
+            if access.identify_issued is None or authorization is None or isinstance(found, Principal):
                 return found
             token = bearer_token(authorization)
-            return await self._issued.identify(token) if token is not None and self._issued.takes(token) else found
+            issued = await access.identify_issued(token) if token is not None else None
+            return found if issued is None else issued
         head = RequestHead(request.method, request.scope["path"], request.headers, request.scope)
-        name = await self._authenticate(head)
+        name = await access.authenticate(head)
         return Principal(name) if name is not None else Refusal(401, "the request is not authenticated", {})
 
     async def _identify_for_pages(self, request: HttpRequest) -> Principal | Refusal:
@@ -338,7 +347,7 @@ class Application:
 
     async def _is_owner_here(self, principal: Principal, request: HttpRequest, body: bytes) -> bool:
         """Return whether the owner of the token is known to be the user of a program on this machine."""
-        if not self._principals.knows_owner_here or self._authenticate is not None or principal != LOCAL_USER:
+        if not self._principals.knows_owner_here or self._access.authenticate is not None or principal != LOCAL_USER:
             return False
         return names_command(body) and await is_owner_here(request)
 

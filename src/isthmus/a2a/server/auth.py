@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from isthmus.a2a.server.users import Caps, ExpiredToken, TokenEntry, UserTable
@@ -75,18 +75,32 @@ class Principal:
         return "program" if self.name else "owner"
 
 
-class IssuedTokens(Protocol):
-    """Bearer tokens that were issued elsewhere, beside those of the server itself."""
+IdentifyIssued: TypeAlias = Callable[[str], Awaitable["Principal | Refusal | None"]]
+"""Function that identifies a bearer token that was issued elsewhere, or says why it is refused.
 
-    def takes(self, token: str) -> bool:
-        """Return whether a token has their form."""
-        ...
-
-    async def identify(self, token: str) -> "Principal | Refusal":
-        """Return the principal of a token of this form, with the time at which it expires, or why it is refused."""
-        ...
+The principal has the time at which the token expires. None: the token does not have the form of such tokens.
+"""
 
 
+@record
+class UserAccess:
+    """The users whom a server lets in, besides those with its own token.
+
+    ``users`` returns their table, and is called for each request. ``identify_issued`` identifies tokens of others.
+    ``authenticate`` replaces all of these and the server's token.
+    """
+
+    users: Callable[[], UserTable] | None = None
+    identify_issued: IdentifyIssued | None = None
+    authenticate: Authenticate | None = None
+
+    def table(self) -> UserTable:
+        """Return the table of users; empty without one."""
+        return self.users() if self.users is not None else NOBODY
+
+
+NO_USERS = UserAccess()
+"""Access for the server's own token alone."""
 LOCAL_USER = Principal()
 OWNER_HERE = Principal(is_here=True)
 """The local user in a program on the server's machine, see :mod:`isthmus.a2a.server.owner_here`."""

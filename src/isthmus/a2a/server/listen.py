@@ -81,7 +81,7 @@ def is_loopback(listener: socket.socket) -> bool:
 
 @record
 class Certificate:
-    """PEM files of a server's certificate, followed by those of its issuers, and of its private key."""
+    """PEM files of a server's certificate, with its issuers' certificates after it, and of its private key."""
 
     file: Path
     key_file: Path

@@ -1,6 +1,6 @@
 """Whether a request of the server's owner comes from a program of the same user on the same machine. Blocks briefly.
 
-Such a client may have the server start commands. The owner's token alone is not enough: it may be used from other
+This user's client may have the server start commands. The owner's token alone is not enough: it may be used from other
 machines, and a proxy on this machine sends their requests from here. Not here: tokens, see
 :mod:`isthmus.a2a.server.auth`; whether the server takes such clients at all, see :mod:`isthmus.app.serving`.
 """

@@ -12,7 +12,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.auth import OWNER_HERE, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
-from isthmus.a2a.server.quota import RequestRate, TokenQuota, TokenUse
+from isthmus.a2a.server.quota import CountTokens, RequestRate, TokenQuota
 from isthmus.a2a.server.users import UserTable
 from isthmus.a2a.wire import Caller
 from isthmus.a2a.wires import Wires
@@ -82,9 +82,9 @@ class Principals:
         push: PushFor | None = None,
         wires: Wires | None = None,
         owner_here: AgentClient | None = None,
-        token_use: TokenUse | None = None,
+        count_tokens: CountTokens | None = None,
     ) -> None:
-        self._token_use = token_use
+        self._count_tokens = count_tokens
         self._agent = agent
         self._owner_here = owner_here
         self._options = options
@@ -167,8 +167,8 @@ class Principals:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None
         quota = None
-        if caps.max_tokens_a_day is not None and self._token_use is not None:
-            quota = TokenQuota(principal.name, caps.max_tokens_a_day, self._token_use)
+        if caps.max_tokens_a_day is not None and self._count_tokens is not None:
+            quota = TokenQuota(principal.name, caps.max_tokens_a_day, self._count_tokens).check
         caller = Caller(agent, push, principal.tier or options.user_tier, principal.name, quota)
         requests = self._requests.setdefault(principal.name, OpenRequests())
         rate = caps.max_requests_a_minute

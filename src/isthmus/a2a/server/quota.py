@@ -1,29 +1,20 @@
 """Limits of a user in time: requests in a minute, and model tokens in a day. Sans-I/O.
 
-The tokens are counted behind the port :class:`TokenUse`. A quota is looked at when a message comes, and a message that
-is refused has changed nothing; and while a task works between two messages of the model, where its work can end well.
+Tokens are counted by :class:`isthmus.a2a.serving.token_use.JournalTokens`. A quota is looked at when a message comes,
+and a message that is refused has changed nothing; and while a task works between two messages of the model, where its
+work can end well.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TypeAlias
 
-from typing_extensions import override
-
-from isthmus.a2a.wire import Quota
 from isthmus.client import LimitReached
 from isthmus.journal.removed_tokens import DAY
 from isthmus.record import record
 
 MINUTE = 60.0
-
-
-class TokenUse(Protocol):
-    """Model tokens that users have used, input and output, since the day began by UTC."""
-
-    async def today(self, user: str) -> "UsedToday":
-        """Return the tokens of a user, those of all tasks and subagents. Raises JournalError."""
-        ...
 
 
 @record
@@ -34,17 +25,24 @@ class UsedToday:
     begun: int
 
 
+CountTokens: TypeAlias = Callable[[str], Awaitable[UsedToday]]
+"""Function that returns the model tokens, input and output, that all tasks and subagents of a user have used today.
+
+It raises JournalError. The day begins by UTC.
+"""
+
+
 @record
-class TokenQuota(Quota):
+class TokenQuota:
     """Maximum number of model tokens of one user in a day."""
 
     user: str
     maximum: int
-    use: TokenUse
+    use: CountTokens
 
-    @override
     async def check(self) -> None:
-        used = await self.use.today(self.user)
+        """Raise LimitReached if the user has no tokens left."""
+        used = await self.use(self.user)
         if used.tokens >= self.maximum:
             text = spent(self.user, used, self.maximum)
             raise LimitReached(f"{text}; nothing was changed: tasks wait, and messages are taken from {again(used)} on")

@@ -1,4 +1,4 @@
-"""Encoders of streams around that of a wire: for clients that have some events, or want the user's messages, too."""
+"""Encoders of streams around a wire's encoder: for clients that have some events, or want the user's messages, too."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -47,7 +47,7 @@ class Caps:
     max_tokens_a_day: int | None = None
 
     def over(self, default: "Caps") -> "Caps":
-        """Return these limits, completed by those of ``default``."""
+        """Return these limits, completed by the limits of ``default``."""
         own = {name: value for name in _CAPS if (value := getattr(self, name)) is not None}
         return replace(default, **own)
 

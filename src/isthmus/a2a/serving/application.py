@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule, PushRuleError
-from isthmus.a2a.server.application import Application, Pages, application
+from isthmus.a2a.server.application import Application, Observers, Pages, application
+from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.serving.names import OptionNames, ServingError
 from isthmus.a2a.serving.token_use import counted_tokens
 from isthmus.a2a.serving.users import served_users
@@ -116,16 +117,16 @@ async def served_application(
             engine,
             options,
             for_user=engine.for_user,
-            users=admission.users,
             push=push,
             wires=wires,
-            authenticate=admission.authenticate,
             owner_here=engine.for_owner_here() if agent.knows_owner_here else None,
             pages=agent.pages,
-            issued=access.issued,
-            audit=access.audit,
-            token_use=counted_tokens(engine, options.user_caps, admission.users) if agent.reports_tokens else None,
-            probes=telemetry.probes(engine),
-            telemetry=telemetry.work,
+            access=UserAccess(
+                admission.users, None if access.issued is None else access.issued.identify, admission.authenticate
+            ),
+            observers=Observers(access.audit, telemetry.probes(engine), telemetry.work),
+            count_tokens=(
+                counted_tokens(engine, options.user_caps, admission.users).today if agent.reports_tokens else None
+            ),
         )
         yield app, engine

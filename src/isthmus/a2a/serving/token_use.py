@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.a2a.server.quota import TokenUse, UsedToday, again, spent
+from isthmus.a2a.server.quota import UsedToday, again, spent
 from isthmus.a2a.server.users import Caps, UserTable
 from isthmus.agent.spending import Budget
 from isthmus.events import AgentEvent
@@ -55,15 +55,15 @@ class _UserDay:
         return sum(self.used.values())
 
 
-class JournalTokens(TokenUse):
+class JournalTokens:
     """Tokens in the events of a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._days: dict[str, _UserDay] = {}
 
-    @override
     async def today(self, user: str) -> UsedToday:
+        """Return the tokens that all tasks and subagents of a user have used today. Raises JournalError."""
         day = self._days.setdefault(user, _UserDay())
         async with day.lock:
             now = self._journal.now()
@@ -94,7 +94,7 @@ class JournalTokens(TokenUse):
         return used if used.tokens >= maximum else None
 
     async def _changed(self, user: str, since: float) -> list[TaskRow]:
-        """Return the tasks of a user, those of subagents too, that changed since a Unix time."""
+        """Return the tasks of a user and of subagents that changed since a Unix time."""
         limit = FIRST_TASKS
         while True:
             rows = await self._journal.tasks(limit, user=user)

@@ -4,46 +4,35 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from isthmus.a2a.protocol.errors import rpc_error
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.protocol.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
 from isthmus.a2a.protocol.operations import Operation
-from isthmus.a2a.protocol.task_encoder import StatusEncoder, encode_task
+from isthmus.a2a.protocol.task_encoder import Shape, encode_task
 from isthmus.a2a.v1.encoder import ShapeV1, add_details, encode_push
 from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
-from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire
-from isthmus.client import PushTarget, TaskSnapshot
+from isthmus.a2a.version_wire import VersionWire
+from isthmus.a2a.wire import Call, JsonDict, TaskPage
+from isthmus.client import PushTarget
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentMessage
 from isthmus.rpc.messages import RpcError
 
-_SHAPE = ShapeV1()
 
-
-class WireV1(Wire):
+class WireV1(VersionWire):
     """A2A 1.0 over JSON-RPC and REST."""
 
     name = "1.0"
-
-    def __init__(self, *, strict_extension: bool = False, progress_text: bool = False) -> None:
-        self._strict_extension = strict_extension
-        self._progress_text = progress_text
+    shape: Shape = ShapeV1()
+    sends = (SEND, STREAM)
+    extension_required = EXTENSION_REQUIRED
 
     @override
     def decode(self, call: Call) -> Operation:
         if call.version is not None and not is_version(call.version, "1.0"):
             message = f"{call.method} is a method of A2A 1.0, but A2A-Version is {call.version[:40]!r}"
             raise version_not_supported(message)
-        if self._strict_extension and not call.activation.active and call.method in (SEND, STREAM):
-            message = f"this server requires the development-tool extension: activate {URI} in A2A-Extensions"
-            raise RpcError(EXTENSION_REQUIRED, message, {"uri": URI})
+        self.check_extension(call)
         return decode_operation(call)
-
-    @override
-    def task(
-        self, snapshot: TaskSnapshot, uri: str | None, history_length: int | None = None, *, is_polled: bool = False
-    ) -> JsonDict:
-        return encode_task(_SHAPE, snapshot, uri, history_length, is_polled=is_polled)
 
     @override
     def task_item(self, task: JsonDict) -> JsonDict:
@@ -51,33 +40,12 @@ class WireV1(Wire):
 
     @override
     def message_item(self, answer: AgentMessage, context_id: str) -> JsonDict:
-        return {
-            "message": _SHAPE.message("agent", answer.message_id, [_SHAPE.text(answer.text)], {"contextId": context_id})
-        }
-
-    @override
-    def stream(
-        self,
-        snapshot: TaskSnapshot,
-        uri: str | None,
-        *,
-        answered: frozenset[str] = frozenset(),
-        user_tier: str | None = None,
-        has_notes: bool = False,
-    ) -> StreamEncoder:
-        return StatusEncoder(
-            _SHAPE,
-            snapshot,
-            uri,
-            answered=answered,
-            user_tier=user_tier,
-            has_notes=has_notes,
-            progress_text=self._progress_text,
-        )
+        return {"message": self.message(answer, context_id)}
 
     @override
     def tasks(self, page: TaskPage, uri: str | None, history_length: int | None = None) -> JsonDict:
-        tasks = [encode_task(_SHAPE, task, uri, history_length, has_answer=page.has_artifacts) for task in page.tasks]
+        shape, has_answer = self.shape, page.has_artifacts
+        tasks = [encode_task(shape, task, uri, history_length, has_answer=has_answer) for task in page.tasks]
         return {"tasks": tasks, "nextPageToken": page.next_token, "pageSize": page.size, "totalSize": page.total}
 
     @override
@@ -96,7 +64,7 @@ class WireV1(Wire):
     def error(self, error: IsthmusError) -> RpcError:
         if isinstance(error, IncompatibleExtensionError):
             return add_details(RpcError(EXTENSION_REQUIRED, str(error), {"uri": URI}))
-        return add_details(rpc_error(error))
+        return add_details(super().error(error))
 
 
 def version_not_supported(message: str) -> RpcError:

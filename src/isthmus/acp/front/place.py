@@ -35,7 +35,7 @@ class FrontPlace(Protocol):
         ...
 
     async def refused_folders(self, cwd: str, folders: Sequence[str], session_id: str, ask: AskClient) -> Sequence[str]:
-        """Return those of a session's further folders in which the user does not let the agent work; ask if need be.
+        """Return the further folders of a session in which the user does not let the agent work; ask if need be.
 
         Raises:
             IsthmusError: the user could not be asked.

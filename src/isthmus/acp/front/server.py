@@ -12,9 +12,8 @@ from collections import deque
 from collections.abc import Awaitable, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol
 
-from isthmus.acp.connection import CANCELLED
+from isthmus.acp.connection import CANCELLED, AcpConnection
 from isthmus.acp.front.further_folders import of_this_request
 from isthmus.acp.front.login import FrontLogin
 from isthmus.acp.front.place import FrontPlace
@@ -45,19 +44,7 @@ MAXIMUM_SESSIONS = 1000
 DELETED_SESSIONS = 1000
 """Maximum number of deleted sessions that are remembered, so that a client that loads one by mistake is told."""
 _NEW_ID = re.compile(r"session-[0-9a-f]{32}")
-"""Ids that this module gives to new sessions. Such a session exists before its first prompt, though no agent has it."""
-
-
-class ClientRequests(Protocol):
-    """The connection to the client."""
-
-    async def request(self, method: str, params: JsonObject, *, timeout: float | None) -> Any:
-        """Send a request and return its result."""
-        ...
-
-    async def notify(self, method: str, params: JsonObject) -> None:
-        """Send a notification."""
-        ...
+"""Ids that this module gives to new sessions. A new session exists before its first prompt, though no agent has it."""
 
 
 @record
@@ -86,7 +73,7 @@ class FrontServer:
         self._agent = agent
         self._place = place
         self._options = options
-        self._client: ClientRequests | None = None
+        self._client: AcpConnection | None = None
         self._wire = options.wires[0]
         self._is_initialized = False
         self._login = FrontLogin(options.auth_methods)
@@ -94,10 +81,10 @@ class FrontServer:
         self._client_name = "ACP"
         self._sessions: dict[str, FrontSession] = {}
         self._deleted: deque[str] = deque(maxlen=DELETED_SESSIONS)
-        """Deleted sessions whose ids would otherwise be those of new ones."""
+        """Deleted sessions whose ids would otherwise stand for new ones."""
         self._later: set[asyncio.Task[None]] = set()
 
-    def attach(self, client: ClientRequests) -> None:
+    def attach(self, client: AcpConnection) -> None:
         """Set the connection to the client."""
         self._client = client
 

@@ -65,8 +65,8 @@ class SessionOptions:
     def in_force(self, mode_id: object, *, is_new: bool) -> "SessionOptions":
         """Return the options with the mode that is in force, unless the client has chosen one.
 
-        A mode that is not known is the present one. Another client may change that of a session that is not new, and a
-        server its own: from now on it is stated in each prompt, so that what is shown is what holds.
+        A mode that is not known is the present one. Another client may change the mode of a session that is not new,
+        and a server its own: from now on it is stated in each prompt, so that what is shown is what holds.
         """
         if MODE in self.chosen or not self.has_modes:
             return self

@@ -62,7 +62,7 @@ _FENCE = re.compile("`{3,}")
 
 
 def call_state(call: ToolCall, workspace: str) -> ToolCallState:
-    """Return all of a tool call; relative paths in its arguments are those of the workspace."""
+    """Return all of a tool call; relative paths in its arguments begin in the workspace."""
     return ToolCallState(
         call.tool_call_id,
         title=call.description or call.tool_name,

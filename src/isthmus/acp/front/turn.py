@@ -1,6 +1,6 @@
 """One turn of a session in front of a client: shows a task's events, asks its questions, and says how it ended.
 
-A question is asked once in each client. Whoever answers first decides; the other clients' questions are withdrawn.
+A question is asked once in each client. The first answer decides; the other clients' questions are withdrawn.
 """
 
 import asyncio

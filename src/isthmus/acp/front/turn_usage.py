@@ -9,8 +9,7 @@ from isthmus.task_view import ModelUsage
 def usage_of(models: Iterable[ModelUsage]) -> TurnTokens | None:
     """Return the tokens of all requests of a turn; None if none were counted.
 
-    The kinds do not overlap, as with other agents: cached tokens are not among those of the input, nor thoughts among
-    those of the output.
+    The kinds do not overlap, as with other agents: the input is without cached tokens, and the output without thoughts.
     """
     total = ModelUsage()
     for used in models:

@@ -73,7 +73,7 @@ FrontRequest: TypeAlias = (
 
 @record
 class FrontAbilities:
-    """Abilities of a front, as its clients are told. ``version`` is that of the program."""
+    """Abilities of a front, as its clients are told. ``version`` is the program's."""
 
     version: str
     can_delete: bool

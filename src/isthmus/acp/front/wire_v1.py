@@ -1,4 +1,4 @@
-"""Version 1 of the protocol at the front: its messages are those of the front itself. No I/O."""
+"""Version 1 of the protocol at the front: its messages are the front's own. No I/O."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

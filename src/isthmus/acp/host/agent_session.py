@@ -128,7 +128,7 @@ class AgentSession:
         """The turn that works, or that waits for an answer."""
         self.limits = limits
         self._model = launch.agent.title
-        """Name under which the tokens of turns are counted: that of the model, as far as the agent states it."""
+        """Name under which the tokens of turns are counted: the model's, as far as the agent states it."""
         self._link = AgentLink(launch, folder, self, limits, self._make_room)
         title = launch.agent.title
         self._requests = AgentRequests(

@@ -102,7 +102,7 @@ class CallTable:
         return f"{given[:200]}-{hashlib.sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
     def ask(self, update: ToolCallState, options: Sequence[PermissionOption]) -> tuple[ToolCall, ...]:
-        """Return the calls to show for a question: the last one has it, and its id is that of the question."""
+        """Return the calls to show for a question: the last one has it, with the question's id."""
         own = self._own_id(update)
         entry, closed = self._entry(own), tuple[ToolCall, ...]()
         if entry is not None and entry.was_asked and not entry.shown.status.is_final:
@@ -122,7 +122,7 @@ class CallTable:
         return (*closed, entry.shown)
 
     def ask_form(self, question: FormQuestion) -> ToolCall:
-        """Return the call to show for a form; its id is that of the question."""
+        """Return the call to show for a form; its id is the question's."""
         number = 1
         while (call_id := f"{ELICITATION}-{number}") in self._entries:
             number += 1

@@ -63,7 +63,7 @@ class UpdateReader:
         self._new_id = new_id
         self._model = model
         self.has_tokens = False
-        """Whether the agent has stated tokens of requests, and so not only those of the whole turn."""
+        """Whether the agent has stated tokens of requests, and so not only of the whole turn."""
         self._text_id = new_id()
         self._named = ""
         """The agent's id of the message that is being sent; empty if it has none."""

@@ -209,7 +209,7 @@ class SessionInfoUpdate:
 class UsageUpdate:
     """Tokens of the conversation, and of the model's window; ``cost`` is a :class:`~isthmus.client.Cost` as JSON.
 
-    It is that of the whole session; None: not known.
+    It is the whole session's; None: not known.
     """
 
     TAG: ClassVar = ("sessionUpdate", "usage_update")

@@ -1,4 +1,4 @@
-"""The draft of version 2 at the front: its requests as those of the front, and what the front says as its messages.
+"""The draft of version 2 at the front: its requests as the front's, and what the front says as its messages.
 
 It keeps no state: sessions, turns and questions are the front's, and the same for every version.
 """
@@ -169,7 +169,7 @@ class FrontWireV2:
                 pass  # a mode is an option here; the front sends no others
 
     def question(self, question: ClientQuestion) -> JsonObject:
-        """Return the parameters of the request that asks the user; those of forms and pages are as in version 1."""
+        """Return the parameters of the request that asks the user; for forms and pages they are as in version 1."""
         return to_camel_json(permission(question) if isinstance(question, PermissionRequest) else question)
 
     def _with_id(self, chunk: AgentMessageChunk | UserMessageChunk | AgentThoughtChunk) -> JsonObject:

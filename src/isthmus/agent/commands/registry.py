@@ -1,4 +1,4 @@
-"""The built-in slash commands. To add one, copy ``about.py`` and list the copy here."""
+"""The built-in slash commands. To add one, copy ``examples/slash_commands/folder.py`` to here and list it below."""
 
 from isthmus.agent.commands import (
     about,

@@ -8,7 +8,7 @@ from isthmus.text.visible import visible_line
 async def shells(context: CommandContext) -> None:
     """List the commands."""
     background = context.resources.background
-    found = background.of(context.session.key) if background is not None else ()
+    found = background(context.session.key) if background is not None else ()
     lines = [f"[{item.id}] {item.state}: {visible_line(item.text)}" for item in found]
     await context.say("\n".join(lines) or "No command runs in the background.")
 
@@ -16,7 +16,7 @@ async def shells(context: CommandContext) -> None:
 async def stop(context: CommandContext) -> None:
     """Stop one command."""
     background, given = context.resources.background, context.args.strip()
-    found = background.of(context.session.key) if background is not None else ()
+    found = background(context.session.key) if background is not None else ()
     item = next((item for item in found if str(item.id) == given), None)
     if item is None:
         known = ", ".join(str(item.id) for item in found) or "none"

@@ -2,7 +2,7 @@
 
 import click
 
-from isthmus.app.json_errors import JsonErrorGroup
+from isthmus.app.command_groups import JsonErrorGroup
 from isthmus.cli.lazy_group import LazyCommand, LazyGroup
 
 

@@ -108,7 +108,7 @@ def command(
     """Add an MCP server to your settings, under NAME; a server of that name is replaced.
 
     Options stand before NAME or right after it. Arguments after the command of a server belong to the server; after a
-    URL, options are still those of this command.
+    URL, options still belong to this command.
 
     \b
     isthmus mcp add files npx -y @modelcontextprotocol/server-filesystem .

@@ -77,7 +77,7 @@ async def trying(
 ) -> AsyncGenerator[tuple[ServerRow, ServerConnection | None], None]:
     """Connect to all usable servers at the same time; yield each row in order, once its outcome is known.
 
-    `timeout` is that of :func:`with_timeout`.
+    `timeout` is as in :func:`with_timeout`.
     """
     configs = [with_timeout(row.config, timeout) for row in rows if row.is_usable and row.config is not None]
     async with connecting(configs) as connections:

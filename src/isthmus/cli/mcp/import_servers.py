@@ -46,7 +46,7 @@ def command(
     """Take over the MCP servers of PROGRAM: claude-desktop, claude-code or vscode. All of them, or those named.
 
     Commands and URLs are shown before you are asked whether to write them. Rights such as "trust" are not taken over.
-    The file of claude-code is ~/.claude.json, that of vscode .vscode/mcp.json of this folder.
+    The file of claude-code is ~/.claude.json, vscode's is .vscode/mcp.json of this folder.
 
     \b
     isthmus mcp import claude-desktop

@@ -5,12 +5,12 @@ import contextlib
 import os
 import signal
 import sys
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.setup import GivenOptions, agent_options
+from isthmus.app.setup import GivenOptions
+from isthmus.cli.agent_options import agent_options
 
 if TYPE_CHECKING:
     from isthmus.app.setup import Setup
@@ -24,7 +24,7 @@ ALONE_SECONDS = 12 * 3600.0
 @agent_options
 @click.option("--beat-seconds", type=click.FloatRange(min=0.01), hidden=True)
 @click.option("--behind", type=int, metavar="DESCRIPTOR", hidden=True)
-def command(beat_seconds: float | None, behind: int | None, **options: Any) -> int:
+def command(beat_seconds: float | None, behind: int | None, given: GivenOptions) -> int:
     """Serve the agent as an MCP server on standard input and output, for other agents and editors.
 
     The tool run_task gives the agent a task in this folder and returns the answer. start_task begins one that goes on
@@ -50,7 +50,6 @@ def command(beat_seconds: float | None, behind: int | None, **options: Any) -> i
     from isthmus.text.visible import visible_line
 
     first = FirstProcess(behind)
-    given = GivenOptions(**{field.name: options[field.name] for field in fields(GivenOptions)})
     streams = take_standard_streams()
     sys.stdout = sys.stderr
     begin_log("text", "debug" if given.debug else "warning", Redaction(secrets_of(os.environ)))

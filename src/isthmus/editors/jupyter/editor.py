@@ -76,7 +76,7 @@ async def attach(
 ) -> "JupyterEditor":
     """Attach to a server or kernel.
 
-    ``address`` and ``folders`` (absolute) are those of :func:`isthmus.editors.jupyter.finding.find`. ``opened`` are
+    ``address`` and ``folders`` (absolute) are as in :func:`isthmus.editors.jupyter.finding.find`. ``opened`` are
     absolute paths of more open files; the last one has the focus until a kernel runs.
 
     Raises:
@@ -95,7 +95,7 @@ async def attach(
 class JupyterEditor(EditorBase):
     """A Jupyter server or kernel, made by :func:`attach`. Files and focus are polled.
 
-    Its process id is that of a server on this machine, or else the companion's.
+    Its process id is the server's if that is on this machine, or else the companion's.
     """
 
     def __init__(

@@ -51,8 +51,8 @@ def find(address: str | None, folders: Sequence[str], environment: Mapping[str, 
     """Find the server or kernel to attach to.
 
     ``address`` is the URL of a server with its token, the path of a ``jpserver-*.json`` or ``kernel-*.json`` file, or
-    the name of one in Jupyter's runtime folder; None: the server that serves the workspace. ``folders`` are those of
-    the workspace; without any the current folder stands for it.
+    the name of one in Jupyter's runtime folder; None: the server that serves the workspace. ``folders`` are the
+    workspace's; without any the current folder stands for it.
 
     Raises:
         EditorError: no server or kernel was found; the text says which were, and what to do.

@@ -1,8 +1,8 @@
 """Messages of a Jupyter kernel that runs code, collected into a :class:`~isthmus.ide.editor.CodeExecution`. No I/O.
 
-The messages are those of "Messaging in Jupyter" (jupyter-client.readthedocs.io), as JSON objects. Images stay images;
-any other output becomes text: HTML, SVG and widgets have a text form too. Messages of other frontends' executions are
-ignored.
+The messages are documented by "Messaging in Jupyter" (jupyter-client.readthedocs.io), as JSON objects. Images stay
+images; any other output becomes text: HTML, SVG and widgets have a text form too. Messages of other frontends'
+executions are ignored.
 """
 
 import base64

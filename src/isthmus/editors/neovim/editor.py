@@ -110,7 +110,7 @@ async def attach(address: str, limits: NeovimLimits = NeovimLimits()) -> "Neovim
 
 
 class NeovimEditor(EditorBase):
-    """A Neovim, made by :func:`attach`. Its process id is that of the Neovim that has the buffers."""
+    """A Neovim, made by :func:`attach`. Its process id is the Neovim's that has the buffers."""
 
     def __init__(self, address: str, limits: NeovimLimits) -> None:
         super().__init__(EditorIdentity("neovim", "Neovim", os.getpid()), _UNAVAILABLE)

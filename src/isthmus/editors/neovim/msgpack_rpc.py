@@ -177,7 +177,7 @@ class RpcConnection:
 
 
 def _error_text(error: object) -> str:
-    """Return the text of an error: Neovim's are ``[kind, text]``, those of other peers may be anything."""
+    """Return the text of an error: Neovim's are ``[kind, text]``, other peers' may be anything."""
     match error:
         case [int(), str(text)]:
             return text

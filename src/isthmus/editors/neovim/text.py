@@ -38,7 +38,7 @@ class BufferText:
         """Return the buffer in a table that the script in Neovim sends.
 
         Raises:
-            DecodeError: ``value`` is not such a table.
+            DecodeError: ``value`` is not a table of this form.
         """
         return from_json(cls, value)
 

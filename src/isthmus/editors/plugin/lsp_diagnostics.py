@@ -1,4 +1,4 @@
-"""Decoding of LSP's diagnostics, pushed or pulled, into those of the Editor port. Positions stay in their encoding."""
+"""Decoding of LSP's diagnostics, pushed or pulled, into the Editor port's. Positions stay in their encoding."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """Conversion of a plugin's positions between its own encoding and the port's UTF-16 code units.
 
 It needs the lines that the positions are in: ``text_of`` returns the text of a file as it is in the editor, None if it
-is unknown. Positions in such a file are not converted.
+is unknown. Positions in a file of unknown text are not converted.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

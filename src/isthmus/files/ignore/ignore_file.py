@@ -1,8 +1,8 @@
 """Ignore files (.gitignore, .geminiignore) with git's rules: per folder, the deepest and then the last match counts.
 
-A scope contains the rules for one folder; a walk derives the scope of a folder from that of its parent, and must not
-enter an ignored folder. Verdicts are cached, by name for patterns without a slash and by path for the others. Limits
-prevent slow matching: the part of a file or a scope above its limit has no effect, which is logged once.
+A scope contains the rules for one folder; a walk derives the scope of a folder from its parent's, and must not enter an
+ignored folder. Verdicts are cached, by name for patterns without a slash and by path for the others. Limits prevent
+slow matching: the part of a file or a scope above its limit has no effect, which is logged once.
 """
 
 import logging

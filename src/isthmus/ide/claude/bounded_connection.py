@@ -1,4 +1,4 @@
-"""WebSocket with limits beyond those of the library for messages and queues.
+"""WebSocket with limits beyond the library's for messages and queues.
 
 A connection is aborted if there are too many connections, or if the client does not read our messages.
 """

@@ -259,7 +259,7 @@ def trust_of(outcome: ToolOutcome) -> bool | None:
 def diagnostics_of(outcome: ToolOutcome, *, limit: int = _MAXIMUM_DIAGNOSTICS) -> tuple[Diagnostic, ...]:
     """Return the diagnostics in the result of getDiagnostics, at most ``limit``; unreadable entries are left out.
 
-    The form is the documented one (by file, 0-based) or that of claudecode.nvim (one content item each).
+    The form is the documented one (by file, 0-based) or claudecode.nvim's (one content item each).
     """
     found: list[Diagnostic] = []
     for diagnostic in _diagnostics(outcome.texts):

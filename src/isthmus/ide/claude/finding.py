@@ -31,7 +31,7 @@ _NAME = re.compile(r"(\d{1,5})\.lock")
 
 
 def lock_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders of lock files: that of CLAUDE_CONFIG_DIR, and ``~/.claude/ide``, which many editors use."""
+    """Return the folders of lock files: below CLAUDE_CONFIG_DIR, and ``~/.claude/ide``, which many editors use."""
     home = environment.get("HOME")
     usual = (Path(home) if home else Path.home()) / ".claude" / "ide"
     configured = environment.get(CONFIGURATION_VARIABLE)

@@ -1,7 +1,7 @@
 """Admits WebSocket upgrades by token, Host and Origin, in that order (Claude IDE protocol, Authentication). No I/O.
 
 Only the head of the request is checked, before any message. The path is ignored, as in all real servers. The texts
-about the token are those of claudecode.nvim.
+about the token are claudecode.nvim's.
 """
 
 from collections.abc import Callable, Sequence

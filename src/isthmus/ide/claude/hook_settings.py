@@ -43,8 +43,8 @@ def with_hooks(arguments: Sequence[str], folder: Path, port: int, *, permissions
     """Return the command line of an agent CLI with our hooks, if it starts Claude Code in a terminal; else unchanged.
 
     ``folder`` has the control files of the companions, ``port`` is one of the companion's. Without ``permissions`` the
-    hooks only tell of turns. Blocks: settings of the user's own on the command line are read, and go along; those of a
-    file by a private one in ``folder``, for this process, which is to become the CLI.
+    hooks only tell of turns. Blocks: settings of the user's own on the command line are read, and go along; settings of
+    a file by a private one in ``folder``, for this process, which is to become the CLI.
     """
     given = list(arguments)
     may_be = given if given and _name(given[0]) in _LAUNCHERS else given[:1]

@@ -1,7 +1,7 @@
 """Lock file by which Claude CLIs find the companion (Claude IDE protocol, How Discovery Works 2), and variables.
 
 Only writes and removes files; :mod:`finding` reads them as a client. A starting CLI removes lock files whose process it
-does not see, even if a server listens on the port. The process id is therefore that of a process that is visible here,
+does not see, even if a server listens on the port. The process id therefore belongs to a process that is visible here,
 and a removed file is written again.
 """
 

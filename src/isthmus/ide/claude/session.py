@@ -165,7 +165,7 @@ class ClaudeSession:
         self._resolve(review)
 
     def discard_decisions(self, file_path: str) -> None:
-        """Do nothing: an answer belongs to one call, and cannot be mistaken for that of another."""
+        """Do nothing: an answer belongs to one call, and cannot be mistaken for another call's."""
 
     def reject_waiting(self) -> None:
         """Answer every waiting openDiff with a rejection, because the companion ends."""

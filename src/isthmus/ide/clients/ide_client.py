@@ -1,8 +1,8 @@
 """Client port of an IDE, common to both protocols; used by our agent and by the bridge.
 
-Positions, paths and files are as in the Editor port (0-based, UTF-16 units, absolute); the context is that of the
-Gemini CLI companion protocol. A method that the protocol or server lacks raises :class:`NotOfferedError` and is missing
-from :attr:`IdeClient.offers`. ``gemini/peer`` and ``claude/peer`` implement the port.
+Positions, paths and files are as in the Editor port (0-based, UTF-16 units, absolute); the context is the Gemini CLI
+companion protocol's. A method that the protocol or server lacks raises :class:`NotOfferedError` and is missing from
+:attr:`IdeClient.offers`. ``gemini/peer`` and ``claude/peer`` implement the port.
 """
 
 from collections.abc import Callable

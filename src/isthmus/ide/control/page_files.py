@@ -89,7 +89,7 @@ async def view(companion: Companion, request: JsonObject) -> JsonObject:
 async def select(companion: Companion, request: JsonObject) -> JsonObject:
     """Select text in an open file that the page shows, and focus the file; ``changed`` if the file is another by now.
 
-    ``state`` is that of the text in the page. An empty selection is a cursor.
+    ``state`` is the state of the page's text. An empty selection is a cursor.
     """
     path = await _usable(companion, request)
     at = _range(request.get("selection"))

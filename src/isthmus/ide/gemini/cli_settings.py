@@ -67,7 +67,8 @@ def ide_mode_defaults(environment: Mapping[str, str], own_folder: Path) -> dict[
     """Return the environment variable that starts Qwen Code in IDE mode, unless the user's settings disable it.
 
     It names a file in ``own_folder``, which this function writes: the system defaults with IDE mode on. System defaults
-    that set IDE mode or cannot be read are kept. Gemini CLI accepts such a file only from root, and warns about others.
+    that set IDE mode or cannot be read are kept. Gemini CLI accepts the named file only from root, and warns about
+    others.
     """
     path = _QWEN.defaults_file(environment)
     values = read_settings(path)

@@ -1,8 +1,8 @@
 """Finds the companions of a workspace, best first, as a CLI of the Gemini CLI companion protocol does.
 
-Reads discovery files (with both forms of names), the environment and the process tree. The order is that of the real
-CLI: the file with the port in the environment, the IDE that we run in, IDEs whose process exists, newer IDEs. Rejected
-files are returned with the reason. Makes no connections and removes no files.
+Reads discovery files (with both forms of names), the environment and the process tree. The order is the real CLI's: the
+file with the port in the environment, the IDE that we run in, IDEs whose process exists, newer IDEs. Rejected files are
+returned with the reason. Makes no connections and removes no files.
 """
 
 import os

@@ -221,7 +221,7 @@ def _encode(context: IdeContext) -> bytes:
 
 
 class SessionTable:
-    """Table of the sessions by id. ``restorable`` are those of the previous run, restored when a client uses their id.
+    """Table of the sessions by id. ``restorable`` are the previous run's, restored when a client uses their id.
 
     ``unsettled`` are the proposals and decisions left from that run, by session.
     """

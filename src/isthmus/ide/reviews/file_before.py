@@ -1,6 +1,6 @@
 """The file of a review as it is now, for pages that show it: a text, an image, or content that is only described.
 
-Images are read by the browser of a page. Whoever put the file there may be hostile, so that only small images of four
+Images are read by the browser of a page. The file may come from a hostile writer, so that only small images of four
 kinds with a known and bearable number of pixels count as images; SVG is text.
 """
 

@@ -126,7 +126,7 @@ class Store:
             self._connection.execute("INSERT OR REPLACE INTO changed VALUES (?, ?)", (path, _pack(woven)))
 
     def intend(self, path: str, digest: str | None, woven: Sequence[Any]) -> None:
-        """Store what a file is to become, before it is written; ``digest`` is that of its content, None for no file."""
+        """Store what a file is to become, before it is written; ``digest`` is its content's, None for no file."""
         self._connection.execute("INSERT OR REPLACE INTO intended VALUES (?, ?, ?)", (path, digest, _pack(woven)))
 
     def intended(self) -> "list[tuple[str, str | None, Any]]":

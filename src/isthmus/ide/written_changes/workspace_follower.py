@@ -28,9 +28,9 @@ from isthmus.ide.written_changes.store import has_store, open_store
 SHARE: Final = 20
 """A comparison is followed by a pause of at least this many times its duration."""
 RECOVER_SECONDS: Final = 300.0
-"""Time in seconds after the end of a companion within which changes are those of the agents that were attached."""
+"""Time in seconds after the end of a companion within which changes count as the attached agents' own."""
 RETURN_SECONDS: Final = 60.0
-"""Time in seconds after such a start in which these agents may attach again, and count as attached until then."""
+"""Time in seconds after the next start in which these agents may attach again, and count as attached until then."""
 TOUCH_SECONDS: Final = 0.5
 """Maximum time in seconds for which the editor waits until what it is about to show is recorded."""
 

@@ -91,11 +91,11 @@ class WovenFile:
         return found
 
     def with_later(self, hunks: Iterable[WovenHunk]) -> list[WovenHunk]:
-        """Return hunks of single turns with those of later turns that were built upon them."""
+        """Return hunks of single turns with the hunks of later turns that were built upon them."""
         return self._closure(hunks, lambda other, turn: other > turn)
 
     def with_earlier(self, hunks: Iterable[WovenHunk]) -> list[WovenHunk]:
-        """Return hunks of single turns with those of earlier turns that they were built upon."""
+        """Return hunks of single turns with the hunks of earlier turns that they were built upon."""
         return self._closure(hunks, lambda other, turn: other < turn)
 
     def _closure(self, hunks: Iterable[WovenHunk], is_wanted: Callable[[int, int], bool]) -> list[WovenHunk]:

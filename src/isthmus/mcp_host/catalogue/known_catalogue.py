@@ -40,7 +40,7 @@ class KnownCatalogue:
         self._tools: dict[str, CatalogueTool] = {}
 
     def load_cached(self) -> TransportChoice | None:
-        """Load the cached listing, and return the way in which the server was reached. Blocking."""
+        """Load the cached listing, and return the transport by which it was reached. Blocking."""
         if self._manifests is None:
             return None
         self._manifest = self._manifests.load(self._config, self._workspace)
@@ -105,16 +105,16 @@ class KnownCatalogue:
         """Empty the catalogue of a server that cannot be used."""
         self._set(Catalogue())
 
-    async def keep(self, listing: Listing, way: TransportChoice, took: float) -> None:
-        """Store a listing for the next start, with the way to the server, and the time in seconds that its start took.
+    async def keep(self, listing: Listing, choice: TransportChoice, took: float) -> None:
+        """Store a listing for the next start, with the transport, and the time in seconds that its start took.
 
         A failure that was stored before counts no longer.
         """
-        kept, way = replace(listing, discovered=None), replace(way, discovered=listing.discovered)
+        kept, choice = replace(listing, discovered=None), replace(choice, discovered=listing.discovered)
         usual = 2.0 ** math.ceil(math.log2(max(took, LEAST_START)))
         if self._manifest is not None and usual <= self._manifest.usual_seconds <= 4 * usual:
             usual = self._manifest.usual_seconds  # not a new file for each start
-        await self._store(Manifest(kept, way, is_held=self.catalogue.is_empty, usual_seconds=usual))
+        await self._store(Manifest(kept, choice, is_held=self.catalogue.is_empty, usual_seconds=usual))
 
     async def mark_failed(self) -> None:
         """Store for the next start that the server could not be used.

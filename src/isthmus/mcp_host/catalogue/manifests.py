@@ -40,7 +40,7 @@ _LOG = logging.getLogger("isthmus.mcp")
 
 @record
 class Manifest:
-    """The listing of a server, and the way in which it was reached.
+    """The listing of a server, and ``way``, the transport by which it was reached; fields have the names of the file.
 
     ``is_held``: the server could not be used the last time, so its tools are not offered before it is connected, but
     their names stay reserved. ``waited_seconds``: how long a turn waited for it in vain then; None if it failed by

@@ -38,7 +38,7 @@ def require_known(
     address_policy: "AddressPolicy | None",
     allows_programs: bool = False,
 ) -> None:
-    """Check the servers in AgentSettings against the configured servers and the rules for those of clients.
+    """Check the servers in AgentSettings against the configured servers and the rules for clients' servers.
 
     Raises:
         ToolFailure: a name is not configured, a URL is not allowed, or no client may bring programs.

@@ -30,7 +30,7 @@ class ForeignFileError(IsthmusError):
 
 @record
 class ForeignServer:
-    """A server of such a file. ``name`` fits our rules; ``problem`` is the reason why it cannot be taken over.
+    """A server in a file of another program. ``name`` fits our rules; ``problem`` is why it cannot be taken over.
 
     ``left_out`` are the names of the properties that are not taken over.
     """
@@ -48,8 +48,8 @@ class _UnfitError(Exception):
 def foreign_servers(form: str, value: object, folder: Path) -> tuple[ForeignServer, ...]:
     """Return the servers in the parsed content of a file of a program (one of `FOREIGN_FORMS`).
 
-    Those that Claude Code keeps for `folder` alone (absolute) are taken over, too, and win over those of all folders.
-    Servers that are switched off, there for `folder`, stay so.
+    Servers that Claude Code keeps for `folder` alone (absolute) are taken over, too, and win over servers of all
+    folders. Servers that are switched off, there for `folder`, stay so.
 
     Raises:
         ForeignFileError: it has another form.

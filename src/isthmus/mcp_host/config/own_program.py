@@ -53,7 +53,7 @@ def started_server(config: ServerConfig, endpoint: StdioEndpoint) -> StartedServ
 def self_refusal(config: ServerConfig, workspace: Path, environment: Mapping[str, str]) -> str | None:
     """Return why an agent in `workspace` leaves a server out because it is Isthmus itself, and what to do; else None.
 
-    `environment` is that of this process.
+    `environment` is this process's.
     """
     endpoint = config.endpoint
     if not isinstance(endpoint, StdioEndpoint):

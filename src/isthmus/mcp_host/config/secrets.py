@@ -27,7 +27,7 @@ _FOLDERS = ("PWD", "OLDPWD")
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the name of a variable or an option is like that of a secret."""
+    """Return whether a variable or an option has a name like a secret's."""
     return _SPEAKING_NAME.search(name) is not None
 
 

@@ -1,8 +1,8 @@
 """Rules of all settings files on which MCP servers are used. Each file can only forbid more; the machine's too. Pure.
 
-``mcp.allowed``, ``mcp.excluded`` and ``admin.mcp`` are Gemini CLI's and go by the servers' names. Whoever configures a
-server chooses its name, so ``isthmus.mcp.allowed`` and ``isthmus.mcp.denied`` go by its command or URL instead. If the
-administrator's file has an error, no server is used, because it may have forbidden any of them.
+``mcp.allowed``, ``mcp.excluded`` and ``admin.mcp`` are Gemini CLI's and go by the servers' names. Anybody who
+configures a server chooses its name, so ``isthmus.mcp.allowed`` and ``isthmus.mcp.denied`` go by its command or URL
+instead. If the administrator's file has an error, no server is used, because it may have forbidden any of them.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The variables of the user's shell that servers of the user's own settings get: all that do not look like secrets.
 
-The rule and its settings, ``security.environmentVariableRedaction``, are those of Gemini CLI. Servers of a project's
-file get a few variables alone, see :mod:`isthmus.mcp_host.transports.stdio`. Pure.
+The rule and its settings, ``security.environmentVariableRedaction``, are Gemini CLI's. Servers of a project's file get
+a few variables alone, see :mod:`isthmus.mcp_host.transports.stdio`. Pure.
 """
 
 import re

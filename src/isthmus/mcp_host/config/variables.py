@@ -8,20 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 
+from isthmus.model_keys import MODEL_KEY_VARIABLES
 from isthmus.record import record
 
-MODEL_KEYS = frozenset(
-    {
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "CODEX_API_KEY",
-        "DASHSCOPE_API_KEY",
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        "OPENAI_API_KEY",
-        "OPENROUTER_API_KEY",
-    }
-)
+MODEL_KEYS = frozenset({*MODEL_KEY_VARIABLES, "CODEX_API_KEY", "DASHSCOPE_API_KEY", "OPENROUTER_API_KEY"})
 """Variables with which users pay for models: never inserted into the entry of a project's server."""
 
 _REFERENCE = re.compile(

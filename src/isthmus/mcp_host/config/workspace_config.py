@@ -7,7 +7,7 @@ with an error never hides the others. Every file can forbid servers (:mod:`isthm
 user can switch off each server (:mod:`isthmus.mcp_host.config.enablement`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -114,15 +114,8 @@ def load_configuration(
 
     ``run`` are the servers that the command line names.
     """
-    files = [_File(Origin.USER, user_settings_path(home))]
-    if project_settings_path(workspace).resolve() != files[0].path.resolve():
-        files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
-    files.append(_File(Origin.MCP_JSON, workspace / ".mcp.json"))
-    of_extensions = [
-        _File(Origin.USER, extension.manifest, extension.servers)
-        for extension in find_extensions(home, workspace, variables).enabled
-    ]
     problems: list[str] = []
+    files = _files(workspace, home)
     for file in files:
         try:
             file.load(read)
@@ -133,67 +126,111 @@ def load_configuration(
     own = [RuleFile(file.path, file.values, file.origin.is_of_project) for file in files[:-1]]
     rules = server_rules([*system, *own], problems, closed)
     off = _switched_off(home, read, problems)
+    of_extensions = [
+        _File(Origin.USER, extension.manifest, extension.servers)
+        for extension in find_extensions(home, workspace, variables).enabled
+    ]
+    chosen = _chosen([*files, *of_extensions], managed, run)
+    if len(chosen) > MAXIMUM_SERVERS:
+        problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
+    gates = _Gates(
+        rules,
+        run,
+        off,
+        workspace,
+        variables,
+        trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None,
+        {
+            file.origin: {item.name for item in new_items(file.items(workspace, home), workspace)}
+            for file in files
+            if file.origin.is_of_project
+        },
+    )
+    inherits = ShellVariables.of(
+        [*(file.values for file in files if file.origin.is_own), *(file.values for file in system)],
+        [file.values for file in files if not file.origin.is_own],
+    )
+    seen = {**variables, "PWD": str(workspace)}
+    servers = (
+        _configured(name, file, gates, ConfigContext(file.origin, file.path, workspace, seen, inherits))
+        for name, file in list(chosen.items())[:MAXIMUM_SERVERS]
+    )
+    return McpConfiguration(tuple(servers), tuple(problems), gates.is_trusted, server_rules(system, [], closed))
+
+
+def _files(workspace: Path, home: Path) -> list["_File"]:
+    """Return the files of the user and the project, in their order; ``.mcp.json`` is the last."""
+    files = [_File(Origin.USER, user_settings_path(home))]
+    if project_settings_path(workspace).resolve() != files[0].path.resolve():
+        files.append(_File(Origin.PROJECT, project_settings_path(workspace)))
+    files.append(_File(Origin.MCP_JSON, workspace / ".mcp.json"))
+    return files
+
+
+def _chosen(files: Sequence["_File"], managed: "_File", run: RunServers) -> dict[str, "_File"]:
+    """Return the file that configures each server, in the order of the servers."""
     given = [_File(Origin.RUN, source.path, source.servers) for source in run.sources]
     chosen: dict[str, _File] = {}
-    for file in given if run.is_alone else (*files, *of_extensions, *given):
+    for file in given if run.is_alone else (*files, *given):
         for name in file.servers:
             if name not in chosen or file.origin in (Origin.PROJECT, Origin.RUN):
                 chosen[name] = file  # keeps its place in the order, set by the first file
-    chosen |= {name: managed for name in managed.servers if not run.is_alone or name in chosen}
-    if len(chosen) > MAXIMUM_SERVERS:
-        problems.append(f"{len(chosen)} MCP servers are configured; only the first {MAXIMUM_SERVERS} are used")
-    is_trusted = trusts(workspace) if any(file.origin.is_of_project for file in chosen.values()) else None
+    return chosen | {name: managed for name in managed.servers if not run.is_alone or name in chosen}
 
-    new_names = {
-        file.origin: {item.name for item in new_items(file.items(workspace, home), workspace)}
-        for file in files
-        if file.origin.is_of_project
-    }
 
-    def cause(name: str, file: _File, config: ServerConfig | None) -> tuple[UnusableCause, str] | None:
-        forbidden = rules.name_refusal(name) if config is None else rules.refusal(config)
-        if (reason := forbidden or run.refusal(name)) is not None:
+@record
+class _Gates:
+    """The reasons for which a server is not started although its configuration may be right.
+
+    ``off`` has the keys of the servers that are switched off, ``new_names`` the servers of a project's file that have
+    come or changed since the user trusted the folder.
+    """
+
+    rules: ServerRules
+    run: RunServers
+    off: frozenset[str]
+    workspace: Path
+    variables: Mapping[str, str]
+    is_trusted: bool | None
+    new_names: Mapping[Origin, set[str]]
+
+    def cause(self, name: str, file: "_File", config: ServerConfig | None) -> tuple[UnusableCause, str] | None:
+        """Return why a server is not started, as cause and text; None if nothing is against it."""
+        forbidden = self.rules.name_refusal(name) if config is None else self.rules.refusal(config)
+        if (reason := forbidden or self.run.refusal(name)) is not None:
             return UnusableCause.GATE, reason
         if file.has_flag(name, "disabled"):
             return UnusableCause.ENTRY, f'{file.path} has "disabled": true; remove it to use the server'
-        itself = None if config is None or enablement_key(name) in off else self_refusal(config, workspace, variables)
+        is_off = enablement_key(name) in self.off
+        itself = None if config is None or is_off else self_refusal(config, self.workspace, self.variables)
         if itself is not None:
             return UnusableCause.ITSELF, itself
-        if file.origin.is_of_project and not is_trusted:
+        if file.origin.is_of_project and not self.is_trusted:
             return UnusableCause.TRUST, (
                 f"{file.path} configures it, and servers from a project's files run only in a folder that you trust: "
-                f"trust it in your editor, or with `isthmus trust {workspace}`"
+                f"trust it in your editor, or with `isthmus trust {self.workspace}`"
             )
-        if name in new_names.get(file.origin, ()):
+        if name in self.new_names.get(file.origin, ()):
             return UnusableCause.TRUST, (
                 f"{file.path} configures it, and it is new or changed since you trusted the folder: "
-                f"`isthmus trust --show {workspace}` shows it, and `isthmus trust {workspace}` allows it"
+                f"`isthmus trust --show {self.workspace}` shows it, and `isthmus trust {self.workspace}` allows it"
             )
-        if enablement_key(name) in off:
+        if is_off:
             return UnusableCause.SWITCH, (
                 f"it is switched off; isthmus mcp enable {name}, or /mcp enable {name}, switches it on"
             )
         return None
 
-    seen = {**variables, "PWD": str(workspace)}
-    inherits = ShellVariables.of(
-        [*(file.values for file in files if file.origin.is_own), *(file.values for file in system)],
-        [file.values for file in files if not file.origin.is_own],
-    )
-    servers: list[ConfiguredServer] = []
-    for name, file in list(chosen.items())[:MAXIMUM_SERVERS]:
-        entry = rules.managed(name, file.servers[name])
-        config, error = _decoded(name, entry, ConfigContext(file.origin, file.path, workspace, seen, inherits))
-        if (found := cause(name, file, config)) is not None:
-            servers.append(UnusableServer(name, file.origin, found[1], found[0], config, file.path))
-        elif config is not None:
-            servers.append(config)
-        else:
-            is_required = file.has_flag(name, REQUIRED)
-            servers.append(
-                UnusableServer(name, file.origin, error, UnusableCause.ERROR, source=file.path, is_required=is_required)
-            )
-    return McpConfiguration(tuple(servers), tuple(problems), is_trusted, server_rules(system, [], closed))
+
+def _configured(name: str, file: "_File", gates: _Gates, context: ConfigContext) -> ConfiguredServer:
+    """Return a server that is started, or why it is not."""
+    config, error = _decoded(name, gates.rules.managed(name, file.servers[name]), context)
+    if (found := gates.cause(name, file, config)) is not None:
+        return UnusableServer(name, file.origin, found[1], found[0], config, file.path)
+    if config is not None:
+        return config
+    is_required = file.has_flag(name, REQUIRED)
+    return UnusableServer(name, file.origin, error, UnusableCause.ERROR, source=file.path, is_required=is_required)
 
 
 def _decoded(name: str, entry: object, context: ConfigContext) -> tuple[ServerConfig | None, str]:

@@ -8,7 +8,9 @@ see :mod:`isthmus.mcp_host.connection.connection`.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from typing import Any
 
 import anyio
 from mcp import MCPError
@@ -52,12 +54,12 @@ class Attempt:
         self,
         config: ServerConfig,
         context: ConnectionContext,
-        way: TransportChoice,
+        choice: TransportChoice,
         on_end: Callable[[], None],
         on_change: Callable[[], None],
         asking: ServerAsking | None = None,
     ) -> None:
-        self.way = way
+        self.choice = choice
         self._debug = DebugLog(config)
         self.log = ServerLog(self._debug.wrote)
         self.watch = HttpWatch()
@@ -69,7 +71,7 @@ class Attempt:
         self._scope = anyio.CancelScope()
         self._is_connecting = True
         self._has_expired = False
-        self._step = QUESTION if way.asks_first else "initialize"
+        self._step = QUESTION if choice.asks_first else "initialize"
         self._answer: FirstAnswer | None = None
         self.loss: str | None = None
         """Reason why an open session broke; None if it did not break, or if the server ended without an error."""
@@ -91,29 +93,14 @@ class Attempt:
         await self._add_headers()
         config, context = self._config, self._context
         auth = _authentication(config, context, self._note_login)
-        watch = self.watch
-        endpoint, environment = config.endpoint, context.environment
-        if isinstance(endpoint, StdioEndpoint):
-            environment = environment_below(environment, started_server(config, endpoint))
-        access = Access(
-            environment,
-            context.timeouts.exit_seconds,
-            auth,
-            context.address_policy,
-            config.oauth.token_param_name,
-            sandbox=server_sandbox(config, context),
-            inherits=config.inherits,
-        )
-        transport = streams(endpoint, self.way.kind, access, config.connect_seconds, self.log, watch)
-        if context.trace is not None:
-            transport = traced(transport, context.trace, describe_opening(config.endpoint, self.way.kind))
+        transport = self._transport(auth)
         with self._scope:
             # The deadline does not include the time that a program waits for its turn to start.
-            gate = context.gate if isinstance(endpoint, StdioEndpoint) else None
+            gate = context.gate if isinstance(config.endpoint, StdioEndpoint) else None
             leave_gate = await gate.enter() if gate is not None else _do_nothing
             # Not fail_after: scopes must be left in reverse order, and the session outlives the deadline.
             timer = self._timer()
-            self._debug.begins(f"connecting: {describe_opening(config.endpoint, self.way.kind)}")
+            self._debug.begins(f"connecting: {describe_opening(config.endpoint, self.choice.kind)}")
             try:
                 if auth is not None:
                     await auth.check()
@@ -121,7 +108,7 @@ class Attempt:
                     config,
                     transport,
                     context,
-                    self.way,
+                    self.choice,
                     self.log,
                     on_end=self._on_end,
                     on_change=self._on_change,
@@ -135,7 +122,7 @@ class Attempt:
                     listing = await session.listing()
                     timer.cancel()
                     self._debug.done(f"listing {show_count(len(listing.tools), 'tool')}")
-                    self._is_connecting = watch.is_connecting = False
+                    self._is_connecting = self.watch.is_connecting = False
                     leave_gate()
                     yield session, listing
             except Exception as error:
@@ -153,6 +140,26 @@ class Attempt:
             late = self._failure(TimeoutError(f"none came within {config.connect_seconds:g} s"), auth)
             self._debug.failed(self._step, str(late))
             raise late
+
+    def _transport(self, auth: "BearerAuth | None") -> AbstractAsyncContextManager[Any]:
+        """Return the transport of this attempt, which is not open yet."""
+        config, context = self._config, self._context
+        endpoint, environment = config.endpoint, context.environment
+        if isinstance(endpoint, StdioEndpoint):
+            environment = environment_below(environment, started_server(config, endpoint))
+        access = Access(
+            environment,
+            context.timeouts.exit_seconds,
+            auth,
+            context.address_policy,
+            config.oauth.token_param_name,
+            sandbox=server_sandbox(config, context),
+            inherits=config.inherits,
+        )
+        transport = streams(endpoint, self.choice.kind, access, config.connect_seconds, self.log, self.watch)
+        if context.trace is None:
+            return transport
+        return traced(transport, context.trace, describe_opening(endpoint, self.choice.kind))
 
     async def _add_headers(self) -> None:
         """Run the command that prints further headers, if the configuration has one; they win over its own."""
@@ -174,7 +181,7 @@ class Attempt:
     def _note_login(self, problem: LoginProblem | None) -> None:
         self.watch.note_login(problem)
         # Refused during a session: pending requests get no answer, and over SSE the SDK stops sending.
-        is_of_one_call = self.watch.status == 403 and self.way.kind is not HttpKind.SSE
+        is_of_one_call = self.watch.status == 403 and self.choice.kind is not HttpKind.SSE
         if problem is not None and not self._is_connecting and not is_of_one_call:
             self._on_end()
 
@@ -212,7 +219,7 @@ class Attempt:
             and not is_answered
             and step == "initialize"
             and refuses_handshake(error, watch.status),
-            may_be_other_way=not is_late and watch.status is not None and watch.status not in (401, 403),
+            may_be_other_transport=not is_late and watch.status is not None and watch.status not in (401, 403),
             is_about_session=is_about_session,
             is_about_question=not is_late and step == QUESTION and is_reached(error),
             discovered=None if answer is None else answer.discovered,

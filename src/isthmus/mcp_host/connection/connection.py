@@ -74,7 +74,7 @@ class ServerConnection:
         self._is_useless_program = False
         """Whether it is a program that was connected and offered nothing usable."""
         self._retries = ReconnectPolicy(context.timeouts.retry_seconds)
-        self._signals = ConnectionSignals()
+        self.signals = ConnectionSignals()
         self._pace = RelistBackoff()
         self._probe = TransportProbe(config.endpoint)
         self.known = KnownCatalogue(config, context)
@@ -141,10 +141,6 @@ class ServerConnection:
                 await self._settled.wait()
         return self.is_settled
 
-    async def listed(self, seconds: float) -> None:
-        """Wait at most `seconds` until a change that the server reported is listed."""
-        await self._signals.listed(seconds)
-
     async def refresh(self) -> None:
         """Reconnect and list again; return when the outcome is known, at the latest after the deadlines.
 
@@ -152,8 +148,8 @@ class ServerConnection:
         """
         self._begin()
         if self._session is not None and self._running:
-            self._signals.list_now()
-            await self.listed(self.config.connect_seconds)
+            self.signals.list_now()
+            await self.signals.listed(self.config.connect_seconds)
             return
         await self.restart()
 
@@ -172,13 +168,13 @@ class ServerConnection:
             self._reconnect()
 
     def _reconnect(self) -> None:
-        self._signals.request_reconnect()
+        self.signals.request_reconnect()
         if self._attempt is not None:
             self._attempt.abandon()
 
     async def aclose(self) -> None:
         """End the connection and all processes that it started, within about two seconds."""
-        self._signals.close()
+        self.signals.close()
         if self._attempt is not None:
             self._attempt.abandon()
         owner = self._owner
@@ -209,7 +205,7 @@ class ServerConnection:
             self.known.require(tool, version)
             result = await session.call(tool, arguments, on_progress)
             if session.reports_changes:
-                self._signals.note_answer(self.timeouts.change_seconds)
+                self.signals.note_answer(self.timeouts.change_seconds)
             return result
 
         try:
@@ -236,7 +232,7 @@ class ServerConnection:
             return await self._request(perform)
 
     async def _request(self, perform: "Callable[[McpSession], Awaitable[T]]") -> T:
-        session = self._session if self._session is not None and not self._signals.is_lost else await self._connected()
+        session = self._session if self._session is not None and not self.signals.is_lost else await self._connected()
         from mcp import MCPError
 
         with self._running.one():
@@ -251,22 +247,22 @@ class ServerConnection:
         from isthmus.mcp_host.diagnosis.failures import request_failure
 
         refusal = await session.refusal(error) if isinstance(self.config.endpoint, HttpEndpoint) else None
-        is_lost = self._signals.is_lost or self._session is not session
+        is_lost = self.signals.is_lost or self._session is not session
         watch = None if self._attempt is None else self._attempt.watch
         found = request_failure(error, self.config, self.log, watch, is_lost=is_lost, refusal=refusal)
         if watch is not None and watch.login is not None and self.state is ServerState.CONNECTED:
             self.problem = self.hidden(str(watch.login))  # its other tools still work
         if isinstance(found, ServerLostError):
             if self._session is session:  # not a new one, in which other calls may run
-                self._signals.lose(is_forgotten=isinstance(found, SessionForgottenError))
+                self.signals.lose(is_forgotten=isinstance(found, SessionForgottenError))
             found.args = (self.hidden(str(found)),)
         return found
 
     async def _connected(self) -> "McpSession":
         self._begin()
-        self._signals.wake()  # connect now: a caller is waiting
+        self.signals.wake()  # connect now: a caller is waiting
         deadline = time.monotonic() + self.config.connect_seconds
-        while self._session is None or self._signals.is_lost:
+        while self._session is None or self.signals.is_lost:
             seconds = deadline - time.monotonic()
             # Not settled before the deadline: it connected, and was lost again before this task ran.
             is_over = await self.settled(seconds) and self.state not in (ServerState.CONNECTED, ServerState.CONNECTING)
@@ -285,27 +281,27 @@ class ServerConnection:
     async def _own(self) -> None:
         if self.known.is_cached:
             # Callers get the cached tools before the programs start, which keeps the event loop busy for a while.
-            await self._signals.wait_for_wake(self.timeouts.start_delay_seconds)
-        while not self._signals.is_closing:
-            self._signals.reconnect_requested = False
+            await self.signals.wait_for_wake(self.timeouts.start_delay_seconds)
+        while not self.signals.is_closing:
+            self.signals.reconnect_requested = False
             self.began = began = time.monotonic()
             was_connected = await self._connect_once()
-            if self._signals.must_disconnect:
+            if self.signals.must_disconnect:
                 self._retries.reset()
                 continue
             if was_connected:
                 self._retries.note_end(time.monotonic() - began, has_answered=self._has_answered)
-                if self._signals.is_forgotten:
+                if self.signals.is_forgotten:
                     continue  # a request waits for the new session
             if self.catalogue.is_empty or self.known.is_cached or self._retries.is_exhausted:
                 self.known.clear()
                 self._retries.give_up(time.monotonic(), time.monotonic() - began)
                 self._settled.set()
                 await self.known.mark_failed()
-                await self._signals.wait_until_unwanted()
+                await self.signals.wait_until_unwanted()
                 continue
             # It was connected before, so its tools stay and calls wait for it to reconnect.
-            await self._signals.wait_for_wake(self._retries.next_seconds())
+            await self.signals.wait_for_wake(self._retries.next_seconds())
         self._settled.set()
 
     async def _connect_once(self) -> bool:
@@ -322,29 +318,29 @@ class ServerConnection:
         except ConnectFailedError as error:
             self.state, self.problem = ServerState.DISCONNECTED, self.hidden(str(error))
         finally:
-            if self.problem is not None and not self._signals.is_closing:
+            if self.problem is not None and not self.signals.is_closing:
                 _LOG.info("MCP server %s: %s: %s", self.config.name, self.state.value, self.problem)
             self._session = self.failure = None
             if self.state in (ServerState.CONNECTING, ServerState.CONNECTED):
                 self.state = ServerState.DISCONNECTED
         return was_connected
 
-    async def _connect_by(self, way: TransportChoice) -> bool:
-        """Connect by `way` and stay connected as long as possible; return False if the attempt was abandoned."""
+    async def _connect_by(self, choice: TransportChoice) -> bool:
+        """Connect by `choice` and stay connected as long as possible; return False if the attempt was abandoned."""
         from isthmus.mcp_host.connection.attempt import Attempt
 
-        if self._signals.must_disconnect:
+        if self.signals.must_disconnect:
             return False
         self._attempt = attempt = Attempt(
-            self.config, self._context, way, self._signals.lose, self._signals.change, self.asking
+            self.config, self._context, choice, self.signals.lose, self.signals.change, self.asking
         )
         self.log = attempt.log
-        self._signals.begin()
+        self.signals.begin()
         try:
             async with attempt.open() as (session, listing):
                 self.connect_took = None if self.began is None else time.monotonic() - self.began
                 self.known.take(listing)
-                await self._stay(session, listing, self._probe.worked(way, listing.discovered))
+                await self._stay(session, listing, self._probe.worked(choice, listing.discovered))
         except AbandonedError:
             return False
         except NeedsLoginError:
@@ -352,11 +348,11 @@ class ServerConnection:
             raise
         if attempt.loss is not None:
             self._note_loss(attempt.loss)
-        elif self._signals.is_lost and self.problem is None:
+        elif self.signals.is_lost and self.problem is None:
             self._note_loss(f"the connection ended{self.log.exit_text}{self.log.last_words}")
         return True
 
-    async def _stay(self, session: "McpSession", listing: Listing, way: TransportChoice) -> None:
+    async def _stay(self, session: "McpSession", listing: Listing, choice: TransportChoice) -> None:
         """Stay connected until the connection has to end; list the server again when it reports a change."""
         if self.catalogue.is_empty:
             dropped = "; ".join(self.catalogue.dropped)
@@ -367,25 +363,25 @@ class ServerConnection:
         self._session, self.failure = session, None
         self.state = ServerState.CONNECTED
         self._settled.set()
-        await self.known.keep(listing, way, self.connect_took or 0.0)
-        while not self._signals.is_ending:
-            if self._signals.has_changed:
-                await self._list_again(session, way)
+        await self.known.keep(listing, choice, self.connect_took or 0.0)
+        while not self.signals.is_ending:
+            if self.signals.has_changed:
+                await self._list_again(session, choice)
                 continue
-            await self._signals.wait_for_wake()
+            await self.signals.wait_for_wake()
         self._session = None
-        if not self._signals.is_closing:
+        if not self.signals.is_closing:
             self._settled.clear()
             self.state = ServerState.CONNECTING
-            if self._signals.is_forgotten:  # its other requests are being refused, too: they get to know it
-                await self._running.ended(REFUSING_SECONDS, unless=lambda: self._signals.must_disconnect)
+            if self.signals.is_forgotten:  # its other requests are being refused, too: they get to know it
+                await self._running.ended(REFUSING_SECONDS, unless=lambda: self.signals.must_disconnect)
 
-    async def _list_again(self, session: "McpSession", way: TransportChoice) -> None:
+    async def _list_again(self, session: "McpSession", choice: TransportChoice) -> None:
         """List the server again, once for changes that come close together."""
         import anyio
 
-        await self._signals.sleep_unless_urgent(self._pace.seconds(time.monotonic()))
-        self._signals.take_change()
+        await self.signals.sleep_unless_urgent(self._pace.seconds(time.monotonic()))
+        self.signals.take_change()
         self.problem = None
         try:
             with anyio.fail_after(self.config.connect_seconds):
@@ -396,8 +392,8 @@ class ServerConnection:
             self.problem = self.hidden(f"it reported that its tools changed, but {reason}")
         else:
             self.known.take(listing)
-            await self.known.keep(listing, way, self.connect_took or 0.0)
-        self._signals.note_listed()
+            await self.known.keep(listing, choice, self.connect_took or 0.0)
+        self.signals.note_listed()
 
     def _note_loss(self, reason: str) -> None:
         self._settled.clear()

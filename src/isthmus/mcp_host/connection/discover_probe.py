@@ -3,7 +3,7 @@
 The 2026-07-28 revision requires its headers in every request, so a server of that revision is asked before it is sent
 anything else. A server of an older revision refuses the question; the handshake then follows as if the question had
 not been asked. The handshake also follows if there is no answer before the deadline. Imports the SDK. Not here: the
-way to connect that is tried next, see :mod:`isthmus.mcp_host.connection.transport_probe`.
+transport that is tried next, see :mod:`isthmus.mcp_host.connection.transport_probe`.
 """
 
 from collections.abc import Mapping

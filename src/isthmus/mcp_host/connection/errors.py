@@ -37,7 +37,7 @@ class ToolGoneError(IsthmusError):
 
 
 class ConnectFailedError(IsthmusError):
-    """A way to connect did not work; the message is for the user.
+    """A choice of transport did not work; the message is for the user.
 
     ``is_about_session``: the server did not know the session that it had begun. ``is_about_question``: the connection
     broke at the question before the handshake. ``discovered``: the server's answer to that question, if it then
@@ -49,7 +49,7 @@ class ConnectFailedError(IsthmusError):
         message: str,
         *,
         is_about_handshake: bool = False,
-        may_be_other_way: bool = False,
+        may_be_other_transport: bool = False,
         is_late: bool = False,
         is_about_session: bool = False,
         is_about_question: bool = False,
@@ -61,7 +61,7 @@ class ConnectFailedError(IsthmusError):
         self.discovered = discovered
         self.is_late = is_late
         self.is_about_handshake = is_about_handshake
-        self.may_be_other_way = may_be_other_way
+        self.may_be_other_transport = may_be_other_transport
 
 
 class NeedsLoginError(IsthmusError):

@@ -60,6 +60,7 @@ LISTEN_AGAIN_SECONDS = (1.0, 5.0, 15.0, 60.0, 60.0, 60.0)
 
 OnProgress: TypeAlias = ProgressFnT
 
+_ME = types.Implementation(name="isthmus", version=__version__)
 _SDK_FOLDER = str(Path(mcp.__file__).parent)
 _LOG = logging.getLogger("isthmus.mcp")
 
@@ -257,12 +258,40 @@ class McpSession:
         return None
 
 
+class _Incoming:
+    """Messages that a server sends by itself: changes, the ends of questions, and what had to be left out."""
+
+    def __init__(self, workspace: Path, on_change: Callable[[], None], asking: ServerAsking | None) -> None:
+        self._workspace = workspace
+        self._on_change = on_change
+        self._asking = asking
+        self.has_begun = False
+        """Whether the session has begun; earlier reports of changes count for nothing, because all is listed then."""
+        self.dropped: dict[str, tuple[str, ...]] = {}
+
+    def drop(self, method: str, reasons: tuple[str, ...]) -> None:
+        """Note what was left out of the answer to a method."""
+        self.dropped[method] = (*self.dropped.get(method, ()), *reasons)[:50]
+
+    async def handle(self, message: IncomingMessage) -> None:
+        """Take a message that answers no request."""
+        if isinstance(message, _CHANGES) and self.has_begun:
+            self._on_change()
+        elif isinstance(message, types.ElicitCompleteNotification) and self._asking is not None:
+            self._asking.completed(message.params.elicitation_id)
+
+    async def roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        """Return the workspace, for a server that asks for its roots."""
+        root = types.Root(uri=self._workspace.as_uri(), name=self._workspace.name)  # pyright: ignore[reportArgumentType] - a str is validated into the URL
+        return types.ListRootsResult(roots=[root])
+
+
 @contextlib.asynccontextmanager
 async def open_session(
     config: ServerConfig,
     transport: AbstractAsyncContextManager[Any],
     context: ConnectionContext,
-    way: TransportChoice,
+    choice: TransportChoice,
     log: ServerLog,
     *,
     on_end: Callable[[], None],
@@ -270,72 +299,62 @@ async def open_session(
     on_asked: Callable[[FirstAnswer], None],
     asking: ServerAsking | None = None,
 ) -> AsyncGenerator[McpSession, None]:
-    """Open a session over `transport`, with the handshake if `way` has one, and yield it.
+    """Open a session over `transport`, with the handshake if `choice` has one, and yield it.
 
     Without `asking`, the server may not ask questions. `on_end` is called when the server sends no more messages,
     `on_change` when it reports a change. `log` receives the notifications that violate MCP, `on_asked` the server's
-    answer to the question before the handshake, if `way` asks it.
+    answer to the question before the handshake, if `choice` asks it.
 
     Raises:
         Exception: any error of the transport or the SDK, often in a group.
     """
-    workspace, timeouts = context.workspace, context.timeouts
-    dropped: dict[str, tuple[str, ...]] = {}
-    has_begun = False
-
-    def drop(method: str, reasons: tuple[str, ...]) -> None:
-        dropped[method] = (*dropped.get(method, ()), *reasons)[:50]
-
-    async def handle(message: IncomingMessage) -> None:
-        if isinstance(message, _CHANGES) and has_begun:
-            on_change()
-        elif isinstance(message, types.ElicitCompleteNotification) and asking is not None:
-            asking.completed(message.params.elicitation_id)
-
-    async def roots(context: ClientRequestContext) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=workspace.as_uri(), name=workspace.name)])  # pyright: ignore[reportArgumentType] - a str is validated into the URL
-
-    me = types.Implementation(name="isthmus", version=__version__)
+    timeouts = context.timeouts
+    incoming = _Incoming(context.workspace, on_change, asking)
     async with contextlib.AsyncExitStack() as stack:
-        observer = SessionObserver(config.name, on_end, drop, log.leave_out)
+        observer = SessionObserver(config.name, on_end, incoming.drop, log.leave_out)
         streams = await stack.enter_async_context(observed(transport, observer))
-        is_modern = way.is_modern
-        if way.asks_first:
-            answer = await ask(*streams, me, min(timeouts.discover_seconds, config.connect_seconds * SHARE))
+        is_modern = choice.is_modern
+        if choice.asks_first:
+            answer = await ask(*streams, _ME, min(timeouts.discover_seconds, config.connect_seconds * SHARE))
             is_modern = answer.outcome is DiscoverOutcome.MODERN_ALONE
             on_asked(answer)
-        prior = _discovered(way)
+        prior = _discovered(choice)
         client = Client(
             contextlib.nullcontext(streams),
             mode=_mode(prior, is_modern=is_modern),
             prior_discover=prior,
-            message_handler=handle,
-            list_roots_callback=roots,
+            message_handler=incoming.handle,
+            list_roots_callback=incoming.roots,
             elicitation_callback=None if asking is None else elicitation(asking),
             sampling_callback=None if asking is None else sampling(asking),
             input_required_max_rounds=MAXIMUM_QUESTIONS,
-            client_info=me,
+            client_info=_ME,
             cache=None,
         )
         await stack.enter_async_context(client)
-        has_begun = True
-        listening: asyncio.Task[None] | None = None
+        incoming.has_begun = True
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            listening = asyncio.create_task(_listen(client, on_change))
-        try:
-            yield McpSession(client, config, dropped, timeouts.optional_listing_seconds)
-        finally:
-            if listening is not None:
-                listening.cancel()
-                await asyncio.wait({listening}, timeout=1)
+            await stack.enter_async_context(_listening(client, on_change))
+        yield McpSession(client, config, incoming.dropped, timeouts.optional_listing_seconds)
 
 
-def _discovered(way: TransportChoice) -> types.DiscoverResult | None:
+@contextlib.asynccontextmanager
+async def _listening(client: Client, on_change: Callable[[], None]) -> AsyncGenerator[None]:
+    """Subscribe to changes meanwhile."""
+    listening = asyncio.create_task(_listen(client, on_change))
+    try:
+        yield
+    finally:
+        listening.cancel()
+        await asyncio.wait({listening}, timeout=1)
+
+
+def _discovered(choice: TransportChoice) -> types.DiscoverResult | None:
     """Return the known description of a server without a handshake, so that it need not be asked."""
-    if way.discovered is None:
+    if choice.discovered is None:
         return None
     try:
-        return types.DiscoverResult.model_validate(way.discovered, by_name=False)
+        return types.DiscoverResult.model_validate(choice.discovered, by_name=False)
     except ValidationError:
         return None
 

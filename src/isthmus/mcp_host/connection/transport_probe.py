@@ -1,4 +1,4 @@
-"""The ways to connect to an endpoint (transport, with or without a handshake), and the search for one that works."""
+"""The choice of a transport to an endpoint, with or without a handshake: each is tried until one works."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -11,9 +11,9 @@ from isthmus.record import record
 
 @record
 class TransportChoice:
-    """A way to connect to an endpoint. ``is_modern``: without a handshake, for a server that does not support one.
+    """A transport to an endpoint. ``is_modern``: without a handshake, for a server that does not support one.
 
-    ``discovered`` is the earlier description of such a server, as JSON of MCP, so that it need not be asked again.
+    ``discovered`` is the earlier description of this server, as JSON of MCP, so that it need not be asked again.
     ``asks_first``: the server is asked for its revisions before the handshake, because they are not known yet.
     """
 
@@ -24,7 +24,7 @@ class TransportChoice:
 
 
 class TransportProbe:
-    """The ways to an endpoint, in the order in which they are tried."""
+    """The choices for an endpoint, in the order in which they are tried."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         kinds = (HttpKind.STREAMABLE,)
@@ -35,50 +35,50 @@ class TransportProbe:
         self._known: TransportChoice | None = None
         self._is_proven = False
 
-    def remember(self, way: TransportChoice | None) -> None:
-        """Try the way of an earlier start first, then the others, since the server may have changed."""
-        self._known = way
+    def remember(self, choice: TransportChoice | None) -> None:
+        """Try the choice of an earlier start first, then the others, since the server may have changed."""
+        self._known = choice
 
-    def worked(self, way: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
-        """Use only this way from now on, and return it in the form in which it is tried again.
+    def worked(self, choice: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
+        """Use only this choice from now on, and return it in the form in which it is tried again.
 
         `discovered` is the server's description of itself; a server that sent one is used without a handshake.
         """
-        self._known, self._is_proven = TransportChoice(way.kind, is_modern=discovered is not None), True
+        self._known, self._is_proven = TransportChoice(choice.kind, is_modern=discovered is not None), True
         return self._known
 
     async def first_working(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
-        """Return the result of `connect` for the first way that works.
+        """Return the result of `connect` for the first choice that works.
 
         Raises:
-            ConnectFailedError: no way worked; the reason is the one of the first way.
+            ConnectFailedError: none worked; the reason is the one of the first.
         """
         known, is_proven = self._known, self._is_proven
-        ways = list(self._usual)
+        choices = list(self._usual)
         if known is not None:
-            others = () if is_proven else (way for way in ways if replace(way, asks_first=False) != known)
-            ways = [known, *others]
+            others = () if is_proven else (choice for choice in choices if replace(choice, asks_first=False) != known)
+            choices = [known, *others]
         first: ConnectFailedError | None = None
         fallback: TransportChoice | None = None
         begun_again = False
-        while ways:
-            way = ways.pop(0)
+        while choices:
+            choice = choices.pop(0)
             try:
-                return await connect(way)
+                return await connect(choice)
             except ConnectFailedError as error:
                 if error.is_about_question:
-                    ways.insert(0, replace(way, asks_first=False))  # as if it had not been asked
+                    choices.insert(0, replace(choice, asks_first=False))  # as if it had not been asked
                     continue
                 if error.is_about_session and not begun_again:
                     begun_again = True
-                    ways.insert(0, way)  # as when it was started again in between
+                    choices.insert(0, choice)  # as when it was started again in between
                     continue
                 first = first or error
                 # The failure of the fallback is not conclusive: the refusal of the handshake decides how to go on.
-                decisive = first if way is fallback else error
-                if error.is_about_handshake and not way.is_modern and way.kind is not HttpKind.SSE:
-                    fallback = TransportChoice(way.kind, is_modern=True, discovered=error.discovered)
-                    ways.insert(0, fallback)
-                elif decisive.is_late or not (decisive.may_be_other_way or (way is known and not is_proven)):
+                decisive = first if choice is fallback else error
+                if error.is_about_handshake and not choice.is_modern and choice.kind is not HttpKind.SSE:
+                    fallback = TransportChoice(choice.kind, is_modern=True, discovered=error.discovered)
+                    choices.insert(0, fallback)
+                elif decisive.is_late or not (decisive.may_be_other_transport or (choice is known and not is_proven)):
                     raise decisive from None
-        raise first or RuntimeError("no way to connect was tried")
+        raise first or RuntimeError("no transport was tried")

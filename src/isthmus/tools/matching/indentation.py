@@ -1,4 +1,4 @@
-"""The indentation of a model's lines, in that of the file which it remembered differently. Pure."""
+"""The indentation of a model's lines, in the indentation of the file which it remembered differently. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ class IndentationMap:
         return least.actual.removesuffix(surplus) if surplus and least.actual.endswith(surplus) else written
 
     def _usual(self, written: str, index: int) -> str:
-        """Return the indentation that most such lines have in the file; of two as frequent, that of the line before."""
+        """Return the indentation that most such lines have in the file; of two as frequent, the line before's."""
         same = [pair for pair in self.pairs if pair.written == written]
         counts = Counter(pair.actual for pair in same)
         best = min(same, key=lambda pair: (-counts[pair.actual], pair.index > index, abs(pair.index - index)))

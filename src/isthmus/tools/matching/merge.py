@@ -252,7 +252,7 @@ class _Merge:
         return ends + self._indentation(indentation_of(written), after.near)
 
     def _lines_before(self, first: _Token) -> int:
-        """Return the number of blank lines before the result; those of the file if the lines before it are removed."""
+        """Return the number of blank lines before the result; the file's if the lines before it are removed."""
         added = self._new.gap(0).count("\n") - self._old.gap(0).count("\n")
         if first.file is None or first.old is None or first.file == self._first:
             return max(0, added)

@@ -145,7 +145,7 @@ def _gap_difference(written: str, actual: str) -> Difference:
 
 
 def _has_common_shift(lines: Sequence[tuple[str, str]]) -> bool:
-    """Return whether one indentation, taken from or put before all lines that were written, gives those of the file."""
+    """Return whether one indentation, taken from or put before all lines that were written, gives the file's."""
     if not lines:
         return True
     written, actual = min(lines, key=lambda pair: len(pair[0]))

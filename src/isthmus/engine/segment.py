@@ -35,8 +35,9 @@ from isthmus.events import (
 )
 from isthmus.internal_events import AgentRecord, ModelReply, ThoughtProgress
 from isthmus.journal.base import Journal, JournalError, UnkeepableEvent
-from isthmus.journal.task_rows import Lease
-from isthmus.telemetry import NO_TELEMETRY, Telemetry
+from isthmus.journal.task_rows import ClaimedTask, Lease
+from isthmus.record import record
+from isthmus.telemetry import NO_TELEMETRY, TaskSegment, Telemetry
 
 TEXT_SECONDS = 0.03
 """Time in seconds during which text is gathered into one row."""
@@ -50,20 +51,45 @@ UNAWAITED_ROWS = 256
 log = logging.getLogger(__name__)
 
 
-class TaskRun:
-    """A task while it is leased to this process. Without ``fold`` the ``session`` is already complete."""
+@record
+class SegmentPlace:
+    """The agent, the journal and the counts that all segments of an engine share."""
+
+    agent: Agent
+    journal: Journal
+    telemetry: Telemetry = NO_TELEMETRY
+    spending: Spending | None = None
+
+
+def measured_segment(taken: ClaimedTask, now: float) -> TaskSegment:
+    """Return the work on a claimed task that begins at ``now``, in Unix seconds of the journal's clock."""
+    row = taken.row
+    since = taken.deliveries[0].at if taken.deliveries else row.updated_at if taken.was_queued else None
+    waited = None if since is None else max(0.0, now - since)
+    return TaskSegment(row.task_id, row.context_id, row.user, row.parent, waited)
+
+
+class RunningSegment:
+    """A task while it is leased to this process.
+
+    Args:
+        place: What all segments of the engine share.
+        feed: Takes the events, for subscribers here.
+        lease: Lease of the task; nothing can be written without it.
+        session: The session so far.
+        fold: Function that reads the rest of the session; None: it is complete.
+        on_end: Called with the segment once its end is on the disk, before the end is published.
+        broken_off: Reason for the calls that the process before did not end.
+    """
 
     def __init__(
         self,
-        agent: Agent,
-        journal: Journal,
+        place: SegmentPlace,
         feed: TaskFeed,
         lease: Lease,
         session: Session,
         fold: Callable[[Session], Awaitable[Session]] | None,
-        on_end: "Callable[[TaskRun], None]",
-        telemetry: Telemetry = NO_TELEMETRY,
-        spending: Spending | None = None,
+        on_end: "Callable[[RunningSegment], None]",
         broken_off: str = PROCESS_ENDED,
     ) -> None:
         self.lease = lease
@@ -71,12 +97,10 @@ class TaskRun:
         self.feed = feed
         self.has_inbox = False
         """Whether events may have come into the inbox since it was read."""
-        self._agent = agent
-        self._journal = journal
+        self._place = place
+        self._journal = place.journal
         self._fold = fold
         self._on_end = on_end
-        self._telemetry = telemetry
-        self._spending = spending
         self._broken_off = broken_off
         self._cancelled = False
         self._interruptible: asyncio.Task[object] | None = None
@@ -138,10 +162,10 @@ class TaskRun:
         try:
             await self._fold_once()
             turn = AgentTurn(
-                *(self.session, self._keep_event, self._take_steering, self._telemetry, self._spending),
+                *(self.session, self._keep_event, self._take_steering, self._place.telemetry, self._place.spending),
                 self._broken_off,
             )
-            end = turn.session.apply(await self._agent.advance(turn))
+            end = turn.session.apply(await self._place.agent.advance(turn))
         except asyncio.CancelledError:
             # The turn is also cancelled when the journal refused an event.
             failure, task = self._failure, asyncio.current_task()

@@ -1,13 +1,29 @@
-"""Failures of commands that have ``--json``: one JSON object on stdout, besides the text on stderr."""
+"""Groups of commands: one that says which command was meant, and one that prints failures as JSON for ``--json``."""
 
 import json
+from difflib import get_close_matches
 from typing import Any
 
 import click
 from typing_extensions import override
 
-from isthmus.app.suggesting_group import SuggestingGroup
 from isthmus.errors import IsthmusError
+
+
+class SuggestingGroup(click.Group):
+    """Group that names commands like the one that was typed, or else all of them."""
+
+    @override
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            likely = get_close_matches(name, known)
+            meant = f"Did you mean {' or '.join(likely)}?" if likely else f"Expected one of {', '.join(known)}."
+            raise click.UsageError(f"Unknown command {name!r}. {meant}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 class JsonErrorGroup(SuggestingGroup):
