@@ -17,7 +17,8 @@ from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.settings import values as setting_values
-from isthmus.settings.sources import SettingsError, SettingsSource, read_sources
+from isthmus.settings.settings_file import SettingsError, SettingsSource
+from isthmus.settings.sources import read_sources
 
 MANIFEST = "gemini-extension.json"
 ENABLEMENT = "extension-enablement.json"

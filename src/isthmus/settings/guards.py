@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from isthmus.settings.keys import KEYS, OLD_NAMES
-from isthmus.settings.sources import Owner, SettingsSource, Sources
+from isthmus.settings.settings_file import Owner, SettingsSource
+from isthmus.settings.sources import Sources
 
 MAXIMUM_NAMED = 40
 """Maximum number of unused keys that are listed."""

@@ -14,7 +14,8 @@ from isthmus.settings import values
 from isthmus.settings.claude_files import ClaudeFiles
 from isthmus.settings.extensions import Extension
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
-from isthmus.settings.sources import OF_OWNER, Owner, Sources
+from isthmus.settings.settings_file import Owner
+from isthmus.settings.sources import OF_OWNER, Sources
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_HOOKS = 100

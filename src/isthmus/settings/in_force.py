@@ -11,7 +11,8 @@ from typing import cast
 
 from isthmus.record import record
 from isthmus.settings.keys import KEYS, Merge
-from isthmus.settings.sources import SettingsSource, Sources
+from isthmus.settings.settings_file import SettingsSource
+from isthmus.settings.sources import Sources
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line, with_ellipsis
 

@@ -23,7 +23,8 @@ from isthmus.settings.misspelt import misspelt_keys
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
 from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
-from isthmus.settings.sources import OF_OWNER, Owner, Sources, read_sources
+from isthmus.settings.settings_file import Owner
+from isthmus.settings.sources import OF_OWNER, Sources, read_sources
 from isthmus.settings.trust.forms import folder_refusal
 from isthmus.settings.trust.items import ProjectItem
 

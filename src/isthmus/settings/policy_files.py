@@ -18,7 +18,8 @@ from isthmus.settings import values
 from isthmus.settings.extensions import Extension
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.rules import PolicyRule, in_order
-from isthmus.settings.sources import OF_OWNER, Sources, insecure_system_file, system_folder
+from isthmus.settings.settings_file import insecure_system_file
+from isthmus.settings.sources import OF_OWNER, Sources, system_folder
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_POLICY_BYTES = 1024 * 1024

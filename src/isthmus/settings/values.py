@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from isthmus.errors import DecodeError
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.rules import ReadOnlyTools
-from isthmus.settings.sources import SettingsError, SettingsSource
+from isthmus.settings.settings_file import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
 T = TypeVar("T", str, int, bool)
