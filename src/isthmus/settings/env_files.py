@@ -13,6 +13,7 @@ from pathlib import Path
 
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
+from isthmus.settings.keys import EXCLUDED_VARIABLES
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.items import ItemKind, ProjectItem
 
@@ -30,13 +31,6 @@ PROJECT_VARIABLES = (
     "OPENAI_API_KEY",
 )
 """Variables that are read from the file of a trusted project."""
-EXCLUDED_VARIABLES = (
-    "DEBUG",
-    "DEBUG_MODE",
-    "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
-    "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
-)
-"""Variables that are not read from ``~/.env``, unless ``advanced.excludedEnvVars`` lists others, as in Gemini CLI."""
 
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}

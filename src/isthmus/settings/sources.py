@@ -8,13 +8,17 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar, assert_never
 
 from isthmus.record import record
-from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
+from isthmus.settings.keys import FORMER_NAMES, KEYS
+from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.settings_file import Owner, SettingsSource, insecure_system_file, read_values
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.forms import SETTINGS
 from isthmus.settings.trust.items import ProjectItem
+
+T = TypeVar("T")
 
 OF_OWNER = "the settings of the server's owner"
 """Name that clients of a server get in place of a path."""
@@ -42,30 +46,42 @@ class Sources:
             return str(source.path)
         return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
-    def of(self, key: str) -> Sequence[SettingsSource]:
-        """Return the files that may set a key; raise KeyError for a key that is not in the table."""
-        setter = KEYS[key].setter
-        from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
-        return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
+    def read(self, key: SettingKey[T]) -> T:
+        """Return the value of a key; its default if no file that may set it has it.
+
+        Raises:
+            SettingsError: a value has another form; the text names its file and the key.
+        """
+        return key.read(self.of(key))
+
+    def of(self, key: SettingKey[object]) -> Sequence[SettingsSource]:
+        """Return the files that may set a key."""
+        match key.setter:
+            case Setter.USER:
+                return self.files_of_user
+            case Setter.TRUSTED:
+                return self.files if self.is_trusted else self.files_of_user
+            case Setter.ANYONE:
+                return self.files
+            case _:
+                assert_never(key.setter)
 
     @property
     def files_of_user(self) -> Sequence[SettingsSource]:
         """The files without the project's."""
         return [file for file in self.files if file.owner is not Owner.PROJECT]
 
-    def of_user(self, key: str) -> Sequence[SettingsSource]:
-        """Return the files that may set a key, without the project's."""
-        return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
-
-    def of_project(self, key: str) -> Sequence[SettingsSource]:
+    def of_project(self, key: SettingKey[object]) -> Sequence[SettingsSource]:
         """Return the project's file, if it may set a key."""
         return [file for file in self.of(key) if file.owner is Owner.PROJECT]
 
-    def ignored(self) -> Iterator[tuple[SettingsSource, str]]:
+    def ignored(self) -> Iterator[tuple[SettingsSource, SettingKey[object]]]:
         """Yield the project's file with each key in it that it may not set."""
         for file in self.files:
             if file.owner is Owner.PROJECT:
-                yield from ((file, key) for key in KEYS if file.get(key) is not None and file not in self.of(key))
+                for key in KEYS.values():
+                    if file.get(key.name) is not None and file not in self.of(key):
+                        yield file, key
 
 
 def user_settings_path(home: Path) -> Path:
@@ -119,5 +135,5 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
         elif (values := read_values(path)) is not None:
             if owner is Owner.PROJECT:
                 values, left_out = agreed_values(values, SETTINGS, project, home)
-            files.append(SettingsSource(owner, path, values, OLD_NAMES))
+            files.append(SettingsSource(owner, path, values, FORMER_NAMES))
     return Sources(tuple(files), is_trusted, tuple(problems), left_out=left_out)

@@ -11,7 +11,8 @@ import pytest
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
-from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.keys import KEYS
+from isthmus.settings.setting_key import Setter
 from support.extension_folders import install_extension
 
 HOSTILE: dict[str, Any] = {

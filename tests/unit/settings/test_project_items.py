@@ -8,7 +8,8 @@ from isthmus.settings import load_settings
 from isthmus.settings.claude_files import read_claude_files
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.hook_files import read_hooks
-from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.keys import KEYS
+from isthmus.settings.setting_key import Setter
 from isthmus.settings.sources import read_sources
 from isthmus.settings.trust.agreements import Agreement, agreement_path, decided, read_agreement, write_agreement
 from isthmus.settings.trust.first_sight import record_first_sight, with_records
