@@ -79,6 +79,14 @@ def test_a_value_of_another_form_is_refused_with_its_key_and_file(tmp_path: Path
     assert any(key in line and path in line for line in lines) is (key not in NOT_REFUSED), lines
 
 
+def test_the_keys_with_former_names_are_those_of_gemini_cli() -> None:
+    assert FORMER_NAMES == {
+        "tools.allowed": "allowedTools",
+        "tools.exclude": "excludeTools",
+        "tools.core": "coreTools",
+    }
+
+
 @pytest.mark.parametrize("key", FORMER_NAMES)
 def test_a_key_is_read_under_its_former_name(tmp_path: Path, key: str) -> None:
     home, former = tmp_path / "home", tmp_path / "former"
