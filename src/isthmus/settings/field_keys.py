@@ -42,8 +42,8 @@ def _field(default: T, keys: FieldKeys) -> T:
     return field(default=default, metadata={FieldKeys: keys})
 
 
-def keys_of_fields(of: type[Any]) -> Iterator[tuple[str, FieldKeys]]:
+def keys_of_fields(cls: type[Any]) -> Iterator[tuple[str, FieldKeys]]:
     """Yield the name of each field of a record that is made of keys, and these keys."""
-    for each in fields(of):
+    for each in fields(cls):
         if (keys := each.metadata.get(FieldKeys)) is not None:
             yield each.name, keys

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.mcp_host.config.workspace_config import UnusableServer, load_configuration
-from isthmus.settings import Settings, SettingsError, load_settings
+from isthmus.settings import Settings, SettingsError, keys, load_settings
 from isthmus.settings.field_keys import keys_of_fields
 from isthmus.settings.keys import FORMER_NAMES, KEYS
-from isthmus.settings.setting_key import Setter
+from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.values import sandbox
 from support.extension_folders import install_extension
 from support.hostile_settings import HOSTILE, write_settings
@@ -45,6 +45,10 @@ def said(project: Path, home: Path) -> Sequence[str]:
     configuration = load_configuration(project, home, {}, lambda _: True)
     problems = [server.problem for server in configuration.servers if isinstance(server, UnusableServer)]
     return [*found, *configuration.problems, *problems]
+
+
+def test_no_key_has_two_rows() -> None:
+    assert [row.name for row in vars(keys).values() if isinstance(row, SettingKey)] == list(KEYS)
 
 
 def test_each_key_belongs_to_a_field_of_the_settings() -> None:
