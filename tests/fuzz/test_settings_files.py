@@ -16,7 +16,7 @@ from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import SettingsError, load_settings
 from isthmus.settings.env_files import load_environment
 from isthmus.settings.guards import GUARDS
-from isthmus.settings.keys import KEYS, OLD_NAMES
+from isthmus.settings.keys import FORMER_NAMES, KEYS
 from isthmus.tools.builtin import builtin_tools
 from support.fuzzing import TIMEOUT, cases
 
@@ -98,7 +98,7 @@ def settings(chance: random.Random) -> bytes:
     """Return a settings file in which some keys have values that do not fit."""
     whole: dict[str, Any] = {}
     for name in chance.sample(
-        (*KEYS, *GUARDS, *OLD_NAMES.values(), "hooksConfig.enabled", "ui.x"), chance.randrange(9)
+        (*KEYS, *GUARDS, *FORMER_NAMES.values(), "hooksConfig.enabled", "ui.x"), chance.randrange(9)
     ):
         *groups, last = name.split(".")
         place = whole

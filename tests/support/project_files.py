@@ -4,23 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+from isthmus.settings.keys import KEYS
+from isthmus.settings.setting_key import Setter
 from isthmus.settings.trust.agreements import Agreement, write_agreement
 from isthmus.settings.trust.reading import project_items
+from support.hostile_settings import HOSTILE
 
 HOOK = {"type": "command", "command": "touch pwned"}
 EVERY_KEY: dict[str, Any] = {
-    "isthmus.model": "gemini-x",
-    "model.name": "gemini-y",
-    "model.maxSessionTurns": 7,
-    "model.compressionThreshold": 0.5,
+    **{name: HOSTILE[name] for name, key in KEYS.items() if key.setter is Setter.TRUSTED},
     "hooks": {"BeforeAgent": [{"hooks": [HOOK]}]},
-    "context.fileName": "RULES.md",
-    "context.includeDirectories": ["../other"],
-    "ide.enabled": False,
     "mcpServers": {"theirs": {"command": "./server"}},
-    "isthmus.toolSearch": "always",
-    "isthmus.toolSearchShare": 0.2,
 }
+"""Value of each key that a trusted folder may set."""
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:

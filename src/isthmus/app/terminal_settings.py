@@ -9,14 +9,14 @@ from isthmus.app.logs import Redaction, secrets_of
 from isthmus.app.setup import Setup, settings_notices, unused_settings
 from isthmus.encoding.jsonc_edit import set_member
 from isthmus.record import record
-from isthmus.settings import Settings, SettingsError, load_settings, values
+from isthmus.settings import Settings, SettingsError, load_settings
 from isthmus.settings.edit_file import change_file
 from isthmus.settings.in_force import SettingInForce
+from isthmus.settings.keys import THEME
 from isthmus.settings.sources import read_sources, user_settings_path
 from isthmus.terminal.themes import ColourTheme
 from isthmus.text.visible import visible_line
 
-THEME = "isthmus.terminal.theme"
 WIDEST = 60
 """Maximum width of the column before the names of files, in characters."""
 
@@ -30,7 +30,7 @@ def theme_of_user() -> ColourTheme:
     """Return the theme of the user's files, for a front without an agent of its own; a problem is said on stderr."""
     try:
         files = read_sources(Path.home(), Path.home(), os.environ, is_trusted=False)
-        return ColourTheme(values.choice(files.of(THEME), THEME, tuple(ColourTheme)) or ColourTheme.AUTO)
+        return ColourTheme(files.read(THEME) or ColourTheme.AUTO)
     except SettingsError as error:
         sys.stderr.write(f"isthmus: {visible_line(str(error))}\n")
         return ColourTheme.AUTO
@@ -44,9 +44,9 @@ def keep_theme(theme: ColourTheme) -> str:
         SettingsError: a settings file cannot be read.
     """
     path = user_settings_path(Path.home())
-    change_file(path, lambda text: set_member(text, THEME.split("."), theme.value))
+    change_file(path, lambda text: set_member(text, THEME.name.split("."), theme.value))
     files = read_sources(Path.home(), Path.home(), os.environ, is_trusted=False)
-    first = next((file for file in files.of(THEME) if file.get(THEME) is not None), None)
+    first = next((file for file in files.of(THEME) if file.get(THEME.name) is not None), None)
     if first is not None and first.path != path:
         return f"Kept in {path}; but {first.path} counts before it at the next start."
     return f"Kept in {path}."
@@ -73,10 +73,10 @@ def shown_settings(setup: Setup) -> ShownSettings:
         now = load_settings(setup.workspace, Path.home(), os.environ, is_trusted=settings.is_trusted)
     except SettingsError as error:
         changes.append(f"The files have changed since the start, and the next start would fail: {error}")
-    begun = [item for item in settings.in_force if item.key != THEME]
-    if [item for item in now.in_force if item.key != THEME] != begun:
+    begun = [item for item in settings.in_force if item.key != THEME.name]
+    if [item for item in now.in_force if item.key != THEME.name] != begun:
         changes.append("The files have changed since the start; the changes count from the next start on.")
-    theme = [item for item in now.in_force if item.key == THEME]
+    theme = [item for item in now.in_force if item.key == THEME.name]
     redacted = Redaction(secrets_of(setup.environment))
     return ShownSettings(
         tuple(now.files),

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.record import record
-from isthmus.settings.sources import OF_OWNER, Owner, SettingsError, Sources, insecure_system_file, read_values
+from isthmus.settings.settings_file import Owner, SettingsError, insecure_system_file, read_values
+from isthmus.settings.sources import OF_OWNER, Sources
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.items import ProjectItem
 

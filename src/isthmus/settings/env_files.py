@@ -14,6 +14,7 @@ from pathlib import Path
 from isthmus.files.atomic import read_regular
 from isthmus.model_keys import MODEL_KEY_VARIABLES
 from isthmus.record import record
+from isthmus.settings.keys import EXCLUDED_VARIABLES
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.items import ItemKind, ProjectItem
 
@@ -23,13 +24,6 @@ ENV_FILES = (".gemini/.env", ".env")
 """Files of variables in a folder, of which the first that exists counts."""
 PROJECT_VARIABLES = (*MODEL_KEY_VARIABLES, "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
 """Variables that are read from the file of a trusted project."""
-EXCLUDED_VARIABLES = (
-    "DEBUG",
-    "DEBUG_MODE",
-    "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
-    "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
-)
-"""Variables that are not read from ``~/.env``, unless ``advanced.excludedEnvVars`` lists others, as in Gemini CLI."""
 
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}

@@ -16,8 +16,9 @@ from typing import Any
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
-from isthmus.settings import values as setting_values
-from isthmus.settings.sources import SettingsError, SettingsSource, read_sources
+from isthmus.settings import keys
+from isthmus.settings.settings_file import SettingsError, SettingsSource
+from isthmus.settings.sources import read_sources
 
 MANIFEST = "gemini-extension.json"
 ENABLEMENT = "extension-enablement.json"
@@ -205,16 +206,16 @@ def _installation(folder: Path) -> Mapping[str, Any]:
 
 
 def _limits(files: Sequence[SettingsSource]) -> _Limits:
-    key = "security.allowedExtensions"
+    key = keys.ALLOWED_EXTENSIONS
     allowed: list[tuple[re.Pattern[str], ...]] = []
-    for source, patterns in setting_values.lists(files, key):
+    for source, patterns in key.read(files):
         try:
             allowed += [tuple(map(re.compile, patterns))] if patterns else []
         except re.error as error:
-            raise SettingsError(f"{source.path}: {key}: expected regular expressions: {error}") from error
+            raise SettingsError(f"{source.path}: {key.name}: expected regular expressions: {error}") from error
     return _Limits(
-        setting_values.is_off(files, "admin.extensions.enabled"),
-        setting_values.first_enabled(files, "security.blockGitExtensions") is not None,
+        not keys.EXTENSIONS_ENABLED.read(files),
+        keys.BLOCK_GIT_EXTENSIONS.read(files),
         tuple(allowed),
     )
 

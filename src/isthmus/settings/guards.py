@@ -7,8 +7,9 @@ the keys that are not used at all. Pure.
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from isthmus.settings.keys import KEYS, OLD_NAMES
-from isthmus.settings.sources import Owner, SettingsSource, Sources
+from isthmus.settings.keys import FORMER_NAMES, KEYS
+from isthmus.settings.settings_file import Owner, SettingsSource
+from isthmus.settings.sources import Sources
 
 MAXIMUM_NAMED = 40
 """Maximum number of unused keys that are listed."""
@@ -71,7 +72,7 @@ def is_known(name: str) -> bool:
     return (
         name in KEYS
         or name in GUARDS
-        or name in OLD_NAMES.values()
+        or name in FORMER_NAMES.values()
         or name.startswith("hooksConfig")
         or name == "$schema"
     )

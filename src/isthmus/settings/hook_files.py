@@ -10,11 +10,13 @@ from dataclasses import replace
 
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.record import record
-from isthmus.settings import values
 from isthmus.settings.claude_files import ClaudeFiles
 from isthmus.settings.extensions import Extension
 from isthmus.settings.hooks import Hook, HookDialect, HookEvent
-from isthmus.settings.sources import OF_OWNER, Owner, Sources
+from isthmus.settings.keys import HOOKS
+from isthmus.settings.settings_file import Owner
+from isthmus.settings.sources import OF_OWNER, Sources
+from isthmus.settings.values import first, first_or, flag, strings
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_HOOKS = 100
@@ -108,15 +110,14 @@ def read_hooks(files: Sources, claude: ClaudeFiles, extensions: Sequence[Extensi
 
 def _of_gemini(files: Sources, extensions: Sequence[Extension]) -> Iterator[Hooks]:
     """Yield the hooks of each of Gemini CLI's files and extensions. A project switches off its own hooks alone."""
-    of_user = [file for file in files.files if file.owner is not Owner.PROJECT]
-    is_off = values.first(of_user, "hooksConfig.enabled", bool) is False
-    off = set(values.strings(of_user, "hooksConfig.disabled"))
-    for file in files.of("hooks"):
+    is_off = first(flag).read(files.files_of_user, "hooksConfig.enabled") is False
+    off = set(first_or((), strings).read(files.files_of_user, "hooksConfig.disabled"))
+    for file in files.of(HOOKS):
         is_project = file.owner is Owner.PROJECT
         own = as_object(file.values.get("hooksConfig") if is_project else None)
         if is_off or own.get("enabled") is False:
             continue
-        hooks = {name: value for name, value in as_object(file.get("hooks")).items() if name not in _CONFIG_NAMES}
+        hooks = {name: value for name, value in as_object(file.get(HOOKS.name)).items() if name not in _CONFIG_NAMES}
         names_off = off | {str(name) for name in as_list(own.get("disabled"))}
         yield _parse(_GEMINI, hooks, files.where(file), names_off, is_project=is_project)
     for extension in extensions if not is_off else ():

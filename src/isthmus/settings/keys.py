@@ -1,174 +1,300 @@
-"""Table of the settings keys that are used, and of who may set each of them.
+"""Table of the settings keys that are used: how each is read, who may set it, and what it does.
 
-:mod:`isthmus.settings.loading` reads values only from the files that this table allows; docs/explanation/security.md
-shows it. An untrusted folder can only forbid: it cannot choose the model, what runs, what is asked, or who answers.
+A row is all that is said of a key. From it follow the value of its field (:mod:`isthmus.settings.settings`), the files
+that count (:mod:`isthmus.settings.sources`), the question of trust (:mod:`isthmus.settings.trust.forms`), what
+``/settings`` shows, what is meant by a misspelt key, and both tables of the documents, which
+``scripts/settings_tables.py`` writes. An untrusted folder can only forbid: it cannot choose the model, what runs, what
+is asked, or who answers.
 """
 
 from collections.abc import Mapping
-from enum import Enum
 from types import MappingProxyType
+from typing import cast
 
-from isthmus.record import record
+from isthmus.settings.rules import ReadOnlyTools
+from isthmus.settings.setting_key import Setter, SettingKey
+from isthmus.settings.trust.items import ItemKind
+from isthmus.settings.values import (
+    Merge,
+    choice,
+    elsewhere,
+    every,
+    file_names,
+    first,
+    first_or,
+    flag,
+    if_on,
+    joined,
+    maximum,
+    opposite,
+    read_only_tools,
+    sandbox,
+    share,
+    size,
+    strings,
+    strings_or,
+    switched_off,
+    text,
+    unless_off,
+    where_on,
+)
 
-
-class Setter(Enum):
-    """Files that may set a key."""
-
-    USER = "only you"
-    """Files of the user and the system; no project's."""
-    TRUSTED = "a trusted folder"
-    """Every file, but a project's only if the user trusts its folder."""
-    ANYONE = "any folder"
-    """Every file, because the key can only forbid."""
-
-
-class Merge(Enum):
-    """Rule by which the values of several files become one."""
-
-    FIRST = "first"
-    """The first file that has the key counts: system, project, user, system defaults."""
-    ALL = "all"
-    """Every file counts, and each can only forbid more."""
-
-
-@record
-class SettingKey:
-    """A key, who may set it and what it does; ``limit`` restricts the value of a project that may set it."""
-
-    name: str
-    setter: Setter
-    effect: str
-    merge: Merge = Merge.FIRST
-    limit: str = ""
-
-    @property
-    def is_of_isthmus(self) -> bool:
-        """Whether the key is our own, not Gemini CLI's."""
-        return self.name.startswith("isthmus.")
+EXCLUDED_VARIABLES = (
+    "DEBUG",
+    "DEBUG_MODE",
+    "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
+    "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
+)
+"""Variables that are not read from ``~/.env``, unless ``advanced.excludedEnvVars`` lists others, as in Gemini CLI."""
 
 
 _PROVIDER_ONLY = "names a model of the provider in use; scripts and servers of this machine are refused"
 _YOURS, _TRUSTED, _ANY = Setter.USER, Setter.TRUSTED, Setter.ANYONE
 
-_KEYS = (
-    SettingKey(
-        "isthmus.model", _TRUSTED, "the model, in a form of `-m`; counts before `model.name`", limit=_PROVIDER_ONLY
-    ),
-    SettingKey(
-        "isthmus.fallbackModels",
-        _YOURS,
-        "a list of models, in the forms of `-m`, that are asked while the model is overloaded or its quota is used up",
-    ),
-    SettingKey(
-        "isthmus.thinkingEffort",
-        _YOURS,
-        "`low`, `medium` or `high`: how much the model thinks; its provider decides without the key",
-    ),
-    SettingKey("model.name", _TRUSTED, "the model", limit=_PROVIDER_ONLY),
-    SettingKey(
-        "model.maxSessionTurns",
-        _TRUSTED,
-        "maximum number of model requests for one prompt; 250 without the key, no limit if it is -1",
-    ),
-    SettingKey(
-        "model.disableLoopDetection", _YOURS, "`true` lets a model that repeats itself go on up to the limit above"
-    ),
-    SettingKey(
-        "model.compressionThreshold",
-        _TRUSTED,
-        "the share of the model's context window (0 to 1) at which a conversation is compacted",
-    ),
-    SettingKey("general.defaultApprovalMode", _YOURS, "`default`, `auto_edit`, `plan` or `yolo`"),
-    SettingKey("general.vimMode", _YOURS, "`true` edits the prompt of the terminal with the keys of vi"),
-    SettingKey("tools.allowed", _YOURS, "tools and commands that run without asking"),
-    SettingKey("tools.exclude", _ANY, "tools and commands that do not run", Merge.ALL),
-    SettingKey("tools.core", _ANY, "the only tools and commands that run", Merge.ALL),
-    SettingKey("tools.confirmationRequired", _ANY, "tools that are asked about each time", Merge.ALL),
-    SettingKey("policyPaths", _YOURS, "policy files, or their folders, in place of `~/.gemini/policies`"),
-    SettingKey(
-        "adminPolicyPaths", _YOURS, "policy files, or their folders, where the machine's folder of policies has none"
-    ),
-    SettingKey(
-        "hooks", _TRUSTED, "programs that run around prompts, tools and model requests, and may refuse them", Merge.ALL
-    ),
-    SettingKey("tools.sandbox", _YOURS, "the sandbox around shell commands ([sandbox.md](../how-to/sandbox.md))"),
-    SettingKey("tools.sandboxAllowedPaths", _YOURS, "paths outside the folder that the sandbox opens"),
-    SettingKey("tools.sandboxNetworkAccess", _YOURS, "network in the sandbox"),
-    SettingKey("security.disableYoloMode", _ANY, "`true` refuses the approval mode `yolo`", Merge.ALL),
-    SettingKey(
-        "security.disableAlwaysAllow", _ANY, "`true` removes the answers that hold for more than one call", Merge.ALL
-    ),
-    SettingKey("admin.secureModeEnabled", _ANY, "`true` has the effect of the two keys above", Merge.ALL),
-    SettingKey(
-        "security.enablePermanentToolApproval", _YOURS, "`true` offers an answer that holds for all future sessions"
-    ),
-    SettingKey("skills.enabled", _ANY, "`false` offers the agent no skills", Merge.ALL),
-    SettingKey("admin.skills.enabled", _ANY, "the same", Merge.ALL),
-    SettingKey("skills.disabled", _ANY, "the names of skills that the agent is not offered", Merge.ALL),
-    SettingKey("experimental.enableAgents", _ANY, "`false` offers the agent no subagents", Merge.ALL),
-    SettingKey("agents.overrides", _ANY, '`{"NAME": {"enabled": false}}` takes a subagent away', Merge.ALL),
-    SettingKey("admin.extensions.enabled", _YOURS, "`false` uses no extensions of Gemini CLI", Merge.ALL),
-    SettingKey(
-        "security.blockGitExtensions", _YOURS, "`true` uses no extensions that were installed from git", Merge.ALL
-    ),
-    SettingKey(
-        "security.allowedExtensions",
-        _YOURS,
-        "regular expressions: an extension is used if one matches the source that it was installed from",
-        Merge.ALL,
-    ),
-    SettingKey(
-        "security.environmentVariableRedaction.allowed",
-        _YOURS,
-        "variables that MCP servers of your own settings get although their names look like those of secrets",
-    ),
-    SettingKey("security.environmentVariableRedaction.blocked", _ANY, "variables that no MCP server gets", Merge.ALL),
-    SettingKey("context.fileName", _TRUSTED, "the names of the files that instruct the agent"),
-    SettingKey("context.includeDirectories", _TRUSTED, "further folders in which the agent works", Merge.ALL),
-    SettingKey("ide.enabled", _TRUSTED, "`false` does not use the editor that has the folder open"),
-    SettingKey("advanced.excludedEnvVars", _YOURS, "variables that are not read from `~/.env`"),
-    SettingKey("advanced.ignoreLocalEnv", _ANY, "`true` reads nothing from `.env` files of projects", Merge.ALL),
-    SettingKey(
-        "mcpServers",
-        _TRUSTED,
-        "MCP servers ([mcp.md](../how-to/mcp.md)); those of an untrusted folder are shown, not started",
-    ),
-    SettingKey("mcp.allowed", _ANY, "the only MCP servers that are used", Merge.ALL),
-    SettingKey("mcp.excluded", _ANY, "MCP servers that are not used", Merge.ALL),
-    SettingKey("isthmus.mcp.allowed", _ANY, "the only MCP servers that are used, by command or URL", Merge.ALL),
-    SettingKey("isthmus.mcp.denied", _ANY, "MCP servers that are not used, by command or URL", Merge.ALL),
-    SettingKey("admin.mcp.enabled", _ANY, "`false` uses no MCP servers", Merge.ALL),
-    SettingKey("admin.mcp.config", _YOURS, "the only MCP servers that are used, with their URLs"),
-    SettingKey(
-        "isthmus.approval.readOnlyTools", _YOURS, "MCP servers whose tools run without asking if they only read"
-    ),
-    SettingKey(
-        "isthmus.toolSearch", _TRUSTED, "when schemas of MCP tools are loaded on demand: `auto`, `always` or `never`"
-    ),
-    SettingKey("isthmus.toolSearchShare", _TRUSTED, "the share of the context from which `auto` loads them on demand"),
-    SettingKey("isthmus.journal.maxSize", _YOURS, "the maximum size of the journal, for example `500MB`, or `none`"),
-    SettingKey(
-        "isthmus.terminal.attention",
-        _YOURS,
-        "how the terminal calls you: `all` (bell, window title, notifications), `bell` or `none`",
-    ),
-    SettingKey("isthmus.terminal.theme", _YOURS, "the colours of the terminal: `auto`, `light`, `dark` or `none`"),
-    SettingKey(
-        "isthmus.parts",
-        _YOURS,
-        "the names of parts that installed packages add to the agent ([parts.md](../how-to/parts.md))",
-    ),
-    SettingKey("isthmus.tokenStore", _YOURS, "where logins to MCP servers are kept: `file` or `keyring`"),
+MODEL = SettingKey(
+    "isthmus.model",
+    first(text),
+    _TRUSTED,
+    "the model, in a form of `-m`; counts before `model.name`",
+    is_shown=True,
+    limit=_PROVIDER_ONLY,
+)
+FALLBACK_MODELS = SettingKey(
+    "isthmus.fallbackModels",
+    first_or((), strings),
+    _YOURS,
+    "a list of models, in the forms of `-m`, that are asked while the model is overloaded or its quota is used up",
+    is_shown=True,
+)
+THINKING_EFFORT = SettingKey(
+    "isthmus.thinkingEffort",
+    first(choice("low", "medium", "high")),
+    _YOURS,
+    "`low`, `medium` or `high`: how much the model thinks; its provider decides without the key",
+    is_shown=True,
+)
+MODEL_NAME = SettingKey("model.name", first(text), _TRUSTED, "the model", is_shown=True, limit=_PROVIDER_ONLY)
+MAX_SESSION_TURNS = SettingKey(
+    "model.maxSessionTurns",
+    first(maximum),
+    _TRUSTED,
+    "maximum number of model requests for one prompt; 250 without the key, no limit if it is -1",
+)
+DISABLE_LOOP_DETECTION = SettingKey(
+    "model.disableLoopDetection",
+    first_or(True, opposite),
+    _YOURS,
+    "`true` lets a model that repeats itself go on up to the limit above",
+)
+COMPRESSION_THRESHOLD = SettingKey(
+    "model.compressionThreshold",
+    first(share),
+    _TRUSTED,
+    "the share of the model's context window (0 to 1) at which a conversation is compacted",
+)
+DEFAULT_APPROVAL_MODE = SettingKey(
+    "general.defaultApprovalMode", first(text), _YOURS, "`default`, `auto_edit`, `plan` or `yolo`", is_shown=True
+)
+VIM_MODE = SettingKey(
+    "general.vimMode", first_or(False, flag), _YOURS, "`true` edits the prompt of the terminal with the keys of vi"
+)
+TOOLS_ALLOWED = SettingKey(
+    "tools.allowed",
+    first_or((), strings),
+    _YOURS,
+    "tools and commands that run without asking",
+    is_shown=True,
+    former_name="allowedTools",
+)
+TOOLS_EXCLUDE = SettingKey(
+    "tools.exclude",
+    every(strings),
+    _ANY,
+    "tools and commands that do not run",
+    is_shown=True,
+    former_name="excludeTools",
+)
+TOOLS_CORE = SettingKey(
+    "tools.core", every(strings), _ANY, "the only tools and commands that run", is_shown=True, former_name="coreTools"
+)
+TOOLS_CONFIRMATION_REQUIRED = SettingKey(
+    "tools.confirmationRequired", every(strings), _ANY, "tools that are asked about each time", is_shown=True
+)
+POLICY_PATHS = SettingKey(
+    "policyPaths",
+    first_or((), strings),
+    _YOURS,
+    "policy files, or their folders, in place of `~/.gemini/policies`",
+    is_shown=True,
+)
+ADMIN_POLICY_PATHS = SettingKey(
+    "adminPolicyPaths",
+    first_or((), strings),
+    _YOURS,
+    "policy files, or their folders, where the machine's folder of policies has none",
+    is_shown=True,
+)
+HOOKS = SettingKey(
+    "hooks",
+    elsewhere(Merge.ALL),
+    _TRUSTED,
+    "programs that run around prompts, tools and model requests, and may refuse them",
+    item=ItemKind.HOOK,
+)
+SANDBOX = SettingKey(
+    "tools.sandbox",
+    sandbox,
+    _YOURS,
+    "the sandbox around shell commands ([sandbox.md](../how-to/sandbox.md))",
+    is_shown=True,
+)
+SANDBOX_ALLOWED_PATHS = SettingKey(
+    "tools.sandboxAllowedPaths", sandbox, _YOURS, "paths outside the folder that the sandbox opens", is_shown=True
+)
+SANDBOX_NETWORK_ACCESS = SettingKey("tools.sandboxNetworkAccess", sandbox, _YOURS, "network in the sandbox")
+DISABLE_YOLO_MODE = SettingKey("security.disableYoloMode", where_on, _ANY, "`true` refuses the approval mode `yolo`")
+DISABLE_ALWAYS_ALLOW = SettingKey(
+    "security.disableAlwaysAllow", where_on, _ANY, "`true` removes the answers that hold for more than one call"
+)
+SECURE_MODE = SettingKey("admin.secureModeEnabled", where_on, _ANY, "`true` has the effect of the two keys above")
+PERMANENT_TOOL_APPROVAL = SettingKey(
+    "security.enablePermanentToolApproval",
+    first_or(False, flag),
+    _YOURS,
+    "`true` offers an answer that holds for all future sessions",
+)
+SKILLS_ENABLED = SettingKey("skills.enabled", unless_off, _ANY, "`false` offers the agent no skills")
+ADMIN_SKILLS_ENABLED = SettingKey("admin.skills.enabled", unless_off, _ANY, "the same")
+SKILLS_DISABLED = SettingKey(
+    "skills.disabled", joined(strings), _ANY, "the names of skills that the agent is not offered", is_shown=True
+)
+ENABLE_AGENTS = SettingKey("experimental.enableAgents", unless_off, _ANY, "`false` offers the agent no subagents")
+AGENTS_OVERRIDES = SettingKey(
+    "agents.overrides", joined(switched_off), _ANY, '`{"NAME": {"enabled": false}}` takes a subagent away'
+)
+EXTENSIONS_ENABLED = SettingKey(
+    "admin.extensions.enabled", unless_off, _YOURS, "`false` uses no extensions of Gemini CLI"
+)
+BLOCK_GIT_EXTENSIONS = SettingKey(
+    "security.blockGitExtensions", if_on, _YOURS, "`true` uses no extensions that were installed from git"
+)
+ALLOWED_EXTENSIONS = SettingKey(
+    "security.allowedExtensions",
+    every(strings),
+    _YOURS,
+    "regular expressions: an extension is used if one matches the source that it was installed from",
+)
+VARIABLES_ALLOWED = SettingKey(
+    "security.environmentVariableRedaction.allowed",
+    elsewhere(Merge.FIRST),
+    _YOURS,
+    "variables that MCP servers of your own settings get although their names look like those of secrets",
+)
+VARIABLES_BLOCKED = SettingKey(
+    "security.environmentVariableRedaction.blocked", elsewhere(Merge.ALL), _ANY, "variables that no MCP server gets"
+)
+CONTEXT_FILE_NAME = SettingKey(
+    "context.fileName",
+    first_or((), file_names),
+    _TRUSTED,
+    "the names of the files that instruct the agent",
+    is_shown=True,
+)
+INCLUDE_DIRECTORIES = SettingKey(
+    "context.includeDirectories",
+    every(strings),
+    _TRUSTED,
+    "further folders in which the agent works",
+    is_shown=True,
+    item=ItemKind.FOLDER,
+)
+IDE_ENABLED = SettingKey(
+    "ide.enabled", first(flag), _TRUSTED, "`false` does not use the editor that has the folder open"
+)
+EXCLUDED_ENV_VARS = SettingKey(
+    "advanced.excludedEnvVars",
+    first_or(EXCLUDED_VARIABLES, strings_or(EXCLUDED_VARIABLES)),
+    _YOURS,
+    "variables that are not read from `~/.env`",
+    is_shown=True,
+)
+IGNORE_LOCAL_ENV = SettingKey(
+    "advanced.ignoreLocalEnv", if_on, _ANY, "`true` reads nothing from `.env` files of projects"
+)
+MCP_SERVERS = SettingKey(
+    "mcpServers",
+    elsewhere(Merge.MEMBERS),
+    _TRUSTED,
+    "MCP servers ([mcp.md](../how-to/mcp.md)); those of an untrusted folder are shown, not started",
+    item=ItemKind.SERVER,
+)
+MCP_ALLOWED = SettingKey("mcp.allowed", elsewhere(Merge.ALL), _ANY, "the only MCP servers that are used", is_shown=True)
+MCP_EXCLUDED = SettingKey("mcp.excluded", elsewhere(Merge.ALL), _ANY, "MCP servers that are not used", is_shown=True)
+MCP_ALLOWED_BY_URL = SettingKey(
+    "isthmus.mcp.allowed", elsewhere(Merge.ALL), _ANY, "the only MCP servers that are used, by command or URL"
+)
+MCP_DENIED_BY_URL = SettingKey(
+    "isthmus.mcp.denied", elsewhere(Merge.ALL), _ANY, "MCP servers that are not used, by command or URL"
+)
+MCP_ENABLED = SettingKey("admin.mcp.enabled", elsewhere(Merge.ALL), _ANY, "`false` uses no MCP servers")
+MCP_CONFIG = SettingKey(
+    "admin.mcp.config", elsewhere(Merge.FIRST), _YOURS, "the only MCP servers that are used, with their URLs"
+)
+READ_ONLY_TOOLS = SettingKey(
+    "isthmus.approval.readOnlyTools",
+    first_or(ReadOnlyTools(), read_only_tools),
+    _YOURS,
+    "MCP servers whose tools run without asking if they only read",
+    is_shown=True,
+)
+TOOL_SEARCH = SettingKey(
+    "isthmus.toolSearch",
+    first(choice("auto", "always", "never")),
+    _TRUSTED,
+    "when schemas of MCP tools are loaded on demand: `auto`, `always` or `never`",
+    is_shown=True,
+)
+TOOL_SEARCH_SHARE = SettingKey(
+    "isthmus.toolSearchShare", first(share), _TRUSTED, "the share of the context from which `auto` loads them on demand"
+)
+JOURNAL_MAX_SIZE = SettingKey(
+    "isthmus.journal.maxSize",
+    first(size),
+    _YOURS,
+    "the maximum size of the journal, for example `500MB`, or `none`",
+    is_shown=True,
+)
+ATTENTION = SettingKey(
+    "isthmus.terminal.attention",
+    first(choice("all", "bell", "none")),
+    _YOURS,
+    "how the terminal calls you: `all` (bell, window title, notifications), `bell` or `none`",
+    is_shown=True,
+)
+THEME = SettingKey(
+    "isthmus.terminal.theme",
+    first(choice("auto", "light", "dark", "none")),
+    _YOURS,
+    "the colours of the terminal: `auto`, `light`, `dark` or `none`",
+    is_shown=True,
+)
+PARTS = SettingKey(
+    "isthmus.parts",
+    first_or((), strings),
+    _YOURS,
+    "the names of parts that installed packages add to the agent ([parts.md](../how-to/parts.md))",
+    is_shown=True,
+)
+TOKEN_STORE = SettingKey(
+    "isthmus.tokenStore",
+    first(choice("file", "keyring")),
+    _YOURS,
+    "where logins to MCP servers are kept: `file` or `keyring`",
+    is_shown=True,
 )
 
-KEYS: Mapping[str, SettingKey] = MappingProxyType({key.name: key for key in _KEYS})
-"""Table of the keys that are used, by name."""
-
-OLD_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "tools.exclude": "excludeTools",
-        "tools.core": "coreTools",
-        "tools.allowed": "allowedTools",
-    }
-)
-"""Names of keys before Gemini CLI 0.3, which still count."""
+_rows = cast("list[SettingKey[object]]", [row for row in list(globals().values()) if isinstance(row, SettingKey)])
+KEYS: Mapping[str, SettingKey[object]] = MappingProxyType({row.name: row for row in _rows})
+"""Table of the keys that are used, by name: the rows above, in their order."""
+FORMER_NAMES: Mapping[str, str] = MappingProxyType({row.name: row.former_name for row in _rows if row.former_name})
+"""Names of keys before Gemini CLI 0.3, which still count, by the present name."""

@@ -1,29 +1,30 @@
-"""Reads the settings files into a frozen record: Gemini CLI's keys, and our own under ``isthmus``.
+"""Reads the settings files into a frozen record: Gemini CLI's keys, and our own under ``isthmus``. Blocks.
 
-Each key is read only from the files that :mod:`isthmus.settings.keys` allows. Defaults are decided by the programs that
-use the settings.
+Each key is read as its row in :mod:`isthmus.settings.keys` says, only from the files that the row allows. What is made
+of several keys, or with other files, is made here. Defaults are decided by the programs that use the settings.
 """
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.record import record
-from isthmus.sandbox.settings import CommandSandbox
-from isthmus.settings import values
+from isthmus.settings import keys
 from isthmus.settings.claude_files import read_claude_files
-from isthmus.settings.env_files import EXCLUDED_VARIABLES
 from isthmus.settings.extensions import Extensions, find_extensions
+from isthmus.settings.field_keys import keys_of_fields
 from isthmus.settings.guards import missing_guards, unused_keys
 from isthmus.settings.hook_files import Hooks, read_hooks
-from isthmus.settings.in_force import SettingInForce, settings_in_force
-from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.in_force import settings_in_force
 from isthmus.settings.misspelt import misspelt_keys
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
-from isthmus.settings.rules import FolderRules, ReadOnlyTools, ToolList, ToolRules, parse_entry
-from isthmus.settings.sources import OF_OWNER, Owner, Sources, read_sources
+from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
+from isthmus.settings.setting_key import Setter, SettingKey
+from isthmus.settings.settings import Settings
+from isthmus.settings.settings_file import Owner, SettingsSource
+from isthmus.settings.sources import OF_OWNER, Sources, read_sources
 from isthmus.settings.trust.forms import folder_refusal
 from isthmus.settings.trust.items import ProjectItem
 
@@ -33,70 +34,6 @@ LOCAL_PREFIXES = ("scripted", "ollama", "demo")
 A script in the repository would make the tool calls in the model's place, and any user of this machine may run the
 local server.
 """
-
-
-@record
-class Settings:
-    """Values of the settings files; None or empty if no file has the key (see :mod:`isthmus.settings.keys`)."""
-
-    model: str | None = None
-    """``isthmus.model`` or ``model.name`` of the user's or the system's file."""
-    project_model: str | None = None
-    """The same from a trusted project's file: it names a model of the provider that is used anyway."""
-    thinking_effort: str | None = None
-    """``isthmus.thinkingEffort``: ``low``, ``medium`` or ``high``."""
-    fallback_models: tuple[str, ...] = ()
-    """``isthmus.fallbackModels``, as they are written."""
-    uses_skills: bool = True
-    disabled_skills: tuple[str, ...] = ()
-    uses_subagents: bool = True
-    disabled_subagents: tuple[str, ...] = ()
-    """Names that ``agents.overrides`` switches off."""
-    approval_mode: str | None = None
-    allowed_tools: tuple[str, ...] = ()
-    max_model_turns: int | None = None
-    """``model.maxSessionTurns``; negative for no limit."""
-    stops_loops: bool = True
-    """False with ``model.disableLoopDetection``."""
-    compaction_share: float | None = None
-    """``model.compressionThreshold``, a share of the model's context window."""
-    ide_enabled: bool | None = None
-    has_vi_keys: bool = False
-    """``general.vimMode``."""
-    context_files: tuple[str, ...] = ()
-    """``context.fileName``: one name or several."""
-    included_folders: tuple[str, ...] = ()
-    """``context.includeDirectories`` and Claude Code's ``permissions.additionalDirectories``, as they are written."""
-    journal_maximum_size: int | None = None
-    """``isthmus.journal.maxSize`` in bytes; 0 means no maximum."""
-    attention: str | None = None
-    """``isthmus.terminal.attention``."""
-    theme: str | None = None
-    """``isthmus.terminal.theme``."""
-    parts: tuple[str, ...] = ()
-    """``isthmus.parts``: names of entry points."""
-    token_store: str | None = None
-    tool_search: str | None = None
-    tool_search_share: float | None = None
-    read_only_tools: ReadOnlyTools = field(default_factory=ReadOnlyTools)
-    keeps_approvals: bool = False
-    """``security.enablePermanentToolApproval``."""
-    sandbox: CommandSandbox = field(default_factory=CommandSandbox)
-    rules: FolderRules = field(default_factory=FolderRules)
-    """Prohibitions of the files for this folder."""
-    excluded_variables: tuple[str, ...] = EXCLUDED_VARIABLES
-    ignores_local_env: bool = False
-    guards: tuple[str, ...] = ()
-    """Settings that forbid, ask or hide something but that Isthmus does not apply, each with its file."""
-    unused: tuple[str, ...] = ()
-    """Names of the other keys that are not used."""
-    files: tuple[Path, ...] = ()
-    in_force: tuple[SettingInForce, ...] = ()
-    """The settings that count, to be shown."""
-    is_trusted: bool = field(default=False, compare=False)
-    """Whether the folder counted as trusted; settings are compared to see whether its trust makes a difference."""
-    ignored: tuple[str, ...] = ()
-    """Lines about keys that the project's file may not set, and about files that are not used."""
 
 
 @record
@@ -118,58 +55,20 @@ def load_settings(
         SettingsError: a file is not JSON (line and column are named), or a value has the wrong type.
     """
     files = read_sources(project, home, environment, is_trusted=is_trusted)
-    of = files.of
     project_model, refused_model = _project_model(files)
     extensions = find_extensions(home, project, environment)
     policies = read_policies(files, project, home, extensions.enabled)
     claude = read_claude_files(files, project, home, environment)
     hooks = read_hooks(files, claude, extensions.enabled)
     permissions = read_permissions(files, claude, project, home)
-    guards = _guards(files, policies, hooks, permissions, extensions)
-    limit = values.first(of("model.maxSessionTurns"), "model.maxSessionTurns", int)
     folders, refused_folders = _further_folders(files, project, home)
-    return Settings(
-        model=_model(files, of_project=False),
+    made = Settings(
+        model=_model(files.files_of_user),
         project_model=project_model,
-        thinking_effort=values.choice(
-            of("isthmus.thinkingEffort"), "isthmus.thinkingEffort", ("low", "medium", "high")
-        ),
-        uses_skills=not any(values.is_off(of(key), key) for key in ("skills.enabled", "admin.skills.enabled")),
-        disabled_skills=tuple(
-            name for _, names in values.lists(of("skills.disabled"), "skills.disabled") for name in names
-        ),
-        uses_subagents=not values.is_off(of("experimental.enableAgents"), "experimental.enableAgents"),
-        disabled_subagents=values.switched_off(of("agents.overrides"), "agents.overrides"),
-        fallback_models=values.strings(of("isthmus.fallbackModels"), "isthmus.fallbackModels"),
-        approval_mode=values.first(of("general.defaultApprovalMode"), "general.defaultApprovalMode", str)
-        or permissions.mode,
-        allowed_tools=values.strings(of("tools.allowed"), "tools.allowed"),
-        max_model_turns=limit or None,
-        stops_loops=not values.first(of("model.disableLoopDetection"), "model.disableLoopDetection", bool),
-        compaction_share=values.share(of("model.compressionThreshold"), "model.compressionThreshold"),
-        ide_enabled=values.first(of("ide.enabled"), "ide.enabled", bool),
-        has_vi_keys=bool(values.first(of("general.vimMode"), "general.vimMode", bool)),
+        approval_mode=files.read(keys.DEFAULT_APPROVAL_MODE) or permissions.mode,
         included_folders=(*folders, *permissions.folders),
-        context_files=values.file_names(of("context.fileName"), "context.fileName"),
-        journal_maximum_size=values.size(of("isthmus.journal.maxSize"), "isthmus.journal.maxSize"),
-        attention=values.choice(
-            of("isthmus.terminal.attention"), "isthmus.terminal.attention", ("all", "bell", "none")
-        ),
-        theme=values.choice(of("isthmus.terminal.theme"), "isthmus.terminal.theme", ("auto", "light", "dark", "none")),
-        parts=values.strings(of("isthmus.parts"), "isthmus.parts"),
-        token_store=values.choice(of("isthmus.tokenStore"), "isthmus.tokenStore", ("file", "keyring")),
-        tool_search=values.choice(of("isthmus.toolSearch"), "isthmus.toolSearch", ("auto", "always", "never")),
-        tool_search_share=values.share(of("isthmus.toolSearchShare"), "isthmus.toolSearchShare"),
-        read_only_tools=values.read_only(of("isthmus.approval.readOnlyTools"), "isthmus.approval.readOnlyTools"),
-        keeps_approvals=bool(
-            values.first(of("security.enablePermanentToolApproval"), "security.enablePermanentToolApproval", bool)
-        ),
-        sandbox=values.sandbox(of("tools.sandbox")),
         rules=_folder_rules(files, policies, hooks, permissions, extensions),
-        excluded_variables=values.strings(of("advanced.excludedEnvVars"), "advanced.excludedEnvVars")
-        or EXCLUDED_VARIABLES,
-        ignores_local_env=_first_on(files, "advanced.ignoreLocalEnv") is not None,
-        guards=guards,
+        guards=_guards(files, policies, hooks, permissions, extensions),
         unused=unused_keys(files),
         files=tuple(file.path for file in files.files),
         in_force=settings_in_force(files),
@@ -187,6 +86,14 @@ def load_settings(
             *(_left_out((*files.left_out, *claude.left_out), project) if is_trusted else ()),
         ),
     )
+    return _with_values(made, files)
+
+
+def _with_values(settings: Settings, files: Sources) -> Settings:
+    """Return the settings with the values of the files in all fields that are read of keys alone."""
+    read = ((name, of.read) for name, of in keys_of_fields(Settings))
+    values: dict[str, object] = {name: value(files) for name, value in read if value is not None}
+    return replace(settings, **values)
 
 
 def load_folder_rules(
@@ -220,7 +127,7 @@ def _folder_rules(
     return FolderRules(
         _tool_rules(files, extensions),
         _yolo_refusal(files, guards) or permissions.yolo_refusal,
-        _first_on(files, "security.disableAlwaysAllow", "admin.secureModeEnabled") is None,
+        _first_on(files, keys.DISABLE_ALWAYS_ALLOW, keys.SECURE_MODE) is None,
         policies.rules,
         hooks.hooks,
         permissions.rules,
@@ -239,9 +146,11 @@ def _extension_guards(extensions: Extensions) -> tuple[str, ...]:
 
 
 def _tool_rules(files: Sources, extensions: Extensions) -> ToolRules:
-    def read(key: str) -> tuple[ToolList, ...]:
-        found = values.lists(files.of(key), key)
-        return tuple(ToolList(key, files.where(source), tuple(map(parse_entry, entries))) for source, entries in found)
+    def read(key: SettingKey[tuple[tuple[SettingsSource, tuple[str, ...]], ...]]) -> tuple[ToolList, ...]:
+        return tuple(
+            ToolList(key.name, files.where(source), tuple(map(parse_entry, entries)))
+            for source, entries in files.read(key)
+        )
 
     of_extensions = tuple(
         ToolList(
@@ -253,42 +162,42 @@ def _tool_rules(files: Sources, extensions: Extensions) -> ToolRules:
         if extension.excluded_tools
     )
     return ToolRules(
-        excluded=(*(rules for rules in read("tools.exclude") if rules.entries), *of_extensions),
-        core=read("tools.core"),
-        confirmed=tuple(rules for rules in read("tools.confirmationRequired") if rules.entries),
+        excluded=(*(rules for rules in read(keys.TOOLS_EXCLUDE) if rules.entries), *of_extensions),
+        core=read(keys.TOOLS_CORE),
+        confirmed=tuple(rules for rules in read(keys.TOOLS_CONFIRMATION_REQUIRED) if rules.entries),
     )
 
 
-def _model(files: Sources, *, of_project: bool) -> str | None:
-    for key in ("isthmus.model", "model.name"):
-        counting = files.of_project(key) if of_project else files.of_user(key)
-        if (name := (values.first(counting, key, str) or "").strip()) != "":
+def _model(sources: Sequence[SettingsSource]) -> str | None:
+    """Return the model that files name: our own key counts before Gemini CLI's."""
+    for key in (keys.MODEL, keys.MODEL_NAME):
+        if (name := (key.read(sources) or "").strip()) != "":
             return name
     return None
 
 
 def _project_model(files: Sources) -> tuple[str | None, tuple[str, ...]]:
     """Return the model that the project's file names, or a line about a model that it may not name."""
-    name = _model(files, of_project=True)
+    of_project = files.of_project(keys.MODEL_NAME)
+    name = _model(of_project)
     if name is None or name.partition(":")[0].lower() not in LOCAL_PREFIXES:
         return name, ()
-    path = files.of_project("model.name")[0].path
     problem = "only -m and your own settings can choose scripts and servers of this machine"
-    return None, (f"{path} names the model {name[:200]!r}, which is not used: {problem}",)
+    return None, (f"{of_project[0].path} names the model {name[:200]!r}, which is not used: {problem}",)
 
 
 def _further_folders(files: Sources, project: Path, home: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the further folders that the settings name, and lines about those that a project may not name."""
-    key = "context.includeDirectories"
+    key = keys.INCLUDE_DIRECTORIES
     kept: list[str] = []
     lines: list[str] = []
-    for source, names in values.lists(files.of(key), key):
+    for source, names in files.read(key):
         for name in names:
             refusal = folder_refusal(project, home, name) if source.owner is Owner.PROJECT else None
             if refusal is None:
                 kept.append(name)
             else:
-                lines.append(f"{source.path}: {key} names {name!r:.200}, which is not used: {refusal}")
+                lines.append(f"{source.path}: {key.name} names {name!r:.200}, which is not used: {refusal}")
     return tuple(kept), tuple(lines)
 
 
@@ -303,9 +212,9 @@ def _left_out(items: Sequence[ProjectItem], project: Path) -> tuple[str, ...]:
 
 def _ignored(files: Sources, project: Path) -> tuple[str, ...]:
     """Return a line with the keys of the project's file that are not used, for each reason."""
-    found = [(file.path, KEYS[key]) for file, key in files.ignored()]
+    found = [(file.path, key) for file, key in files.ignored()]
     yours = [key.name for _, key in found if key.setter is Setter.USER]
-    untrusted = [key.name for _, key in found if key.setter is Setter.TRUSTED and key.name != "mcpServers"]
+    untrusted = [key.name for _, key in found if key.setter is Setter.TRUSTED and key is not keys.MCP_SERVERS]
     lines: list[str] = []
     if yours:
         lines.append(f"{found[0][0]}: not used, because only your own settings may set it: {', '.join(yours)}")
@@ -317,16 +226,16 @@ def _ignored(files: Sources, project: Path) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _first_on(files: Sources, *keys: str) -> tuple[str, str] | None:
-    """Return the first of some switches that is on, and the name of its file."""
-    for key in keys:
-        if (source := values.first_enabled(files.of(key), key)) is not None:
-            return key, files.where(source)
+def _first_on(files: Sources, *switches: SettingKey[SettingsSource | None]) -> tuple[str, str] | None:
+    """Return the name of the first of some switches that is on, and the name of its file."""
+    for key in switches:
+        if (source := files.read(key)) is not None:
+            return key.name, files.where(source)
     return None
 
 
 def _yolo_refusal(files: Sources, guards: tuple[str, ...]) -> str | None:
-    if (switch := _first_on(files, "security.disableYoloMode", "admin.secureModeEnabled")) is not None:
+    if (switch := _first_on(files, keys.DISABLE_YOLO_MODE, keys.SECURE_MODE)) is not None:
         return f"{switch[0]} in {switch[1]} forbids it"
     if guards:
         return f"Isthmus does not apply these guards, so a user must be asked instead: {'; '.join(guards)}"

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 
 from isthmus.settings.guards import is_known, names_in
 from isthmus.settings.keys import KEYS
-from isthmus.settings.sources import Owner, SettingsSource, Sources
+from isthmus.settings.settings_file import Owner, SettingsSource
+from isthmus.settings.sources import Sources
 from isthmus.text.visible import visible_line
 
 CHARACTERS = 2

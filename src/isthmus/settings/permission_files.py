@@ -15,7 +15,8 @@ from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFile, ClaudeFiles
 from isthmus.settings.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
 from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.sources import Owner, Sources
+from isthmus.settings.settings_file import Owner
+from isthmus.settings.sources import Sources
 from isthmus.settings.trust.forms import folder_refusal
 
 MAXIMUM_RULES = 200

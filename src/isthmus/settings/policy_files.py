@@ -14,11 +14,13 @@ from typing import cast
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
-from isthmus.settings import values
 from isthmus.settings.extensions import Extension
+from isthmus.settings.keys import ADMIN_POLICY_PATHS, POLICY_PATHS
 from isthmus.settings.rule_decision import RuleDecision
 from isthmus.settings.rules import PolicyRule, in_order
-from isthmus.settings.sources import OF_OWNER, Sources, insecure_system_file, system_folder
+from isthmus.settings.setting_key import SettingKey
+from isthmus.settings.settings_file import insecure_system_file
+from isthmus.settings.sources import OF_OWNER, Sources, system_folder
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_POLICY_BYTES = 1024 * 1024
@@ -136,11 +138,11 @@ def _places(
             of_system.append(path)
         else:
             unused.append(problem)
-    of_user = _named(files, "policyPaths")
+    of_user = _named(files, POLICY_PATHS)
     user_folder = home / ".gemini" / "policies"
     if of_user is None:
         of_user = _policy_files(user_folder)
-    of_admin = of_system or _named(files, "adminPolicyPaths") or []
+    of_admin = of_system or _named(files, ADMIN_POLICY_PATHS) or []
     own = project / ".gemini" / "policies"
     of_project = [] if own.resolve() == user_folder.resolve() else _policy_files(own)
     places = [
@@ -156,9 +158,9 @@ def _places(
     return places, unused
 
 
-def _named(files: Sources, key: str) -> list[Path] | None:
+def _named(files: Sources, key: SettingKey[tuple[str, ...]]) -> list[Path] | None:
     """Return the policy files that a setting names, by themselves or by their folders; None without the setting."""
-    paths = [Path(path) for path in values.strings(files.of(key), key)]
+    paths = [Path(path) for path in files.read(key)]
     if not paths:
         return None
     return [file for path in paths for file in _files_at(path)]

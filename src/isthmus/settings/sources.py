@@ -4,68 +4,25 @@ Their order is Gemini CLI's: system, project, user, system defaults. A system fi
 to the user and nobody else can write to it. Blocks.
 """
 
-import errno
 import os
-import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import TypeVar, assert_never
 
-from isthmus.encoding.jsonc import JsoncError, parse
-from isthmus.errors import IsthmusError
-from isthmus.files.atomic import read_regular
 from isthmus.record import record
-from isthmus.settings.keys import KEYS, OLD_NAMES, Setter
+from isthmus.settings.keys import FORMER_NAMES, KEYS
+from isthmus.settings.setting_key import Setter, SettingKey
+from isthmus.settings.settings_file import Owner, SettingsSource, insecure_system_file, read_values
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.forms import SETTINGS
 from isthmus.settings.trust.items import ProjectItem
 
-MAXIMUM_BYTES = 4 * 1024 * 1024
-"""Maximum size of a settings file in bytes."""
+T = TypeVar("T")
+
 OF_OWNER = "the settings of the server's owner"
 """Name that clients of a server get in place of a path."""
 _SYSTEM_FOLDERS = {"darwin": "/Library/Application Support/GeminiCli"}
-
-
-class SettingsError(IsthmusError):
-    """A settings file cannot be used; the text names the file, and the line and column or the key."""
-
-
-class Owner(Enum):
-    """Owner of a settings file."""
-
-    SYSTEM = "system"
-    PROJECT = "project"
-    USER = "user"
-    DEFAULTS = "system defaults"
-
-
-@record
-class SettingsSource:
-    """A settings file and its values."""
-
-    owner: Owner
-    path: Path
-    values: Mapping[str, Any] = field(repr=False)
-
-    def get(self, key: str) -> object:
-        """Return the value of a key, else the one under its old name, else None."""
-        return next((value for _, value in self.named(key)), None)
-
-    def named(self, key: str) -> Iterator[tuple[str, object]]:
-        """Yield the value of a key and the one under its old name, each with its name in the file."""
-        for name in (key, OLD_NAMES.get(key)):
-            if name is not None and (value := self._at(name)) is not None:
-                yield name, value
-
-    def _at(self, key: str) -> object:
-        found: object = self.values
-        for name in key.split("."):
-            found = cast("Mapping[str, object]", found).get(name) if isinstance(found, Mapping) else None
-        return found
 
 
 @record
@@ -89,30 +46,42 @@ class Sources:
             return str(source.path)
         return "the project's .gemini/settings.json" if source.owner is Owner.PROJECT else OF_OWNER
 
-    def of(self, key: str) -> Sequence[SettingsSource]:
-        """Return the files that may set a key; raise KeyError for a key that is not in the table."""
-        setter = KEYS[key].setter
-        from_project = setter is Setter.ANYONE or (setter is Setter.TRUSTED and self.is_trusted)
-        return [file for file in self.files if from_project or file.owner is not Owner.PROJECT]
+    def read(self, key: SettingKey[T]) -> T:
+        """Return the value of a key; its default if no file that may set it has it.
+
+        Raises:
+            SettingsError: a value has another form; the text names its file and the key.
+        """
+        return key.read(self.of(key))
+
+    def of(self, key: SettingKey[object]) -> Sequence[SettingsSource]:
+        """Return the files that may set a key."""
+        match key.setter:
+            case Setter.USER:
+                return self.files_of_user
+            case Setter.TRUSTED:
+                return self.files if self.is_trusted else self.files_of_user
+            case Setter.ANYONE:
+                return self.files
+            case _:
+                assert_never(key.setter)
 
     @property
     def files_of_user(self) -> Sequence[SettingsSource]:
         """The files without the project's."""
         return [file for file in self.files if file.owner is not Owner.PROJECT]
 
-    def of_user(self, key: str) -> Sequence[SettingsSource]:
-        """Return the files that may set a key, without the project's."""
-        return [file for file in self.of(key) if file.owner is not Owner.PROJECT]
-
-    def of_project(self, key: str) -> Sequence[SettingsSource]:
+    def of_project(self, key: SettingKey[object]) -> Sequence[SettingsSource]:
         """Return the project's file, if it may set a key."""
         return [file for file in self.of(key) if file.owner is Owner.PROJECT]
 
-    def ignored(self) -> Iterator[tuple[SettingsSource, str]]:
+    def ignored(self) -> Iterator[tuple[SettingsSource, SettingKey[object]]]:
         """Yield the project's file with each key in it that it may not set."""
         for file in self.files:
             if file.owner is Owner.PROJECT:
-                yield from ((file, key) for key in KEYS if file.get(key) is not None and file not in self.of(key))
+                for key in KEYS.values():
+                    if file.get(key.name) is not None and file not in self.of(key):
+                        yield file, key
 
 
 def user_settings_path(home: Path) -> Path:
@@ -166,60 +135,5 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
         elif (values := read_values(path)) is not None:
             if owner is Owner.PROJECT:
                 values, left_out = agreed_values(values, SETTINGS, project, home)
-            files.append(SettingsSource(owner, path, values))
+            files.append(SettingsSource(owner, path, values, FORMER_NAMES))
     return Sources(tuple(files), is_trusted, tuple(problems), left_out=left_out)
-
-
-def settings_text(path: Path) -> str:
-    r"""Return the text of a settings file, with ``\n`` as line ends.
-
-    Only regular files are read: a cloned project may contain a link to a device, whose text would never end.
-
-    Raises:
-        OSError: it cannot be read, is not a regular file, or is larger than `MAXIMUM_BYTES`; FileNotFoundError also for
-            a socket, with which a sandbox keeps commands from creating the file.
-        UnicodeDecodeError: it is not UTF-8.
-    """
-    try:
-        data = read_regular(path, MAXIMUM_BYTES)
-    except OSError as error:
-        if error.errno == errno.ENXIO and path.is_socket():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
-        raise
-    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
-
-
-def read_values(path: Path) -> Mapping[str, Any] | None:
-    """Return the values of a settings file; None if it does not exist.
-
-    Raises:
-        SettingsError: it is not JSON, or cannot be read.
-    """
-    try:
-        text = settings_text(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}") from error
-    try:
-        value: object = parse(text) if text.strip() else {}
-    except JsoncError as error:
-        raise SettingsError(f"{path}, {error}. Correct the file, or move it away.") from error
-    if not isinstance(value, dict):
-        raise SettingsError(f"{path}: expected an object {{...}} at the top, found {type(value).__name__}")
-    return cast("Mapping[str, Any]", value)
-
-
-def insecure_system_file(path: Path) -> str | None:
-    """Return why a system file is not used: an account other than root and the user's may have written it."""
-    for place in (path, path.parent):
-        try:
-            status = place.stat()
-        except OSError:
-            return None  # Reading the file reports the problem.
-        if status.st_uid not in (0, os.getuid()):
-            return f"{path} is not used: {place} belongs to another user"
-        is_sticky_folder = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky_folder:
-            return f"{path} is not used: others can write to {place}"
-    return None

@@ -1,118 +1,210 @@
-"""Reads values of settings files.
+"""Readers of settings: the form of a value, and how the values of several files become one. Pure.
 
-Each function takes the files that may set a key, in the order in which they count, and raises SettingsError for a
-value of another form.
+A :data:`Kind` reads the value of one file. A :class:`Reader` makes one value of all files that may set a key, for
+example ``first(choice("low", "high"))``. :mod:`isthmus.settings.keys` names the reader of each key.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Generic, TypeAlias, TypeGuard, TypeVar, cast
 
+from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.errors import DecodeError
+from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.rules import ReadOnlyTools
-from isthmus.settings.sources import SettingsError, SettingsSource
+from isthmus.settings.settings_file import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
-T = TypeVar("T", str, int, bool)
+V = TypeVar("V")
+T_co = TypeVar("T_co", covariant=True)
 
-_SANDBOX_KEYS = ("sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess")
+Kind: TypeAlias = Callable[[object, str], V]
+"""Function that returns a value of a file in the form that the program uses.
+
+It raises SettingsError for a value of another form. The second argument, the file and the name of the key in it, begins
+the text of the error.
+"""
 
 
-def first(sources: Sequence[SettingsSource], key: str, kind: type[T]) -> T | None:
-    """Return the first value, which must be of type `kind`."""
-    for source in sources:
-        value = source.get(key)
-        if value is None:
-            continue
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            expected = {str: "a string", int: "a whole number", bool: "true or false"}[kind]
-            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected {expected}")
+class Merge(Enum):
+    """Rule by which the values of several files become one; its value is the word for it in the documents."""
+
+    FIRST = "first"
+    """The first file that has the key counts: system, project, user, system defaults."""
+    ALL = "all"
+    """Every file counts, and each can only forbid more."""
+    MEMBERS = "first for each name"
+    """The names of every file count, and for each name the first file that has it."""
+
+
+@record
+class Reader(Generic[T_co]):
+    """Rule by which the files that may set a key become one value.
+
+    Attributes:
+        read: function that takes the files, in the order in which they count, and the key. It returns the default if no
+            file has the key, and raises SettingsError.
+        merge: which of the files count.
+        together: keys that are read together, from the first file that has one of them; empty for a key by itself.
+    """
+
+    read: Callable[[Sequence[SettingsSource], str], T_co]
+    merge: Merge
+    together: tuple[str, ...] = ()
+
+
+def text(value: object, where: str) -> str:
+    """Return any text."""
+    if not isinstance(value, str):
+        raise _refusal(value, where, "a string")
+    return value
+
+
+def flag(value: object, where: str) -> bool:
+    """Return a truth value."""
+    if not isinstance(value, bool):
+        raise _refusal(value, where, "true or false")
+    return value
+
+
+def opposite(value: object, where: str) -> bool:
+    """Return the opposite of a truth value, for a key that switches off what a field of `Settings` has on."""
+    return not flag(value, where)
+
+
+def maximum(value: object, where: str) -> int | None:
+    """Return a whole number; None for 0."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _refusal(value, where, "a whole number")
+    return value or None
+
+
+def choice(*choices: str) -> Kind[str]:
+    """Return the kind of texts that are one of `choices`."""
+    expected = " or ".join(f'"{choice}"' for choice in choices)
+
+    def read(value: object, where: str) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise _refusal(value, where, expected)
         return value
-    return None
+
+    return read
 
 
-def choice(sources: Sequence[SettingsSource], key: str, choices: Sequence[str]) -> str | None:
-    """Return the first value, which must be one of `choices`."""
-    for source in sources:
-        value = source.get(key)
-        if value is not None and value not in choices:
-            expected = " or ".join(f'"{choice}"' for choice in choices)
-            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected {expected}")
-        if value is not None:
-            return str(value)
-    return None
+def share(value: object, where: str) -> float:
+    """Return a share: above 0, at most 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise _refusal(value, where, "a number above 0, at most 1")
+    return float(value)
 
 
-def share(sources: Sequence[SettingsSource], key: str) -> float | None:
-    """Return the first value, which must be a share: above 0, at most 1."""
-    for source in sources:
-        value = source.get(key)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-            raise SettingsError(f"{source.path}: {key} is {value!r:.200}; expected a number above 0, at most 1")
-        return float(value)
-    return None
-
-
-def read_only(sources: Sequence[SettingsSource], key: str) -> ReadOnlyTools:
-    """Return the rule for tools that only read: ``allow`` or ``ask``, or an object with one of them for each server."""
-    words = {"allow": True, "ask": False}
-    for source in sources:
-        value = source.get(key)
-        if value is None:
-            continue
-        rules = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
-        for name, rule in rules.items():
-            if not isinstance(rule, str) or rule not in words:
-                where = f"{key}.{name:.200}" if name else key
-                raise SettingsError(f'{source.path}: {where} is {rule!r:.200}; expected "allow" or "ask"')
-        if isinstance(value, Mapping):
-            return ReadOnlyTools(servers={name: words[str(rule)] for name, rule in rules.items()})
-        return ReadOnlyTools(everywhere=words[str(value)])
-    return ReadOnlyTools()
-
-
-def size(sources: Sequence[SettingsSource], key: str) -> int | None:
+def size(value: object, where: str) -> int:
     """Return a number of bytes, given as a number, as text with a unit, or as "none", which is 0."""
-    for source in sources:
-        value = source.get(key)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        if isinstance(value, str):
-            try:
-                return 0 if value == "none" else parse_size(value)
-            except AmountError as error:
-                raise SettingsError(f'{source.path}: {key}: {error}; "none" means no maximum') from error
-        if value is not None:
-            raise SettingsError(f'{source.path}: {key} is {value!r:.200}; expected a size, e.g. "500MB", or "none"')
-    return None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str):
+        try:
+            return 0 if value == "none" else parse_size(value)
+        except AmountError as error:
+            raise SettingsError(f'{where}: {error}; "none" means no maximum') from error
+    raise _refusal(value, where, 'a size, e.g. "500MB", or "none"')
 
 
-def file_names(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
+def strings(value: object, where: str) -> tuple[str, ...]:
+    """Return a list of strings."""
+    if not _is_list_of_strings(value):
+        raise _refusal(value, where, "a list of strings")
+    return tuple(value)
+
+
+def strings_or(default: tuple[str, ...]) -> Kind[tuple[str, ...]]:
+    """Return the kind of lists of strings of which an empty one means `default`."""
+    return lambda value, where: strings(value, where) or default
+
+
+def file_names(value: object, where: str) -> tuple[str, ...]:
     """Return a file name, or several; without folders, because such files are searched in several folders."""
-    for source in sources:
-        value: object = source.get(key)
-        if value is None:
-            continue
-        names = cast("list[object]", [value] if isinstance(value, str) else value)
-        if not isinstance(value, (str, list)) or not all(isinstance(name, str) and _is_name(name) for name in names):
-            raise SettingsError(
-                f"{source.path}: {key} is {value!r:.200}; expected a file's name without folders, or a list"
-            )
-        return tuple(str(name) for name in names)
-    return ()
+    names = [value] if isinstance(value, str) else value
+    if not _is_list_of_strings(names) or not all(map(_is_name, names)):
+        raise _refusal(value, where, "a file's name without folders, or a list")
+    return tuple(names)
+
+
+def _is_list_of_strings(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
 
 
 def _is_name(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
 
 
-def sandbox(sources: Sequence[SettingsSource]) -> CommandSandbox:
+def read_only_tools(value: object, where: str) -> ReadOnlyTools:
+    """Return the rule for tools that only read: ``allow`` or ``ask``, or an object with one of them for each server."""
+    words = {"allow": True, "ask": False}
+    rules = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
+    for name, rule in rules.items():
+        if not isinstance(rule, str) or rule not in words:
+            raise _refusal(rule, f"{where}.{name:.200}" if name else where, '"allow" or "ask"')
+    if isinstance(value, Mapping):
+        return ReadOnlyTools(servers={name: words[str(rule)] for name, rule in rules.items()})
+    return ReadOnlyTools(everywhere=words[str(value)])
+
+
+def switched_off(value: object, where: str) -> tuple[str, ...]:
+    """Return the names in an object of objects whose own ``enabled`` is false."""
+    if not is_object(value) or not all(map(is_object, value.values())):
+        raise _refusal(value, where, "an object of objects")
+    return tuple(name for name, member in value.items() if as_object(member).get("enabled") is False)
+
+
+def _refusal(value: object, where: str, expected: str) -> SettingsError:
+    return SettingsError(f"{where} is {value!r:.200}; expected {expected}")
+
+
+def first(kind: Kind[V]) -> Reader[V | None]:
+    """Return a reader of the first value; None without one."""
+    return Reader(lambda sources, key: next(_values(sources, key, kind), None), Merge.FIRST)
+
+
+def first_or(default: V, kind: Kind[V]) -> Reader[V]:
+    """Return a reader of the first value; `default` without one."""
+    return Reader(lambda sources, key: next(_values(sources, key, kind), default), Merge.FIRST)
+
+
+def every(kind: Kind[V]) -> Reader[tuple[tuple[SettingsSource, V], ...]]:
+    """Return a reader of all values, each with its file."""
+    return Reader(lambda sources, key: tuple(_stated(sources, key, kind)), Merge.ALL)
+
+
+def joined(kind: Kind[tuple[str, ...]]) -> Reader[tuple[str, ...]]:
+    """Return a reader of the parts of all values, each once."""
+    return Reader(
+        lambda sources, key: tuple(dict.fromkeys(part for parts in _values(sources, key, kind) for part in parts)),
+        Merge.ALL,
+    )
+
+
+unless_off = Reader(lambda sources, key: all(_values(sources, key, flag)), Merge.ALL)
+"""Reader of a switch that is on unless a file switches it off; no other file can lift that."""
+if_on = Reader(lambda sources, key: any(_values(sources, key, flag)), Merge.ALL)
+"""Reader of a switch that is off unless a file switches it on; no other file can lift that."""
+where_on = Reader(
+    lambda sources, key: next((source for source, is_on in _stated(sources, key, flag) if is_on), None), Merge.ALL
+)
+"""Reader of the first file in which a switch is on; None without one."""
+
+
+def elsewhere(merge: Merge) -> Reader[None]:
+    """Return a reader of nothing, for a key whose values another module reads."""
+    return Reader(lambda _sources, _key: None, merge)
+
+
+def _sandbox(sources: Sequence[SettingsSource], _key: str) -> CommandSandbox:
     """Return the sandbox of the first file that has any key of the sandbox."""
     for source in sources:
         tools = source.get("tools")
-        if isinstance(tools, Mapping) and not tools.keys().isdisjoint(_SANDBOX_KEYS):
+        if isinstance(tools, Mapping) and any(key.removeprefix("tools.") in tools for key in _SANDBOX_KEYS):
             try:
                 return decode_command_sandbox(cast("Mapping[str, object]", tools), f"{source.path}: tools")
             except DecodeError as error:
@@ -120,48 +212,17 @@ def sandbox(sources: Sequence[SettingsSource]) -> CommandSandbox:
     return CommandSandbox()
 
 
-def strings(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
-    """Return the first list of strings."""
-    return next((entries for _, entries in lists(sources, key)), ())
+_SANDBOX_KEYS = ("tools.sandbox", "tools.sandboxAllowedPaths", "tools.sandboxNetworkAccess")
+sandbox = Reader(_sandbox, Merge.FIRST, _SANDBOX_KEYS)
+"""Reader of the sandbox around commands."""
 
 
-def lists(sources: Sequence[SettingsSource], key: str) -> Iterator[tuple[SettingsSource, tuple[str, ...]]]:
-    """Yield each file that has such a list of strings, and the list."""
+def _values(sources: Sequence[SettingsSource], key: str, kind: Kind[V]) -> Iterator[V]:
+    return (value for _, value in _stated(sources, key, kind))
+
+
+def _stated(sources: Sequence[SettingsSource], key: str, kind: Kind[V]) -> Iterator[tuple[SettingsSource, V]]:
+    """Yield the value of each file that has the key, also under its former name, each when it is asked for."""
     for source in sources:
         for name, value in source.named(key):
-            if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[object]", value)):
-                raise SettingsError(f"{source.path}: {name} is {value!r:.200}; expected a list of strings")
-            yield source, tuple(cast("list[str]", value))
-
-
-def first_enabled(sources: Sequence[SettingsSource], key: str) -> SettingsSource | None:
-    """Return the first file in which a switch is on."""
-    return next((source for source in sources if first([source], key, bool)), None)
-
-
-def switched_off(sources: Sequence[SettingsSource], key: str) -> tuple[str, ...]:
-    """Return the names below a key whose own ``enabled`` is false in any file.
-
-    Raises:
-        SettingsError: the key is not an object of objects.
-    """
-    off: list[str] = []
-    for source in sources:
-        if (named := source.get(key)) is None:
-            continue
-        values = list(cast("Mapping[str, object]", named).items()) if isinstance(named, Mapping) else [("", named)]
-        for name, value in values:
-            if not isinstance(value, Mapping):
-                raise SettingsError(f"{source.path}: {key} is {named!r:.200}; expected an object of objects")
-            if cast("Mapping[str, object]", value).get("enabled") is False:
-                off.append(name)
-    return tuple(dict.fromkeys(off))
-
-
-def is_off(sources: Sequence[SettingsSource], key: str) -> bool:
-    """Return whether a file sets a key to false; no other file can lift that.
-
-    Raises:
-        SettingsError: a value is neither true nor false.
-    """
-    return any(first((source,), key, bool) is False for source in sources)
+            yield source, kind(value, f"{source.path}: {name}")

@@ -7,7 +7,7 @@ import pytest
 from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTools, restrict
 from isthmus.development_tool import ErrorDetails
 from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
-from isthmus.settings.sources import SettingsError
+from isthmus.settings.settings_file import SettingsError
 from isthmus.tools.base import CallContext, Tool, ToolContext, ToolFailed, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure

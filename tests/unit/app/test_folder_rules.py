@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.app.folder_rules import RulesOfFolders
-from isthmus.settings import FolderRules, sources
+from isthmus.settings import FolderRules, settings_file
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +83,6 @@ async def test_files_are_read_once_for_both_answers_about_trust(
         read.append(path)
         return path.read_bytes()
 
-    monkeypatch.setattr(sources, "read_regular", noted)
+    monkeypatch.setattr(settings_file, "read_regular", noted)
     await rules_of(tmp_path, set(), []).of(tmp_path / "start")
     assert len(read) == len(set(read))

@@ -1,15 +1,12 @@
 """The pages on settings against the tables in the code."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from isthmus.sandbox.guarded_paths import AT_HOME, STARTING, Effect
-from isthmus.settings.guards import GUARDS
-from isthmus.settings.keys import KEYS, SettingKey
-
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+from isthmus.settings.keys import KEYS
+from settings_tables import COMMAND, DOCS, TABLES, tables, tables_in, with_tables
 
 
 def table(page: str, name: str) -> list[str]:
@@ -19,14 +16,25 @@ def table(page: str, name: str) -> list[str]:
     return found[1].splitlines()
 
 
-def what_a_project_may(key: SettingKey) -> str:
-    limit = f"; it {key.limit}" if key.limit else ""
-    return f"| `{key.name}` | {key.setter.value}{limit} |"
+@pytest.mark.parametrize("page", TABLES)
+def test_the_tables_of_keys_are_current(page: str) -> None:
+    written = tables(page)
+    assert tables_in((DOCS / page).read_text("utf-8")) == written, f"run: {COMMAND}"
 
 
-def test_the_page_on_security_says_who_may_set_each_key() -> None:
-    expected = ["| key | may be set by |", "|---|---|", *map(what_a_project_may, KEYS.values())]
-    assert table("explanation/security.md", "keys") == expected, "\n".join(expected)
+def test_a_row_of_each_table_has_what_the_row_of_the_key_says() -> None:
+    meanings, setters = tables("reference/settings.md")["keys"], tables("explanation/security.md")["keys"]
+    for key in KEYS.values():
+        (row,) = [line for line in meanings.splitlines() if line.startswith(f"| `{key.name}` |")]
+        assert row == f"| `{key.name}` | {key.effect} | {key.reader.merge.value} |"
+        (row,) = [line for line in setters.splitlines() if line.startswith(f"| `{key.name}` |")]
+        assert row.startswith(f"| `{key.name}` | {key.setter.value}")
+        assert key.limit in row
+
+
+def test_only_what_is_between_marks_is_written() -> None:
+    page = "before\n<!-- keys: written by scripts/settings_tables.py from a.py -->\nold\n<!-- /keys -->\nafter\n"
+    assert with_tables(page, {"keys": "| new |\n"}) == page.replace("old", "| new |")
 
 
 def test_the_page_on_security_names_each_file_that_starts_programs() -> None:
@@ -45,17 +53,6 @@ def test_the_page_on_security_names_each_file_that_starts_programs() -> None:
     ]
     expected = ["| kind | acts on it | in | files |", "|---|---|---|---|", *rows]
     assert table("explanation/security.md", "starting") == expected, "\n".join(expected)
-
-
-def test_the_page_on_settings_names_each_key_and_what_it_does() -> None:
-    rows = [f"| `{key.name}` | {key.effect} | {key.merge.value} |" for key in KEYS.values()]
-    expected = ["| key | meaning | files |", "|---|---|---|", *rows]
-    assert table("reference/settings.md", "keys") == expected, "\n".join(expected)
-
-
-def test_the_page_on_settings_names_each_guard_that_is_not_there() -> None:
-    expected = ["| key | in Gemini CLI |", "|---|---|", *(f"| `{key}` | {does} |" for key, does in GUARDS.items())]
-    assert table("reference/settings.md", "guards") == expected, "\n".join(expected)
 
 
 @pytest.mark.parametrize("page", ["explanation/security.md"])

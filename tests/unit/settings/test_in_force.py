@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from isthmus.settings import load_settings
-from unit.settings.test_keys import HOSTILE, write_settings
+from support.hostile_settings import HOSTILE, write_settings
 
 SECRET = "hunter2-of-mine"
 

@@ -19,7 +19,7 @@ from isthmus.development_tool import ConfirmationDetails
 from isthmus.record import record
 from isthmus.settings.permissions import PermissionRule
 from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
-from isthmus.settings.sources import SettingsError
+from isthmus.settings.settings_file import SettingsError
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource

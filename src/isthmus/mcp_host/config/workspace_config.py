@@ -24,7 +24,8 @@ from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.record import record
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
 from isthmus.settings.extensions import find_extensions
-from isthmus.settings.sources import insecure_system_file, read_values, system_defaults_path, system_settings_path
+from isthmus.settings.settings_file import insecure_system_file, read_values
+from isthmus.settings.sources import system_defaults_path, system_settings_path
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.forms import MCP_FILE, SETTINGS, form_of
 from isthmus.settings.trust.items import ProjectItem

@@ -12,7 +12,8 @@ from typing import TypeAlias, assert_never, cast
 
 from isthmus.encoding.json_shapes import as_list, is_object
 from isthmus.record import record
-from isthmus.settings.keys import KEYS, Setter
+from isthmus.settings.keys import KEYS
+from isthmus.settings.setting_key import Setter
 from isthmus.settings.trust.items import ItemKind, ProjectItem
 
 SETTINGS = ".gemini/settings.json"
@@ -24,9 +25,8 @@ Keep: TypeAlias = Callable[[ProjectItem], bool]
 FolderOutside: TypeAlias = Callable[[str], Path | None]
 """Function that returns the resolved path of a named folder if it is outside the project, otherwise None."""
 
-_KINDS = {"mcpServers": ItemKind.SERVER, "hooks": ItemKind.HOOK, "context.includeDirectories": ItemKind.FOLDER}
 GEMINI_KEYS: Mapping[str, ItemKind] = MappingProxyType(
-    {key.name: _KINDS.get(key.name, ItemKind.SETTING) for key in KEYS.values() if key.setter is Setter.TRUSTED}
+    {key.name: key.item for key in KEYS.values() if key.setter is Setter.TRUSTED}
 )
 """Keys of ``.gemini/settings.json`` that a trusted folder may set, with the kind of their items."""
 CLAUDE_KEYS: Mapping[str, ItemKind] = MappingProxyType(

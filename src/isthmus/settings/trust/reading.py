@@ -12,7 +12,8 @@ from pathlib import Path
 
 from isthmus.files.atomic import read_regular
 from isthmus.settings.env_files import ENV_FILES, PROJECT_VARIABLES, parse_env, variable_item
-from isthmus.settings.sources import SettingsError, read_values, user_settings_path
+from isthmus.settings.settings_file import SettingsError, read_values
+from isthmus.settings.sources import user_settings_path
 from isthmus.settings.trust.forms import CLAUDE_SETTINGS, MCP_FILE, SETTINGS, form_of
 from isthmus.settings.trust.items import ItemKind, ProjectItem, distinct
 
