@@ -21,10 +21,8 @@ from isthmus.models.base import (
 )
 from isthmus.models.http import Timeouts
 from isthmus.models.message import message_from_json, message_to_json
-from isthmus.models.providers import Provider as ProviderRecord
 from isthmus.models.providers import provider_with_id
 from isthmus.models.streaming import ProviderModel, StreamOptions, open_provider
-from providers import mistral
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
@@ -57,7 +55,7 @@ class Provider:
     def open(
         self, model: str, environment: Mapping[str, str], *, options: StreamOptions | None = None
     ) -> ProviderModel[Any]:
-        spec = EXAMPLES.get(self.name) or provider_with_id(self.name)
+        spec = provider_with_id(self.name)
         assert spec is not None
         return open_provider(spec, model, environment, options=options)
 
@@ -116,13 +114,8 @@ RESPONSES = Provider(
     {"type": "hologram", "voxels": [1, 2]},
     "content_filter",
 )
-MISTRAL = replace(OPENAI, name="mistral", key="MISTRAL_API_KEY", base_url="MISTRAL_BASE_URL")
-EXAMPLES: Mapping[str, ProviderRecord] = {"mistral": mistral.PROVIDER}
-"""Providers that are not part of Isthmus: examples of how one is added."""
-BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI, RESPONSES)]
-ALL = [*BUILT_IN, pytest.param(MISTRAL, id="mistral")]
-each_provider = pytest.mark.parametrize("provider", ALL)
-each_built_in_provider = pytest.mark.parametrize("provider", BUILT_IN)
+ALL = [GEMINI, ANTHROPIC, OPENAI, RESPONSES]
+each_provider = pytest.mark.parametrize("provider", [pytest.param(provider, id=provider.name) for provider in ALL])
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Steps of a tutorial, and the output that it promises, read from its Markdown.
+"""Steps of a tutorial or a guide, and the output that it promises, read from its Markdown.
 
 A page is read from its top to the heading "Where to go from here":
 
@@ -6,6 +6,9 @@ A page is read from its top to the heading "Where to go from here":
 - a block of ``text`` is what that terminal then shows, perhaps among other lines: ``...`` stands for anything, alone
   in a line for any number of lines; ``TASK_ID`` stands for an id, in later commands for the one that was shown;
 - a block without a language is typed into the program that runs, with Enter;
+- a block of ``diff`` changes the file after ``+++``: its lines with a space or ``-`` stand there once, in
+  one piece, and become those with a space or ``+``; ``@@`` begins another place; ``+`` alone makes a new file;
+- a block of ``python``, ``toml`` or ``json`` quotes a file below ``examples/``; ``...`` stands for any lines;
 - in prose, "in a second terminal" and the like choose the terminal of the sentence and what follows; "press `1`" is a
   key, "leave it with Ctrl-D" and "stop it with Ctrl-C" are keys that end a program, "type `:w`" is a text with Enter.
   A sentence that begins with "If" is not followed.
@@ -88,7 +91,30 @@ class See(Step):
     lines: Sequence[str]
 
 
-AnyStep: TypeAlias = InTerminal | RunCommands | TypeText | PressKeys | EndProgram | See
+@dataclass(frozen=True)
+class Quote(Step):
+    """Find these lines in a file of the examples."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines of a file, and those in their place."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ChangeFile(Step):
+    """Change a file, or make it if it is to have no old lines."""
+
+    path: str
+    changes: Sequence[Change]
+
+
+AnyStep: TypeAlias = InTerminal | RunCommands | TypeText | PressKeys | EndProgram | See | Quote | ChangeFile
 
 
 def read_page(name: str, text: str) -> Sequence[AnyStep]:
@@ -176,14 +202,38 @@ def _block_step(place: str, block: re.Match[str], *, asks_prompt: bool) -> AnySt
             return RunCommands(place, lines)
         case "text" if not asks_prompt:
             return See(place, lines)
+        case "diff" if not asks_prompt:
+            return _change_step(place, lines)
+        case "python" | "toml" | "json" if not asks_prompt:
+            return Quote(place, lines)
         case "" if asks_prompt and len(lines) == 1:
             return TypeText(place, lines[0])
         case "":
             raise PageError(f'{place}: expected one line after "Enter this prompt:", or a block of sh or text')
         case language if not asks_prompt:
-            raise PageError(f"{place}: expected a block of sh or text, not of {language}")
+            raise PageError(f"{place}: expected a block of sh, text, diff or a quotation, not of {language}")
         case _:
             raise PageError(f"{place}: expected the prompt, in a block without a language")
+
+
+def _change_step(place: str, lines: Sequence[str]) -> ChangeFile:
+    first, *rest = lines
+    if not first.startswith("+++ "):
+        raise PageError(f"{place}: expected the file in the first line of the diff, as +++ PATH")
+    hunks: list[list[str]] = [[]]
+    for line in rest:
+        if line.startswith("@@"):
+            hunks.append([])
+        elif line[:1] in {" ", "+", "-", ""}:
+            hunks[-1].append(line or " ")
+        else:
+            raise PageError(f"{place}: expected a line that begins with a space, + or -: {line}")
+    changes = [
+        Change(*("".join(f"{line[1:]}\n" for line in hunk if line[0] in signs) for signs in (" -", " +")))
+        for hunk in hunks
+        if hunk
+    ]
+    return ChangeFile(place, first.removeprefix("+++ "), changes)
 
 
 def _place(name: str, text: str, at: int) -> str:

@@ -11,7 +11,17 @@ from typing import TypeVar, assert_never
 from support.isthmus_program import process_ends
 from support.programs import require
 from support.pty_program import PtyProgram, pty_program
-from support.tutorial_page import AnyStep, EndProgram, InTerminal, PressKeys, RunCommands, See, TypeText
+from support.tutorial_page import (
+    AnyStep,
+    ChangeFile,
+    EndProgram,
+    InTerminal,
+    PressKeys,
+    Quote,
+    RunCommands,
+    See,
+    TypeText,
+)
 from support.waiting import eventually
 
 T = TypeVar("T")
@@ -33,8 +43,11 @@ class TutorialError(AssertionError):
 class TutorialReader:
     """Follows steps. ``names`` maps what pages write to what it is here, such as a port."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], names: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], names: Mapping[str, str], columns: int = COLUMNS
+    ) -> None:
         self._folder = folder
+        self._columns = columns
         self._environment = environment
         self._names = dict(names)
         self._open = ExitStack()
@@ -66,9 +79,15 @@ class TutorialReader:
                 self._follow(step)
             except AssertionError as error:
                 raise TutorialError(f"{step.place}: {error}") from error
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait until all commands whose output the page has not shown have ended well."""
+        at = self._at
         for number in sorted(self._unseen):
             self._at = number
             self._await_prompt()
+        self._at = at
 
     def _follow(self, step: AnyStep) -> None:
         match step:
@@ -87,6 +106,11 @@ class TutorialReader:
                 self._wait("a shell's prompt", lambda: _PROMPT.search(self._terminal.before_cursor[1]))
             case See(lines=lines):
                 self._see(lines)
+            case Quote(lines=lines):
+                check_quotation(lines, self._folder)
+            case ChangeFile():
+                self._settle()
+                change_file(step, self._folder)
             case _:
                 assert_never(step)
 
@@ -101,7 +125,7 @@ class TutorialReader:
                 [require("bash"), "-i"],
                 folder=self._folder,
                 environment=self._environment,
-                columns=COLUMNS,
+                columns=self._columns,
                 rows=ROWS,
             )
             self._terminals[number] = self._open.enter_context(shell)
@@ -182,6 +206,28 @@ class TutorialReader:
     def _here(self, text: str) -> str:
         names = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in self._names)
         return re.sub(names, lambda found: self._names[found[0]], text)
+
+
+def change_file(step: ChangeFile, folder: Path) -> None:
+    """Change a file below ``folder``, or of the home folder if its path begins with ``~``, as an editor does."""
+    path = folder / Path(step.path).expanduser()
+    text = path.read_text("utf-8") if path.exists() else ""
+    for change in step.changes:
+        count = text.count(change.old) if change.old else 1
+        assert count == 1, f"{step.path}: expected these lines once, found them {count} times:\n{change.old}"
+        assert change.old or not text, f"{step.path}: expected a new file"
+        text = text.replace(change.old, change.new) if change.old else change.new
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def check_quotation(lines: Sequence[str], folder: Path) -> None:
+    """Check that these lines stand in a file of the examples below ``folder``."""
+    parts = "".join(f"{line}\n" for line in lines).split("...\n")
+    pattern = re.compile("(?:.*\n)*?".join(re.escape(part) for part in parts))
+    kinds = {".py", ".toml", ".json"}
+    files = [path for path in (folder / "examples").rglob("*") if path.suffix in kinds]
+    assert any(pattern.search(path.read_text("utf-8")) for path in files), "quoted is what stands in no example"
 
 
 def _hang_up(terminal: PtyProgram) -> None:
