@@ -10,13 +10,15 @@ A page is read from its top to the heading "Where to go from here":
   one piece, and become those with a space or ``+``; ``@@`` begins another place; ``+`` alone makes a new file;
 - a block of ``python``, ``toml`` or ``json`` quotes a file below ``examples/``; ``...`` stands for any lines;
 - in prose, "in a second terminal" and the like choose the terminal of the sentence and what follows; "press `1`" is a
-  key, "leave it with Ctrl-D" and "stop it with Ctrl-C" are keys that end a program, "type `:w`" is a text with Enter.
+  key, "leave it with Ctrl-D" and "stop it with Ctrl-C" are keys that end a program, "type `:w`" is a text with Enter,
+  and "answer `y`" the same for a program that reads lines.
   A sentence that begins with "If" is not followed.
 
 Another sentence that tells the reader to press, type, enter, leave or stop something is a mistake of the page.
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -30,11 +32,12 @@ _INSTRUCTION = re.compile(
     rf"|\bpress (?P<keys>{_KEYS})"
     rf"|\b(?:leave|stop) [^.:`]*? with (?P<ending>{_KEYS})"
     r"|\btype `(?P<typed>[^`]+)`"
+    r"|\banswer `(?P<answered>[^`]+)`"
     r"|\b(?P<prompt>enter this prompt:)"
     r"|\b(?P<unknown>(?:press|type|enter|leave|stop)\b)",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 _PREREQUISITE = re.compile(r"\]\((?P<page>[\w-]+\.md)#(?P<anchor>[\w-]+)\)")
 
 
@@ -66,6 +69,13 @@ class RunCommands(Step):
 @dataclass(frozen=True)
 class TypeText(Step):
     """Type a text and Enter."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AnswerLine(Step):
+    """Type a text and Enter where a program reads lines, without seeing single keys."""
 
     text: str
 
@@ -114,7 +124,9 @@ class ChangeFile(Step):
     changes: Sequence[Change]
 
 
-AnyStep: TypeAlias = InTerminal | RunCommands | TypeText | PressKeys | EndProgram | See | Quote | ChangeFile
+AnyStep: TypeAlias = (
+    InTerminal | RunCommands | TypeText | AnswerLine | PressKeys | EndProgram | See | Quote | ChangeFile
+)
 
 
 def read_page(name: str, text: str) -> Sequence[AnyStep]:
@@ -183,6 +195,8 @@ def _steps_of(found: re.Match[str], place: str, sentence: str) -> "Iterator[AnyS
         yield EndProgram(place, [_key(key) for key in re.findall(_KEY, ending)])
     elif typed := found["typed"]:
         yield TypeText(place, typed)
+    elif answered := found["answered"]:
+        yield AnswerLine(place, answered)
     elif found["prompt"]:
         yield "prompt"
     else:
@@ -196,7 +210,7 @@ def _key(written: str) -> str:
 
 
 def _block_step(place: str, block: re.Match[str], *, asks_prompt: bool) -> AnyStep:
-    lines = block["body"].splitlines()
+    lines = textwrap.dedent(block["body"]).splitlines()
     match block["language"]:
         case "sh" if not asks_prompt:
             return RunCommands(place, lines)

@@ -12,6 +12,7 @@ from support.isthmus_program import process_ends
 from support.programs import require
 from support.pty_program import PtyProgram, pty_program
 from support.tutorial_page import (
+    AnswerLine,
     AnyStep,
     ChangeFile,
     EndProgram,
@@ -98,6 +99,10 @@ class TutorialReader:
                     self._run(self._here(line))
             case TypeText(text=text):
                 self._type(text + "\r")
+            case AnswerLine(text=text):
+                self._wait("a program that reads lines", lambda: not _is_at_shell(self._terminal))
+                self._look()
+                self._terminal.press(text + "\r")
             case PressKeys(keys=keys):
                 self._type(keys)
             case EndProgram(keys=all_keys):
@@ -222,9 +227,9 @@ def change_file(step: ChangeFile, folder: Path) -> None:
 
 
 def check_quotation(lines: Sequence[str], folder: Path) -> None:
-    """Check that these lines stand in a file of the examples below ``folder``."""
-    parts = "".join(f"{line}\n" for line in lines).split("...\n")
-    pattern = re.compile("(?:.*\n)*?".join(re.escape(part) for part in parts))
+    """Check that these lines stand in a file of the examples below ``folder``, perhaps further to the right."""
+    parts = [r"(?:.*\n)*?" if line == "..." else f"{'(?P=margin)' * bool(line)}{re.escape(line)}\\n" for line in lines]
+    pattern = re.compile("^" + "".join(parts).replace("(?P=margin)", "(?P<margin> *)", 1), re.MULTILINE)
     kinds = {".py", ".toml", ".json"}
     files = [path for path in (folder / "examples").rglob("*") if path.suffix in kinds]
     assert any(pattern.search(path.read_text("utf-8")) for path in files), "quoted is what stands in no example"
@@ -240,6 +245,11 @@ def _hang_up(terminal: PtyProgram) -> None:
 
 def _takes(terminal: PtyProgram, keys: str) -> bool:
     """Return whether a program, not the shell, has the terminal, and takes single keys or those of signals from it."""
-    if os.tcgetpgrp(terminal.terminal) == terminal.process.pid:
+    if _is_at_shell(terminal):
         return False
     return keys in SIGNAL_KEYS or not termios.tcgetattr(terminal.terminal)[3] & termios.ICANON
+
+
+def _is_at_shell(terminal: PtyProgram) -> bool:
+    """Return whether the shell has the terminal, and no program that it started."""
+    return os.tcgetpgrp(terminal.terminal) == terminal.process.pid
