@@ -390,7 +390,7 @@ class AgentClient(Protocol):
             task_id: The task that waits.
             confirmations: An answer for each of the calls that are answered, which may be some of those that wait.
             answered_by: Name of the surface or user that gives the answer, for the others who were asked.
-            context_id: The conversation that the task must belong to; None if that is not checked.
+            context_id: The conversation of the task, where the caller knows it.
             message_id: Id by which a repetition is recognised; empty if the answer is sent once.
         """
         ...
