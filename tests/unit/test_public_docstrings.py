@@ -35,7 +35,7 @@ def functions_of(module: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
             continue
         if inspect.isfunction(value):
             yield name, value, inspect.getdoc(value) or ""
-        elif isinstance(value, type):
+        elif inspect.isclass(value):
             for member, method in vars(value).items():
                 is_constructor = member == "__init__" and not dataclasses.is_dataclass(value)
                 if inspect.isfunction(method) and (is_constructor or not member.startswith("_")):
