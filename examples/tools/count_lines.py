@@ -1,7 +1,7 @@
 """A tool of the agent in 50 lines: it counts the lines of a file.
 
-To add it to Isthmus: put this file into src/isthmus/tools/ and its class into builtin.py. The contract tests of all
-tools run on it from here. The description says to the model what it gets, in more than 60 characters.
+docs/how-to/add-a-tool.md puts it into Isthmus. The description says to the model what it gets, in more than 60
+characters.
 """
 
 import asyncio
@@ -29,18 +29,15 @@ class CountLines:
     kind = ToolKind.READ
 
     def describe(self, arguments: Arguments) -> str:
-        """Return the call in one short text, for the user."""
-        """Describe the call to the user."""
+        """Describe the call to the user in one short text."""
         return f"Count the lines of {self._check(arguments).string('file_path')}"
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
-        """Check the arguments; there is nothing to confirm."""
         """Check the arguments; the tool changes nothing, so there is nothing to confirm."""
         context.workspace.open_path(self._check(arguments).string("file_path"))
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the number of lines."""
         """Return the number of lines."""
         shown = self._check(arguments).string("file_path")
         path = context.workspace.open_path(shown)

@@ -385,6 +385,13 @@ class AgentClient(Protocol):
         """Answer questions of a task. The first answer wins; a later one for the same call raises InvalidRequest.
 
         A repetition with the same ``message_id`` and answers is not a later answer: it returns the first outcome again.
+
+        Args:
+            task_id: The task that waits.
+            confirmations: An answer for each of the calls that are answered, which may be some of those that wait.
+            answered_by: Name of the surface or user that gives the answer, for the others who were asked.
+            context_id: The conversation of the task, where the caller knows it.
+            message_id: Id by which a repetition is recognised; empty if the answer is sent once.
         """
         ...
 

@@ -35,7 +35,6 @@ from support.model_bench import (
     Provider,
     bench,
     continued,
-    each_built_in_provider,
     each_provider,
 )
 from support.scripted_wire import Call, Reply, Say, Script, Think, Unknown, WireUsage
@@ -242,7 +241,7 @@ async def test_no_proxy_and_no_key_of_the_process_reaches_a_server_on_this_machi
     assert "of-the-process" not in str(headers)
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_chosen_model_is_opened_and_answers(provider: Provider) -> None:
     with provider.wire([Reply.of(Say("ok"))]) as wire:
         environment = {provider.base_url: wire.base_url, provider.key: KEY}

@@ -21,7 +21,6 @@ from support.model_bench import (
     QUESTION,
     Provider,
     bench,
-    each_built_in_provider,
     each_provider,
 )
 from support.scripted_wire import Call, Failure, Reply, Say, Think
@@ -90,7 +89,7 @@ async def test_a_cut_after_the_first_words_is_asked_again_from_the_beginning(pro
 
 
 @pytest.mark.slow
-@each_built_in_provider
+@each_provider
 async def test_a_stream_that_is_cut_after_any_byte_recovers(provider: Provider) -> None:
     reply = Reply.of(Think("Grü"), Say("Hel", "ló"), Call("glob", {"pattern": "*"}, id="c1"))
     async with bench(provider, reply) as it:

@@ -22,7 +22,7 @@ from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.command_harness import command_harness
 from support.gemini_wire import GeminiWire
-from support.model_bench import Provider, each_built_in_provider
+from support.model_bench import Provider, each_provider
 from support.scripted_wire import Call, Failure, Reply, Say, Script, Think
 from support.suspended_calls_harness import AskingTool
 from support.suspended_calls_harness import harness as calls_harness
@@ -121,7 +121,7 @@ def refusal(end: StateChange) -> tuple[TaskState, str | None, str | None]:
     return end.state, end.error, end.reason
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_refused_request_never_reaches_the_provider(provider: Provider, workspace: Path) -> None:
     denies = before("if 'xyzzy' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no magic'}")
     with agent(provider, workspace, (denies,), Reply.of(Say("fine"))) as at:
@@ -134,7 +134,7 @@ async def test_a_refused_request_never_reaches_the_provider(provider: Provider, 
         assert at.wire.model_requests == []
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_changed_request_is_what_the_provider_gets(provider: Provider, workspace: Path) -> None:
     config = "said['hookSpecificOutput']['llm_request']['config'] = {'temperature': 0.25, 'maxOutputTokens': 77}"
     allowed = ["read_file", "list_directory"]
@@ -152,7 +152,7 @@ async def test_a_changed_request_is_what_the_provider_gets(provider: Provider, w
         assert "toolConfig" in body or body["tool_choice"] in ({"type": "any"}, "required")
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_hooks_own_answer_takes_the_place_of_the_models(provider: Provider, workspace: Path) -> None:
     with agent(provider, workspace, (before(answers("From a hook.", decision="deny", reason="known")),)) as at:
         assert (await at.prompt("hi")).state is TaskState.COMPLETED
@@ -161,7 +161,7 @@ async def test_a_hooks_own_answer_takes_the_place_of_the_models(provider: Provid
         assert "answered in place of the model: known" in notes(at)
 
 
-@each_built_in_provider
+@each_provider
 async def test_an_answer_is_replaced_before_anything_of_it_is_shown(provider: Provider, workspace: Path) -> None:
     hides = after(
         "text = given['llm_response']['text']\nif 'secret' in text:\n"
@@ -180,7 +180,7 @@ async def test_an_answer_is_replaced_before_anything_of_it_is_shown(provider: Pr
         assert "The secret is out." not in sent(at)
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_refused_answer_is_neither_shown_nor_are_its_calls_run(provider: Provider, workspace: Path) -> None:
     denies = after("if 'bad' in given['llm_response']['text']: said = {'decision': 'block', 'reason': 'not that'}")
     with agent(provider, workspace, (denies,), Reply.of(Think("hm"), Say("b", "ad"), WRITE)) as at:

@@ -13,7 +13,6 @@ from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceed
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.failure import ToolFailure
 from support.tool_calls import result_of, running, tool_context
-from tools.count_lines import CountLines
 
 pytestmark = pytest.mark.anyio
 
@@ -31,13 +30,13 @@ CALLS: dict[str, dict[str, Any]] = {
         "input": "*** Begin Patch\n*** Update File: a.txt\n@@\n one\n-two\n+2\n*** End Patch\n",
     },
     "notebook_edit": {"notebook_path": "n.ipynb", "cell_id": "cell-0", "new_source": "2"},
-    "count_lines": {"file_path": "a.txt"},
 }
 NOTEBOOK = '{"cells": [{"cell_type": "raw", "metadata": {}, "source": "1"}], "metadata": {}, "nbformat": 4}'
 TOOLS: list[Tool] = [
     # Tools of other kinds have tests of their own: they need an answer or a server.
-    *(tool for tool in builtin_tools().tools.values() if tool.kind is not ToolKind.OTHER and not is_search_tool(tool)),
-    CountLines(),
+    tool
+    for tool in builtin_tools().tools.values()
+    if tool.kind is not ToolKind.OTHER and not is_search_tool(tool)
 ]
 
 

@@ -17,7 +17,7 @@ from isthmus.client import Delivery
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from support.agent_harness import AgentHarness
-from support.model_bench import Provider, each_built_in_provider
+from support.model_bench import Provider, each_provider
 from support.scripted_wire import Call, Failure, Replies, Reply, Say, Think
 from support.wire_server import WireRequest
 
@@ -54,7 +54,7 @@ def final_texts(at: AgentHarness) -> list[str]:
     return [message.text for message in view.messages.values()]
 
 
-@each_built_in_provider
+@each_provider
 @given(place=st.floats(0, 1), again=st.booleans())
 @settings(max_examples=8, deadline=None)
 def test_a_stream_that_is_cut_anywhere_does_its_work_once(provider: Provider, place: float, again: bool) -> None:
@@ -75,7 +75,7 @@ def test_a_stream_that_is_cut_anywhere_does_its_work_once(provider: Provider, pl
         anyio.run(turn, Path(folder))
 
 
-@each_built_in_provider
+@each_provider
 @pytest.mark.parametrize("empty", [Reply.of(Think("Hm.")), Reply.of()], ids=["thoughts alone", "nothing"])
 async def test_an_answer_without_content_is_asked_for_again(provider: Provider, workspace: Path, empty: Reply) -> None:
     with agent(provider, workspace, [empty, empty, Reply.of(Say("Recovered."))]) as at:
@@ -83,7 +83,7 @@ async def test_an_answer_without_content_is_asked_for_again(provider: Provider, 
         assert final_texts(at) == ["Recovered."]
 
 
-@each_built_in_provider
+@each_provider
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -106,7 +106,7 @@ async def test_a_malformed_call_is_told_to_the_model_which_goes_on(
         assert final_texts(at) == ["Sorry."]
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_key_that_is_revoked_in_the_middle_keeps_what_was_done(provider: Provider, workspace: Path) -> None:
     with agent(provider, workspace, [Reply.of(Say("I write."), WRITE), Failure(401, kind="wrong_key")]) as at:
         end = await at.prompt("write it")
@@ -119,7 +119,7 @@ async def test_a_key_that_is_revoked_in_the_middle_keeps_what_was_done(provider:
         assert at.states("write_file").count("EXECUTING") == 1
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_conversation_that_became_too_long_is_summarised_and_goes_on(
     provider: Provider, workspace: Path
 ) -> None:
@@ -134,7 +134,7 @@ async def test_a_conversation_that_became_too_long_is_summarised_and_goes_on(
         assert final_texts(at)[-1] == "Answered."
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_first_prompt_that_is_too_long_says_what_to_do(provider: Provider, workspace: Path) -> None:
     with agent(provider, workspace, [Failure(400, kind="context_too_long")] * 3) as at:
         end = await at.prompt("x" * 1000)
@@ -142,7 +142,7 @@ async def test_a_first_prompt_that_is_too_long_says_what_to_do(provider: Provide
         assert end.error
 
 
-@each_built_in_provider
+@each_provider
 async def test_a_loop_ends_for_its_own_reason_where_nobody_can_be_asked(provider: Provider, workspace: Path) -> None:
     (workspace / "a.txt").write_text("x", "utf-8")
     with agent(provider, workspace, lambda _: Reply.of(READ)) as at:

@@ -17,7 +17,7 @@ from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, status_when, write_servers
-from support.model_bench import GEMINI, Provider, each_built_in_provider
+from support.model_bench import GEMINI, Provider, each_provider
 from support.project_files import agree
 from support.scripted_wire import Call, Reply, Say
 
@@ -49,7 +49,7 @@ def declared(provider: Provider, body: Mapping[str, Any]) -> list[str]:
             return [item["function"]["name"] for item in body["tools"]]
 
 
-@each_built_in_provider
+@each_provider
 def test_of_hundreds_of_tools_those_are_sent_that_were_searched(
     isolated_folders: IsolatedFolders,
     workspace: Path,

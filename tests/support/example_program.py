@@ -1,4 +1,4 @@
-"""A program of examples/ as a process of its own, serving its agent."""
+"""A program of examples/agents/ as a process of its own, serving its agent."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from isthmus.a2a import RemoteAgent
 from support.remote_agents import remote_agent
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "agents"
 READY = "A2A server ready at "
 
 
@@ -37,7 +37,7 @@ class ExampleProgram:
 async def example_program(
     name: str, folder: Path, workspace: Path, environment: Mapping[str, str] | None = None
 ) -> AsyncGenerator[ExampleProgram]:
-    """Run ``examples/NAME.py`` in ``workspace`` with its data in ``folder``; it is killed afterwards."""
+    """Run ``examples/agents/NAME.py`` in ``workspace`` with its data in ``folder``; it is killed afterwards."""
     log_path = folder / f"{name}.log"
     with log_path.open("ab") as log:
         process = await asyncio.create_subprocess_exec(

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples"), str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "examples/agents"), str(Path(__file__).resolve().parents[1])]
 
 from isthmus.a2a import serve  # noqa: E402
 from support.hosted_asking_program import hosting_of  # noqa: E402 - the folders are known now

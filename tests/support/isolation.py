@@ -14,23 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.models.providers import PREFIXED
+from isthmus.models.providers import PREFIXED, secret_variables
 
 FOREIGN_PREFIXES = (
+    *sorted({f"{variable.partition('_')[0]}_" for variable in secret_variables()}),
     "A2A_",
-    "ANTHROPIC_",
     "CLAUDE",
     "CLICOLOR",
-    "GEMINI_",
     "GIT_",
-    "GOOGLE_",
     "ISTHMUS_",
     "LANGCHAIN_",
     "LANGSMITH_",
     "MCP_",
     "NVIM",
     "OLLAMA_",
-    "OPENAI_",
     "OPENROUTER_",
     "OTEL_",
     "QWEN_",

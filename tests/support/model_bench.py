@@ -24,7 +24,6 @@ from isthmus.models.message import message_from_json, message_to_json
 from isthmus.models.providers import Provider as ProviderRecord
 from isthmus.models.providers import provider_with_id
 from isthmus.models.streaming import ProviderModel, StreamOptions, open_provider
-from providers import mistral
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire
 from support.openai_wire import OpenAIWire
@@ -55,7 +54,7 @@ class Provider:
     @property
     def record(self) -> ProviderRecord:
         """The record of the provider."""
-        found = EXAMPLES.get(self.name) or provider_with_id(self.name)
+        found = provider_with_id(self.name)
         assert found is not None
         return found
 
@@ -121,13 +120,8 @@ RESPONSES = Provider(
     {"type": "hologram", "voxels": [1, 2]},
     "content_filter",
 )
-MISTRAL = replace(OPENAI, name="mistral")
-EXAMPLES: Mapping[str, ProviderRecord] = {"mistral": mistral.PROVIDER}
-"""Providers that are not part of Isthmus: examples of how one is added."""
-BUILT_IN = [pytest.param(provider, id=provider.name) for provider in (GEMINI, ANTHROPIC, OPENAI, RESPONSES)]
-ALL = [*BUILT_IN, pytest.param(MISTRAL, id="mistral")]
-each_provider = pytest.mark.parametrize("provider", ALL)
-each_built_in_provider = pytest.mark.parametrize("provider", BUILT_IN)
+ALL = [GEMINI, ANTHROPIC, OPENAI, RESPONSES]
+each_provider = pytest.mark.parametrize("provider", [pytest.param(provider, id=provider.name) for provider in ALL])
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""examples/mounted_agents.py as a process of its own under uvicorn, and clients that log in to it as its users do."""
+"""examples/agents/mounted_agents.py as a process under uvicorn, and clients that log in to it as its users do."""
 
 import asyncio
 import os

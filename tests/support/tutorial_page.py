@@ -1,4 +1,4 @@
-"""Steps of a tutorial, and the output that it promises, read from its Markdown.
+"""Steps of a tutorial or a guide, and the output that it promises, read from its Markdown.
 
 A page is read from its top to the heading "Where to go from here":
 
@@ -6,14 +6,19 @@ A page is read from its top to the heading "Where to go from here":
 - a block of ``text`` is what that terminal then shows, perhaps among other lines: ``...`` stands for anything, alone
   in a line for any number of lines; ``TASK_ID`` stands for an id, in later commands for the one that was shown;
 - a block without a language is typed into the program that runs, with Enter;
+- a block of ``diff`` changes the file after ``+++``: its lines with a space or ``-`` stand there once, in
+  one piece, and become those with a space or ``+``; ``@@`` begins another place; ``+`` alone makes a new file;
+- a block of ``python``, ``toml`` or ``json`` quotes a file below ``examples/``; ``...`` stands for any lines;
 - in prose, "in a second terminal" and the like choose the terminal of the sentence and what follows; "press `1`" is a
-  key, "leave it with Ctrl-D" and "stop it with Ctrl-C" are keys that end a program, "type `:w`" is a text with Enter.
+  key, "leave it with Ctrl-D" and "stop it with Ctrl-C" are keys that end a program, "type `:w`" is a text with Enter,
+  and "answer `y`" the same for a program that reads lines.
   A sentence that begins with "If" is not followed.
 
 Another sentence that tells the reader to press, type, enter, leave or stop something is a mistake of the page.
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -27,11 +32,12 @@ _INSTRUCTION = re.compile(
     rf"|\bpress (?P<keys>{_KEYS})"
     rf"|\b(?:leave|stop) [^.:`]*? with (?P<ending>{_KEYS})"
     r"|\btype `(?P<typed>[^`]+)`"
+    r"|\banswer `(?P<answered>[^`]+)`"
     r"|\b(?P<prompt>enter this prompt:)"
     r"|\b(?P<unknown>(?:press|type|enter|leave|stop)\b)",
     re.IGNORECASE,
 )
-_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 _PREREQUISITE = re.compile(r"\]\((?P<page>[\w-]+\.md)#(?P<anchor>[\w-]+)\)")
 
 
@@ -68,6 +74,13 @@ class TypeText(Step):
 
 
 @dataclass(frozen=True)
+class AnswerLine(Step):
+    """Type a text and Enter where a program reads lines, without seeing single keys."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class PressKeys(Step):
     """Press keys, as a terminal sends them."""
 
@@ -88,7 +101,32 @@ class See(Step):
     lines: Sequence[str]
 
 
-AnyStep: TypeAlias = InTerminal | RunCommands | TypeText | PressKeys | EndProgram | See
+@dataclass(frozen=True)
+class Quote(Step):
+    """Find these lines in a file of the examples."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines of a file, and those in their place."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ChangeFile(Step):
+    """Change a file, or make it if it is to have no old lines."""
+
+    path: str
+    changes: Sequence[Change]
+
+
+AnyStep: TypeAlias = (
+    InTerminal | RunCommands | TypeText | AnswerLine | PressKeys | EndProgram | See | Quote | ChangeFile
+)
 
 
 def read_page(name: str, text: str) -> Sequence[AnyStep]:
@@ -157,6 +195,8 @@ def _steps_of(found: re.Match[str], place: str, sentence: str) -> "Iterator[AnyS
         yield EndProgram(place, [_key(key) for key in re.findall(_KEY, ending)])
     elif typed := found["typed"]:
         yield TypeText(place, typed)
+    elif answered := found["answered"]:
+        yield AnswerLine(place, answered)
     elif found["prompt"]:
         yield "prompt"
     else:
@@ -170,20 +210,44 @@ def _key(written: str) -> str:
 
 
 def _block_step(place: str, block: re.Match[str], *, asks_prompt: bool) -> AnyStep:
-    lines = block["body"].splitlines()
+    lines = textwrap.dedent(block["body"]).splitlines()
     match block["language"]:
         case "sh" if not asks_prompt:
             return RunCommands(place, lines)
         case "text" if not asks_prompt:
             return See(place, lines)
+        case "diff" if not asks_prompt:
+            return _change_step(place, lines)
+        case "python" | "toml" | "json" if not asks_prompt:
+            return Quote(place, lines)
         case "" if asks_prompt and len(lines) == 1:
             return TypeText(place, lines[0])
         case "":
             raise PageError(f'{place}: expected one line after "Enter this prompt:", or a block of sh or text')
         case language if not asks_prompt:
-            raise PageError(f"{place}: expected a block of sh or text, not of {language}")
+            raise PageError(f"{place}: expected a block of sh, text, diff or a quotation, not of {language}")
         case _:
             raise PageError(f"{place}: expected the prompt, in a block without a language")
+
+
+def _change_step(place: str, lines: Sequence[str]) -> ChangeFile:
+    first, *rest = lines
+    if not first.startswith("+++ "):
+        raise PageError(f"{place}: expected the file in the first line of the diff, as +++ PATH")
+    hunks: list[list[str]] = [[]]
+    for line in rest:
+        if line.startswith("@@"):
+            hunks.append([])
+        elif line[:1] in {" ", "+", "-", ""}:
+            hunks[-1].append(line or " ")
+        else:
+            raise PageError(f"{place}: expected a line that begins with a space, + or -: {line}")
+    changes = [
+        Change(*("".join(f"{line[1:]}\n" for line in hunk if line[0] in signs) for signs in (" -", " +")))
+        for hunk in hunks
+        if hunk
+    ]
+    return ChangeFile(place, first.removeprefix("+++ "), changes)
 
 
 def _place(name: str, text: str, at: int) -> str:

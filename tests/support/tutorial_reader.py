@@ -11,7 +11,18 @@ from typing import TypeVar, assert_never
 from support.isthmus_program import process_ends
 from support.programs import require
 from support.pty_program import PtyProgram, pty_program
-from support.tutorial_page import AnyStep, EndProgram, InTerminal, PressKeys, RunCommands, See, TypeText
+from support.tutorial_page import (
+    AnswerLine,
+    AnyStep,
+    ChangeFile,
+    EndProgram,
+    InTerminal,
+    PressKeys,
+    Quote,
+    RunCommands,
+    See,
+    TypeText,
+)
 from support.waiting import eventually
 
 T = TypeVar("T")
@@ -33,8 +44,11 @@ class TutorialError(AssertionError):
 class TutorialReader:
     """Follows steps. ``names`` maps what pages write to what it is here, such as a port."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], names: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], names: Mapping[str, str], columns: int = COLUMNS
+    ) -> None:
         self._folder = folder
+        self._columns = columns
         self._environment = environment
         self._names = dict(names)
         self._open = ExitStack()
@@ -66,9 +80,15 @@ class TutorialReader:
                 self._follow(step)
             except AssertionError as error:
                 raise TutorialError(f"{step.place}: {error}") from error
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait until all commands whose output the page has not shown have ended well."""
+        at = self._at
         for number in sorted(self._unseen):
             self._at = number
             self._await_prompt()
+        self._at = at
 
     def _follow(self, step: AnyStep) -> None:
         match step:
@@ -79,6 +99,10 @@ class TutorialReader:
                     self._run(self._here(line))
             case TypeText(text=text):
                 self._type(text + "\r")
+            case AnswerLine(text=text):
+                self._wait("a program that reads lines", lambda: not _is_at_shell(self._terminal))
+                self._look()
+                self._terminal.press(text + "\r")
             case PressKeys(keys=keys):
                 self._type(keys)
             case EndProgram(keys=all_keys):
@@ -87,6 +111,11 @@ class TutorialReader:
                 self._wait("a shell's prompt", lambda: _PROMPT.search(self._terminal.before_cursor[1]))
             case See(lines=lines):
                 self._see(lines)
+            case Quote(lines=lines):
+                check_quotation(lines, self._folder)
+            case ChangeFile():
+                self._settle()
+                change_file(step, self._folder)
             case _:
                 assert_never(step)
 
@@ -101,7 +130,7 @@ class TutorialReader:
                 [require("bash"), "-i"],
                 folder=self._folder,
                 environment=self._environment,
-                columns=COLUMNS,
+                columns=self._columns,
                 rows=ROWS,
             )
             self._terminals[number] = self._open.enter_context(shell)
@@ -184,6 +213,28 @@ class TutorialReader:
         return re.sub(names, lambda found: self._names[found[0]], text)
 
 
+def change_file(step: ChangeFile, folder: Path) -> None:
+    """Change a file below ``folder``, or of the home folder if its path begins with ``~``, as an editor does."""
+    path = folder / Path(step.path).expanduser()
+    text = path.read_text("utf-8") if path.exists() else ""
+    for change in step.changes:
+        count = text.count(change.old) if change.old else 1
+        assert count == 1, f"{step.path}: expected these lines once, found them {count} times:\n{change.old}"
+        assert change.old or not text, f"{step.path}: expected a new file"
+        text = text.replace(change.old, change.new) if change.old else change.new
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def check_quotation(lines: Sequence[str], folder: Path) -> None:
+    """Check that these lines stand in a file of the examples below ``folder``, perhaps further to the right."""
+    parts = [r"(?:.*\n)*?" if line == "..." else f"{'(?P=margin)' * bool(line)}{re.escape(line)}\\n" for line in lines]
+    pattern = re.compile("^" + "".join(parts).replace("(?P=margin)", "(?P<margin> *)", 1), re.MULTILINE)
+    kinds = {".py", ".toml", ".json"}
+    files = [path for path in (folder / "examples").rglob("*") if path.suffix in kinds]
+    assert any(pattern.search(path.read_text("utf-8")) for path in files), "quoted is what stands in no example"
+
+
 def _hang_up(terminal: PtyProgram) -> None:
     """Close a terminal, and wait for the end of its shell and of the program that runs in it."""
     group = os.tcgetpgrp(terminal.terminal)
@@ -194,6 +245,11 @@ def _hang_up(terminal: PtyProgram) -> None:
 
 def _takes(terminal: PtyProgram, keys: str) -> bool:
     """Return whether a program, not the shell, has the terminal, and takes single keys or those of signals from it."""
-    if os.tcgetpgrp(terminal.terminal) == terminal.process.pid:
+    if _is_at_shell(terminal):
         return False
     return keys in SIGNAL_KEYS or not termios.tcgetattr(terminal.terminal)[3] & termios.ICANON
+
+
+def _is_at_shell(terminal: PtyProgram) -> bool:
+    """Return whether the shell has the terminal, and no program that it started."""
+    return os.tcgetpgrp(terminal.terminal) == terminal.process.pid

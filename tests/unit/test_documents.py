@@ -133,3 +133,9 @@ def test_the_page_for_authors_shows_skills_and_versions_of_a_card() -> None:
 def test_the_page_about_conformance_says_which_cards_the_kit_of_1_0_is_given() -> None:
     assert '`Hosting(versions=("1.0",))`' in text("docs/reference/conformance.md")
     assert 'versions=(version,) if version == "1.0"' in text("scripts/conformance/a2a_agent.py")
+
+
+def test_every_module_that_the_architecture_names_by_its_path_exists() -> None:
+    named = {path for path in code(text("docs/ARCHITECTURE.md")) if re.fullmatch(r"isthmus/[\w/]+\.py", path)}
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / "src" / path).exists()] == []

@@ -5,9 +5,8 @@ An agent finds ``~/.local/share/isthmus/json-lines/PORT.json`` and sends its tok
 shows an edit to the user. The answer is ``opened`` or ``error``; ``accepted`` with the final text, ``rejected`` or
 ``closed`` follows. ``active`` reports the file that the user looks at.
 
-To add it to Isthmus: copy this folder to src/isthmus/ide/, and list JSON_LINES in ide/discovery/protocols.py. A program
-of your own can pass it to ``CompanionHost`` instead, as tests/contract/test_example_protocol.py does. Isthmus's own
-agent does not speak it; ide/gemini/peer.py shows a client.
+docs/how-to/add-a-companion-protocol.md puts it into Isthmus. A program of your own can pass it to ``CompanionHost``
+instead. Isthmus's own agent does not speak it; isthmus.ide.gemini.peer shows a client.
 """
 
 import re

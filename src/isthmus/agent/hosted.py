@@ -209,7 +209,15 @@ def ask(
     *,
     options: Sequence[ConfirmationOption] = OPTIONS,
 ) -> ToolCallUpdate:
-    """Return the event that asks a user for permission to make a call; :func:`decision` returns the answer."""
+    """Return the event that asks a user for permission to make a call; :func:`decision` returns the answer.
+
+    Args:
+        tool_call_id: Id of the call, once in its task.
+        tool_name: Name of the tool, as users see it.
+        arguments: Arguments of the call, as JSON.
+        details: Content of the question, such as a command or the diff of a file.
+        options: Answers among which the user chooses; by default to allow or to refuse.
+    """
     request = ConfirmationRequest.of(tuple(options), details)
     call = ToolCall(tool_call_id, ToolCallStatus.PENDING, tool_name, arguments, confirmation_request=request)
     return ToolCallUpdate(call)

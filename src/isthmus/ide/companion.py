@@ -54,7 +54,16 @@ from isthmus.rpc.wire_log import WireRecord
 
 
 class Companion:
-    """Connection between an editor and its clients. Other methods may be called while :meth:`run` does the work."""
+    """Connection between an editor and its clients. Other methods may be called while :meth:`run` does the work.
+
+    Args:
+        editor: The editor, attached. It is not closed here.
+        options: Choices of the user at the start; None for the defaults.
+        clock: Seconds of a monotonic clock.
+        workspace_changed: Called after the folders of the editor have changed.
+        kept: Place of texts that were typed into undecided reviews; None for the user's data folder.
+        limits: Sizes, counts and timeouts.
+    """
 
     def __init__(
         self,

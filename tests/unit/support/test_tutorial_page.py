@@ -1,10 +1,14 @@
 import pytest
 
 from support.tutorial_page import (
+    AnswerLine,
+    Change,
+    ChangeFile,
     EndProgram,
     InTerminal,
     PageError,
     PressKeys,
+    Quote,
     RunCommands,
     See,
     TypeText,
@@ -56,6 +60,15 @@ def test_the_steps_come_in_the_order_of_the_page() -> None:
     ]
 
 
+def test_a_guide_changes_files_quotes_them_and_answers_programs() -> None:
+    page = "Then answer `y`.\n```diff\n+++ a.py\n one\n-two\n+2\n@@\n+last\n```\n- So:\n\n  ```python\n  x = 1\n  ```\n"
+    assert read_page("p.md", page) == [
+        AnswerLine("p.md:1", "y"),
+        ChangeFile("p.md:2", "a.py", [Change("one\ntwo\n", "one\n2\n"), Change("", "last\n")]),
+        Quote("p.md:12", ["x = 1"]),
+    ]
+
+
 @pytest.mark.parametrize(
     ("page", "mistake"),
     [
@@ -63,7 +76,7 @@ def test_the_steps_come_in_the_order_of_the_page() -> None:
         ("Stop it.\n", "p.md:1: this instruction is not understood: Stop it."),
         ("```\nAdd it.\n```\n", 'p.md:1: expected one line after "Enter this prompt:"'),
         ("Enter this prompt:\n\n```sh\nls\n```\n", "p.md:3: expected the prompt"),
-        ("```yaml\na: b\n```\n", "p.md:1: expected a block of sh or text, not of yaml"),
+        ("```yaml\na: b\n```\n", "p.md:1: expected a block of sh, text, diff or a quotation, not of yaml"),
     ],
 )
 def test_what_is_not_understood_is_a_mistake_of_the_page(page: str, mistake: str) -> None:

@@ -29,7 +29,7 @@ COMMAND = CommandNode(
     "model",
     "Show the model, or choose another one for this session",
     model,
-    (argument("name", "As in --model: gemini:NAME, anthropic:NAME, openai:NAME, ollama:NAME, or a bare name"),),
+    (argument("name", "As in --model: PROVIDER:NAME, or a bare name"),),
     complete=_complete,
     needs_folder=False,
 )

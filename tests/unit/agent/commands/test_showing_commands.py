@@ -1,13 +1,10 @@
 import pytest
 
 from isthmus import __version__
-from isthmus.agent.commands import runner
-from isthmus.agent.commands.registry import BUILT_IN
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import all_commands, find
-from slash_commands import folder
 from support.command_harness import CommandHarness, OpenHarness
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
@@ -32,14 +29,6 @@ async def test_the_tree_has_every_command_with_a_description_of_it_and_of_its_ar
     add = find(("memory", "add"), tree)
     assert add is not None
     assert [argument.is_required for argument in add.arguments] == [True]
-
-
-async def test_the_example_of_a_command_runs(open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "BUILT_IN", (*BUILT_IN, folder.COMMAND))
-    async with open_harness() as harness:
-        (harness.workspace / "a.txt").touch()
-        ran = await harness.run("/folder")
-        assert (ran.state, ran.text) == (TaskState.COMPLETED, f"{harness.workspace} has 1 entries.")
 
 
 async def test_help_lists_the_commands_and_describes_one(open_harness: OpenHarness) -> None:

@@ -3,7 +3,7 @@
 A note that came with a picture is sent back as a card, too. While the agent waits for an answer there is no process
 that must live: kill it, start it again, answer from another client.
 
-Run it:      pip install 'isthmus[pydantic-ai]'; OPENAI_API_KEY=... python examples/pydantic_ai_agent.py
+Run it:      pip install 'isthmus[pydantic-ai]'; OPENAI_API_KEY=... python examples/agents/pydantic_ai_agent.py
 Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
 """
 

@@ -1,6 +1,6 @@
 """A web application with users of its own, and two agents below /agents that its users may talk to.
 
-Run it:      SECRET=... PASSWORD=... OPENAI_API_KEY=... uvicorn --app-dir examples mounted_agents:application
+Run it:      SECRET=... PASSWORD=... OPENAI_API_KEY=... uvicorn --app-dir examples/agents mounted_agents:application
 Log in:      curl -s http://127.0.0.1:8000/login --json '{"user": "ann", "password": "..."}' > token
 Talk to it:  isthmus connect http://127.0.0.1:8000/agents/pydantic --token-file token, or any A2A client
 """

@@ -1,5 +1,3 @@
-"""The example of a companion protocol (examples/protocols), served by a companion beside the built-in ones."""
-
 import asyncio
 import json
 import os
@@ -15,23 +13,24 @@ from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.host import Ready
 from isthmus.ide.ide_protocol import FoundIde
 from isthmus.ide.options import CompanionOptions
-from protocols.json_lines.protocol import JSON_LINES
 from support.companion import running_host
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+(JSON_LINES,) = (protocol for protocol in IDE_PROTOCOLS if protocol.name == "json-lines")
+
 
 @asynccontextmanager
 async def serving(editor: HeadlessEditor) -> AsyncGenerator[Ready]:
     options = CompanionOptions()
-    async with running_host(editor, options, protocols=(*IDE_PROTOCOLS, JSON_LINES)) as (_, ready, _):
+    async with running_host(editor, options, protocols=(JSON_LINES,)) as (_, ready, _):
         yield ready
 
 
 @asynccontextmanager
 async def connection(ready: Ready) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", ready.servers[-1].port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", ready.servers[0].port)
     try:
         yield reader, writer
     finally:
@@ -40,7 +39,7 @@ async def connection(ready: Ready) -> AsyncGenerator[tuple[asyncio.StreamReader,
 
 
 def token(ready: Ready) -> str:
-    return json.loads(Path(ready.servers[-1].discovery_files[0]).read_bytes())["authToken"]
+    return json.loads(Path(ready.servers[0].discovery_files[0]).read_bytes())["authToken"]
 
 
 async def test_an_edit_that_the_user_accepts_returns_to_the_agent(workspace: Path) -> None:
@@ -81,7 +80,7 @@ async def test_its_agent_finds_the_editor_by_the_discovery_file(workspace: Path)
         (path,) = cli.discovery_files(os.environ)
         found = cli.read(path)
         assert isinstance(found, FoundIde)
-        assert (found.port, found.token) == (ready.servers[-1].port, token(ready))
+        assert (found.port, found.token) == (ready.servers[0].port, token(ready))
         file = Announcement(cli.name, str(path), None, found.port, found.pid, found.folders, found.display_name)
         here = Here(str(workspace), os.environ, open_ports=frozenset({found.port}))
         assert cli.choose([file], here).source == str(path)

@@ -3,7 +3,7 @@
 The graph has no checkpointer: its state is in the journal of the server. While it waits for the answer no process has
 to run: kill it, start it again, answer from another client.
 
-Run it:      pip install 'isthmus[langgraph]'; OPENAI_API_KEY=... python examples/langgraph_agent.py
+Run it:      pip install 'isthmus[langgraph]'; OPENAI_API_KEY=... python examples/agents/langgraph_agent.py
 Talk to it:  any A2A client that sends images
 """
 

@@ -1,6 +1,6 @@
 """An agent in 25 lines that repeats each message word by word, served over A2A with all that Isthmus offers.
 
-Run it:      python examples/echo_agent.py
+Run it:      python examples/agents/echo_agent.py
 Talk to it:  isthmus connect URL --token-file FILE   (both are printed)
 """
 
