@@ -14,9 +14,11 @@ from typing import Any, TypeAlias, cast
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
+from isthmus.agent.part import AgentParts
 from isthmus.agent.resources import AgentResources, FolderTrust
 from isthmus.app.hook_processes import HookProcesses
 from isthmus.app.model_directory import ModelDirectory
+from isthmus.app.servers_part import ServersPart
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus
@@ -187,11 +189,13 @@ async def command_harness(
     async def tasks(task_id: str) -> Sequence[TaskSnapshot]:
         return await engine.tasks()
 
+    contents = None if mcp is None else HostContents(mcp)
     resources = AgentResources(
         open_model=model.open,
         tools=FixedTools(replace(builtin_tools(), permissions=permissions, hooks=hooks)) if mcp is None else mcp,
         servers=servers if mcp is None else mcp,
-        contents=None if mcp is None else HostContents(mcp),
+        contents=contents,
+        parts=AgentParts() if contents is None else AgentParts((ServersPart(contents),)),
         home=home,
         checkpoints=checkpoints,
         tasks=tasks,
