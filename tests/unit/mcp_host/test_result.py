@@ -125,6 +125,13 @@ def test_structured_content_counts_beside_an_image_that_has_no_text(tmp_path: Pa
     assert rendered(tmp_path, IMAGE, structured={"a": 1}).for_model.endswith('{\n  "a": 1\n}')
 
 
+def test_the_place_of_a_kept_image_is_no_text_that_has_the_structured_content(tmp_path: Path) -> None:
+    place = tmp_path / "kept-1"
+    place.mkdir()
+    found = rendered(place, IMAGE, structured={"a": 1, "b": "kept"})
+    assert found.for_model.endswith('{\n  "a": 1,\n  "b": "kept"\n}')
+
+
 def test_structured_content_that_is_no_object_is_told_too(tmp_path: Path) -> None:
     assert rendered(tmp_path, structured=[1]).for_model == "[\n  1\n]"
 

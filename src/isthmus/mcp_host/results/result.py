@@ -180,9 +180,13 @@ def render(
     as Gemini CLI does. Blocking if there is anything to store.
     """
     pieces = _Pieces(KeptFiles(folder, call_id))
+    said: list[str] = []
     for part in result.parts:
+        count = len(pieces.for_model)
         pieces.take(part)
-    if result.structured is not None and not has_values("\n".join(pieces.for_model), result.structured):
+        if not isinstance(part, BinaryPart):  # the path of a kept file is ours
+            said += pieces.for_model[count:]
+    if result.structured is not None and not has_values("\n".join(said), result.structured):
         pieces.take(TextPart(json.dumps(result.structured, ensure_ascii=False, indent=2)))
     for_model, for_user = "\n".join(pieces.for_model), "\n".join(pieces.for_user)
     is_same = for_model == for_user and maximum == MAXIMUM_CHARACTERS
