@@ -135,7 +135,7 @@ class ForkedRun:
             while not os.waitpid(process.pid, os.WNOHANG)[0]:
                 if time.monotonic() > deadline:
                     os.kill(process.pid, signal.SIGKILL)
-                while process.messages.poll(0.05):  # otherwise it may wait with a message for which there is no place
+                while process.messages.poll(0.05):  # its pipe may be full, and then it waits with a message
                     try:
                         process.messages.recv()
                     except (EOFError, ConnectionError):

@@ -134,8 +134,9 @@ class AgentParts:
         return [await part.tools(scope) for part in self.parts]
 
     async def instructions(self, scope: ToolScope) -> str:
-        """Return the text of all parts for the system prompt."""
-        return "".join([await part.instructions(scope) for part in self.parts])
+        """Return the text of all parts for the system prompt, each in lines of its own."""
+        texts = [(await part.instructions(scope)).strip("\n") for part in self.parts]
+        return "".join(f"\n{text}\n" for text in texts if text)
 
     async def notes_at_prompt(self, turn: PartTurn, known: Collection[str]) -> Sequence[ContextNote]:
         """Return the notes after a prompt, but for the sources in ``known``, whose notes it has."""

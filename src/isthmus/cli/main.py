@@ -57,7 +57,7 @@ _LOGIN = "set the key of a model's provider, such as GEMINI_API_KEY; `isthmus mc
 _UPDATE = "update it with the program that installed it, such as pip or uv"
 ELSEWHERE = {
     "auth": _LOGIN,
-    "completion": "there is no completion for shells; `isthmus --help` lists the commands",
+    "completion": "isthmus has no shell completion; `isthmus --help` lists the commands",
     "help": "`isthmus --help` lists the commands",
     "login": _LOGIN,
     "logout": _LOGIN,

@@ -30,7 +30,7 @@ class SettingKey(Generic[T_co]):
         reader: the form of its values, and how those of several files become one.
         setter: the files that may set it.
         effect: its meaning in words, in Markdown.
-        is_shown: whether texts in its value may be shown; those of others may contain secrets.
+        is_shown: whether texts in its value may be shown; other values may contain secrets.
         limit: restriction in words on the value of a project that may set it.
         former_name: name in older files, which still counts; empty for none.
         item: kind of its entries in the question of trust, for a key that a trusted folder may set.

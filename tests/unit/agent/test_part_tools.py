@@ -94,6 +94,20 @@ async def test_a_name_stays_that_of_the_first_tool_which_has_it(tmp_path: Path) 
     assert found.always_asked == {"shared": "asked by one"}
 
 
+async def test_the_instructions_of_each_part_stand_in_lines_of_their_own(tmp_path: Path) -> None:
+    class Instructing(PartBase):
+        name = "instructing"
+
+        def __init__(self, text: str) -> None:
+            self._text = text
+
+        async def instructions(self, scope: ToolScope) -> str:
+            return self._text
+
+    parts = AgentParts(tuple(Instructing(text) for text in ("Use tabs.", "", "\n# Servers\n")))
+    assert await parts.instructions(ToolScope(tmp_path)) == "\nUse tabs.\n\n# Servers\n"
+
+
 async def test_a_part_is_asked_for_its_tools_once_in_a_turn(tmp_path: Path) -> None:
     class Counting(PartBase):
         name = "counting"

@@ -84,7 +84,7 @@ def test_a_mistyped_group_is_not_sent_to_a_model(line: str, meant: str, capsys: 
         ("Version", "isthmus --version"),
         ("login", "isthmus mcp login NAME"),
         ("update", "program that installed it"),
-        ("completion", "no completion for shells"),
+        ("completion", "no shell completion"),
         ("help mcp login", "isthmus mcp login --help"),
     ],
 )

@@ -29,7 +29,7 @@ WITHOUT_FIELD = {
     "admin.mcp.enabled",
     "admin.mcp.config",
 }
-"""Keys that choose the extensions and MCP servers, which are no part of the settings."""
+"""Keys that choose the extensions and MCP servers, which are not part of the settings."""
 NOT_REFUSED = {"security.environmentVariableRedaction.allowed", "admin.mcp.enabled"}
 """Keys of which a value of another form has no effect, without a message."""
 
