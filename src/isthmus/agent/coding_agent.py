@@ -60,6 +60,7 @@ from isthmus.models.base import (
     ToolSpec,
     text_of,
 )
+from isthmus.runtime.brief_work import briefly
 from isthmus.slash_commands.tree import Completion
 from isthmus.tools.base import Tool, full_parameters_of, is_model_specific, is_search_tool
 from isthmus.tools.failure import ToolFailure
@@ -343,7 +344,7 @@ class CodingAgent:
             is_trusted = self._resources.is_project_trusted(session.user, workspace)
             return self._memory.read(workspace, home, names), is_trusted
 
-        instructions, is_trusted = await asyncio.to_thread(look)
+        instructions, is_trusted = await briefly(look)
         contents = self._resources.contents
         from_servers = await contents.instructions(_scope(session)) if contents is not None else ()
         subagent = session.subagent
@@ -355,7 +356,7 @@ class CodingAgent:
                 is_trusted=is_trusted,
                 servers=server_instructions(from_servers),
                 subagent=subagent.instructions if subagent is not None else None,
-                folders=self._options.workspace_of(workspace, session.user, session.added_folders).others,
+                folders=self._options.further_folders_of(workspace, session.user, session.added_folders),
             )
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),
