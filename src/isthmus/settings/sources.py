@@ -159,7 +159,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
     problems: list[str] = []
     left_out: tuple[ProjectItem, ...] = ()
     for owner, path in places:
-        if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
+        if is_missing(path) or (owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own)):
             continue
         if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := insecure_system_file(path)) is not None:
             problems.append(problem)
@@ -168,6 +168,17 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
                 values, left_out = agreed_values(values, SETTINGS, project, home)
             files.append(SettingsSource(owner, path, values))
     return Sources(tuple(files), is_trusted, tuple(problems), left_out=left_out)
+
+
+def is_missing(path: Path) -> bool:
+    """Return whether there is nothing at a path; False if that cannot be seen, so that reading it says why."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def settings_text(path: Path) -> str:
