@@ -1,15 +1,16 @@
 """A2A tasks, long streams and re-subscribing at our server, on a durable journal, beside minimal a2a-sdk servers.
 
-CPU is the server process's. All servers emit the same events, and the client and its A2A 0.3 requests are the same for
-each. :mod:`bench.sdk_peers` lists the servers and their budgets. One of them is on SQLite and gets only a few tasks; if
-it fails (its database is locked now and then), that is printed, and it has fewer figures.
+CPU is the server process's. All servers emit the same events, and the client and its A2A 0.3 requests are the
+same for each. The coding agent, which asks a provider for the text, is measured beside a server that repeats it.
+:mod:`bench.sdk_peers` lists the servers and their budgets. One of them is on SQLite and gets only a few
+tasks; if it fails (its database is locked now and then), that is printed, and it has fewer figures.
 """
 
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,15 @@ from typing import Any
 
 from bench.figures import Figure, at_most, beside
 from bench.load import TOKEN, Answer, Connection, message, rpc
-from bench.processes import ServerProgram, clean_home, python_program, server
+from bench.processes import ServerProgram, clean_home, program, python_program, server
 from bench.sdk_peers import INSTALLED, SdkPeer, sdk_peers
 from isthmus.a2a.protocol.extension import URI
 
 ROUNDS = 3
 CLIENTS = 32
 TASKS = {1: 300, 8: 480, CLIENTS: 640}
+TURNS = {1: 150, CLIENTS: 320}
+"""Number of turns of the coding agent, by the number of clients."""
 FEW_TASKS = {1: 30, 8: 48, CLIENTS: 64}
 SUBSCRIPTIONS = 40
 ATTEMPTS = 3
@@ -45,6 +48,8 @@ class Server:
     metadata: dict[str, Any] | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     found: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    is_program: bool = False
+    """Whether it is the program that users start, which does not report figures."""
     failed: set[str] = field(default_factory=set[str])
     """Measurements in which the peer failed, and which are skipped from then on."""
 
@@ -58,7 +63,12 @@ class Server:
 
     def connect(self) -> Connection:
         """Return a connection with the headers of this server."""
-        return Connection(self.program.first_line, {"Accept": "text/event-stream", **self.headers})
+        url = self.program.first_line.rpartition(" ")[2]
+        return Connection(url, {"Accept": "text/event-stream", **self.headers})
+
+    def cpu(self) -> float:
+        """Return the CPU seconds used so far."""
+        return self.program.process_cpu() if self.is_program else self.program.cpu()
 
     def request(self, text: str) -> bytes:
         """Return a request for a new task."""
@@ -82,13 +92,32 @@ def run(rounds: int | None) -> list[Figure]:
                 "  a2a-sdk 1.3, for which the budgets are set, is not installed; `make bench` installs it.",
                 flush=True,
             )
-        asyncio.run(_measure(ours, peers, rounds))
-    return list(_figures(ours, peers))
+        coding = stack.enter_context(_coding_agent(environment))
+        asyncio.run(_measure(ours, coding, peers, rounds))
+    return [*_figures(ours, peers), *_turns(coding, peers)]
 
 
-async def _measure(ours: Server, peers: Sequence[Server], rounds: int | None) -> None:
+@contextmanager
+def _coding_agent(environment: Mapping[str, str]) -> Generator[Server]:
+    """Run the program that users start, and a provider for it."""
+    home = Path(environment["HOME"])
+    token = home / "token"
+    with server(python_program("bench.programs.provider"), environment) as provider:
+        given = {**environment, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": provider.first_line}
+        options = ["--model", "openai:bench", "--no-ide", "--user-max-running", "64", "--log-level", "warning"]
+        options += ["--workspace", environment["PWD"], "--token-file", str(token)]
+        with server([program("isthmus"), "serve", *options], given) as running:
+            yield Server(
+                running,
+                metadata={URI: {"workspace_path": environment["PWD"]}},
+                headers={"Authorization": f"Bearer {token.read_text('utf-8').strip()}", "X-A2A-Extensions": URI},
+                is_program=True,
+            )
+
+
+async def _measure(ours: Server, coding: Server, peers: Sequence[Server], rounds: int | None) -> None:
     servers = (ours, *peers)
-    for each in servers:
+    for each in (*servers, coding):
         await _bear(each, "the first tasks", lambda each: _tasks(each, 8, FEW_TASKS[8]))  # warms up
         each.found.clear()
     for _ in range(rounds or ROUNDS):
@@ -97,6 +126,8 @@ async def _measure(ours: Server, peers: Sequence[Server], rounds: int | None) ->
                 few = each.peer is not None and each.peer.few_tasks
                 count = (FEW_TASKS if few else TASKS)[clients]
                 await _bear(each, f"{clients} clients", partial(_tasks, clients=clients, count=count))
+            if clients in TURNS:
+                await _tasks(coding, clients, TURNS[clients])
         for each in servers:
             if each.peer is None or each.peer.streams:
                 await _bear(each, "a stream", partial(_stream, count=EVENTS))
@@ -149,10 +180,10 @@ async def _tasks(each: Server, clients: int, count: int) -> None:
             for _ in left:
                 _check(await connection.post(each.request("Say hello to everybody who reads this.")), TASK_EVENTS)
 
-    before, begin = each.program.cpu(), time.perf_counter()
+    before, begin = each.cpu(), time.perf_counter()
     await asyncio.gather(*(work(each.connect(), left) for _ in range(clients)))
     seconds = time.perf_counter() - begin
-    each.add(f"task {clients}", (each.program.cpu() - before) * 1000 / count)
+    each.add(f"task {clients}", (each.cpu() - before) * 1000 / count)
     each.add(f"rate {clients}", count / seconds)
 
 
@@ -201,6 +232,19 @@ def _figures(ours: Server, peers: Sequence[Server]) -> Iterator[Figure]:
     yield from rows(f"stream of {EVENTS}, last/first tenth", f"flat {EVENTS}", "x")
     yield from rows("re-subscribe to first event", "subscribe", "ms")
     yield from rows("memory after all this", "memory", "MiB")
+
+
+def _turns(coding: Server, peers: Sequence[Server]) -> Iterator[Figure]:
+    """Yield the CPU of the coding agent's turn beside the peer that has a budget for it."""
+    for each in peers:
+        if each.peer is None:
+            continue
+        for clients, limit in each.peer.turns_at_most.items():
+            name = f"task {clients}"
+            if name in each.found:
+                title = f"coding agent's turn, {clients} client{'s' if clients > 1 else ''}, CPU"
+                theirs = each.median(name)
+                yield beside(title, coding.median(name), "ms", f"{each.peer.name}, echo", theirs, at_most=limit)
 
 
 def _beside(peer: SdkPeer, title: str, name: str, value: float, unit: str, theirs: float) -> Figure:

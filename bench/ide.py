@@ -77,7 +77,7 @@ def _socket_figures(socket: ide_socket.Found, sdk: float) -> list[Figure]:
     echo, name = "websockets echo", "WebSocket tools/call, best"
     calls, bare = socket.calls, socket.echo
     return [
-        beside(f"{name} p50", calls.p50 * 1e3, "ms", echo, bare.p50 * 1e3, at_most=1.25),
+        beside(f"{name} p50", calls.p50 * 1e3, "ms", echo, bare.p50 * 1e3, at_most=1.15),
         beside(f"{name} p99", calls.p99 * 1e3, "ms", echo, bare.p99 * 1e3, at_most=2.0),
         beside(f"{name} p50", calls.p50 * 1e3, "ms", "MCP SDK server, HTTP", sdk),
         beside("1 MB openDiff and close_tab", socket.large * 1e3, "ms", echo, socket.large_echo * 1e3, at_most=2.0),

@@ -59,6 +59,7 @@ from isthmus.models.base import (
     ToolSpec,
     text_of,
 )
+from isthmus.runtime.brief_work import briefly
 from isthmus.slash_commands.tree import Completion
 from isthmus.tools.base import Tool, full_parameters_of, is_model_specific, is_search_tool
 from isthmus.tools.failure import ToolFailure
@@ -342,7 +343,7 @@ class CodingAgent:
             is_trusted = self._resources.is_project_trusted(session.user, workspace)
             return self._memory.read(workspace, home, names), is_trusted
 
-        instructions, is_trusted = await asyncio.to_thread(look)
+        instructions, is_trusted = await briefly(look)
         of_parts = await self._resources.parts.instructions(_scope(session))
         subagent = session.subagent
         return ModelRequest(
@@ -353,7 +354,7 @@ class CodingAgent:
                 is_trusted=is_trusted,
                 parts=of_parts,
                 subagent=subagent.instructions if subagent is not None else None,
-                folders=self._options.workspace_of(workspace, session.user, session.added_folders).others,
+                folders=self._options.further_folders_of(workspace, session.user, session.added_folders),
             )
             + loading.note(session.loaded_tools)
             + (f"\n{appended}\n" if (appended := self._options.appended_prompt) else ""),

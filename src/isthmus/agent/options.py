@@ -1,7 +1,7 @@
 """Options of a coding agent, for all its sessions."""
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import field
 from pathlib import Path
 
@@ -63,11 +63,21 @@ class AgentOptions:
 
         ``access`` has the rules on its paths.
         """
-        by_user = () if user else (*self.included_folders, *map(Path, added.by_user))
-        return Workspace(folder, (*by_user, *self._allowed(added.by_client)), access or PathAccess())
+        return Workspace(folder, self._further_folders(user, added), access or PathAccess())
 
-    def _allowed(self, folders: Iterable[str]) -> Iterable[Path]:
+    def further_folders_of(self, folder: Path, user: str, added: AddedFolders) -> tuple[Path, ...]:
+        """Return the folders besides ``folder`` in which a session works, without links. Most sessions have none."""
+        further = self._further_folders(user, added)
+        return Workspace(folder, further).others if further else ()
+
+    def _further_folders(self, user: str, added: AddedFolders) -> tuple[Path, ...]:
+        by_user = () if user else (*self.included_folders, *map(Path, added.by_user))
+        return (*by_user, *self._allowed(added.by_client))
+
+    def _allowed(self, folders: Collection[str]) -> Iterable[Path]:
         """Yield the folders that are still in the roots: a link may lead elsewhere since they were checked."""
+        if not folders:
+            return
         roots = [root.resolve() for root in self.roots]
         for folder in folders:
             place = Path(folder).resolve()

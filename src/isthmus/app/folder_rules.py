@@ -3,7 +3,6 @@
 A project's restrictions count in a trusted folder; its editor is asked about trust only if that makes a difference.
 """
 
-import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from isthmus.mcp_host.config.folder_trust import FolderTrust
 from isthmus.record import record
+from isthmus.runtime.brief_work import briefly
 from isthmus.settings import FolderRules, SettingsError, load_folder_rules
 
 log = logging.getLogger(__name__)
@@ -70,9 +70,9 @@ class RulesOfFolders:
 
     async def _of_project(self, folder: Path, names_files: bool) -> FolderRules:
         load = partial(load_folder_rules, folder, self.home, self.environment, names_files=names_files)
-        rules = await asyncio.to_thread(load)
+        rules = await briefly(load)
         if rules.trusted == rules.untrusted:
             return rules.untrusted
         if self.connect_editor is not None:
             await self.connect_editor(folder)
-        return rules.trusted if await asyncio.to_thread(self.trusts, folder) else rules.untrusted
+        return rules.trusted if await briefly(self.trusts, folder) else rules.untrusted

@@ -59,7 +59,7 @@ def state_of(status: bytes) -> GitState:
 def has_repository(workspace: Path, *, is_above_allowed: bool = True) -> bool:
     """Return whether a workspace seems to be in a git repository. Blocking."""
     folders = (workspace, *workspace.parents) if is_above_allowed else (workspace,)
-    return any(os.path.lexists(folder / ".git") for folder in folders)
+    return any(os.path.lexists(f"{folder}/.git") for folder in folders)
 
 
 async def _output(git: str, arguments: tuple[str, ...], folder: Path, environment: dict[str, str]) -> bytes | None:

@@ -1,6 +1,5 @@
 """Finds the skills and subagents of a session: the local user's, and a trusted workspace's."""
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from isthmus.agent.skills.finding import FoundSkills, find_skills
 from isthmus.agent.subagents.finding import FoundSubagents, built_in, find_subagents
 from isthmus.mcp_host.config.folder_trust import FolderTrust
 from isthmus.record import record
+from isthmus.runtime.brief_work import briefly
 from isthmus.settings import Settings
 from isthmus.settings.extensions import find_extensions
 from isthmus.tools.tool_set import ToolScope
@@ -32,7 +32,7 @@ class PersonalFilesOnDisk:
             return PersonalFiles(subagents=FoundSubagents(built_in()) if settings.uses_subagents else FoundSubagents())
         if not settings.uses_skills and not settings.uses_subagents:
             return PersonalFiles()
-        return await asyncio.to_thread(self._find, scope.workspace)
+        return await briefly(self._find, scope.workspace)
 
     def _find(self, workspace: Path) -> PersonalFiles:
         settings, home = self.settings, self.home

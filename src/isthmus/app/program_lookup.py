@@ -43,8 +43,8 @@ class ProgramLookup:
         for name in self._names:
             for folder, names in folders:
                 # Whether it can be run is not a matter of the folder: a link may lead to another one.
-                if name in names and _is_program(path := folder / name):
-                    found[name] = str(path)
+                if name in names and _is_program(path := os.path.join(folder, name)):  # noqa: PTH118 - pathlib is slow
+                    found[name] = path
                     break
         return found
 
@@ -57,5 +57,5 @@ class ProgramLookup:
         return folder
 
 
-def _is_program(path: Path) -> bool:
-    return os.access(path, os.X_OK) and path.is_file()
+def _is_program(path: str) -> bool:
+    return os.access(path, os.X_OK) and os.path.isfile(path)  # noqa: PTH113 - as above

@@ -4,7 +4,6 @@ Takes milliseconds where there is no repository; git has a deadline. The text is
 :mod:`isthmus.agent.environment`.
 """
 
-import asyncio
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from isthmus.agent.environment import Environment, environment_text
 from isthmus.app.git_state import git_state, has_repository
 from isthmus.app.program_lookup import ProgramLookup
 from isthmus.record import record
+from isthmus.runtime.brief_work import briefly
 from isthmus.text.visible import printable
 from isthmus.tools.tool_set import ToolScope
 from isthmus.tools.workspace import Workspace
@@ -37,7 +37,7 @@ class SessionEnvironment:
 
     async def __call__(self, scope: ToolScope) -> str:
         """Return the text for a session."""
-        surroundings = await asyncio.to_thread(self._look, scope.workspace, is_above_allowed=not scope.user)
+        surroundings = await briefly(self._look, scope.workspace, is_above_allowed=not scope.user)
         git = None
         if surroundings.has_repository:
             git = await git_state(scope.workspace, self._environment, is_above_allowed=not scope.user)

@@ -113,7 +113,11 @@ class WorkspaceRule:
         except (OSError, ValueError) as error:
             raise InvalidRequest(f"{key} {named!r} cannot be a folder ({error}); name one that exists") from error
         # Checked first, so as not to reveal which folders exist outside.
-        if self.roots and not any(Path(path).is_relative_to(root.resolve()) for root in self.roots):
+        place = Path(path)
+        # A root that a path without links begins with has no links either.
+        if self.roots and not any(
+            place.is_relative_to(root) or place.is_relative_to(root.resolve()) for root in self.roots
+        ):
             allowed = ", ".join(str(root) for root in self.roots)
             besides = f", and the repositories {', '.join(self.repositories)}" if self.repositories else ""
             raise InvalidRequest(

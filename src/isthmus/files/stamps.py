@@ -1,5 +1,6 @@
 """Stamps of files and folders, by which what was read from them is known to be current without reading it again."""
 
+import os
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ Stamp: TypeAlias = tuple[int, int, int, int] | None
 def stamp_of(path: Path) -> Stamp:
     """Return a value that changes when a file or folder changes."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - each turn looks at dozens of files; pathlib is slow
     except (OSError, ValueError):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -27,6 +27,7 @@ from isthmus.mcp_host.connection.connection_context import ConnectionContext, Mc
 from isthmus.mcp_host.oauth.login_flow import OpenBrowser, Paste
 from isthmus.mcp_host.oauth.logins import Logins
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
+from isthmus.mcp_host.task_folders import TaskFolders
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.record import record
@@ -89,6 +90,7 @@ class McpHost(ToolSource, ToolServers):
         self._workspaces: dict[Path, asyncio.Task[WorkspaceServers]] = {}
         self._clients = ClientConnections(self._client_context)
         self._logins = Logins(options.home, options.open_browser)
+        self._folders = TaskFolders()
         self._is_closed = False
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = StartLimit()
@@ -104,27 +106,29 @@ class McpHost(ToolSource, ToolServers):
         Raises:
             ToolFailure: the scope names a server that is not configured, or a URL that is not allowed.
         """
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.enter(scope))
         servers.users.add(_key(scope))
         await self._reconsider(servers)
         return await self._tools(scope, servers)
 
     @override
     async def renewed(self, scope: ToolScope, tools: ToolSet) -> ToolSet:
-        task = self._workspaces.get(scope.workspace.resolve())
+        task = self._workspaces.get(self._folders.of(scope))
         if task is None or not task.done() or not _is_usable(task):
             return tools
         servers, clients = task.result(), self._clients.of(scope) or ()
         connections = servers.connections(_named(scope))
-        await asyncio.gather(*(found.signals.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
+        if connections or clients:
+            await asyncio.gather(*(found.signals.listed(CHANGE_SECONDS) for found in (*connections, *clients)))
         return self._sets.of(_key(scope), servers, connections, clients, _named(scope))
 
     async def release(self, scope: ToolScope) -> None:
         """Close the servers that were connected for one segment only, which has ended."""
         self._sets.forget(_key(scope))
+        root = self._folders.leave(scope)
         if self._is_closed:
             return
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(root)
         servers.users.discard(_key(scope))
         await self._clients.end(scope)
 
@@ -135,10 +139,12 @@ class McpHost(ToolSource, ToolServers):
         for connection in connections:
             connection.try_again()
         clients = await self._clients.begin(scope, servers.workspace)
-        await asyncio.gather(
-            servers.wait_for(connections, self._options.wait_seconds),
-            *(connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients),
-        )
+        waiting = servers.wait_for(connections, self._options.wait_seconds)
+        if clients:
+            settling = (connection.settled(CLIENT_CONNECT_SECONDS + 1) for connection in clients)
+            await asyncio.gather(waiting, *settling)
+        else:
+            await waiting  # without a task of its own
         if missing := servers.missing(_named(scope), required=True):
             problems = "; ".join(f"{found.name}: {found.problem}" for found in missing)
             public_text = f"required MCP servers are not connected: {', '.join(found.name for found in missing)}"
@@ -150,7 +156,7 @@ class McpHost(ToolSource, ToolServers):
 
         ``is_patient``: check the folder's trust again and wait for connecting servers, as in :meth:`tools`.
         """
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         if is_patient:
             await self._reconsider(servers)
         connections = servers.connections(_named(scope))
@@ -162,7 +168,7 @@ class McpHost(ToolSource, ToolServers):
 
     @override
     async def servers(self, scope: ToolScope) -> Sequence[ServerStatus]:
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         await self._reconsider(servers)
         statuses = servers.statuses(self._reserved)
         if (named := _named(scope)) is not None:
@@ -178,14 +184,14 @@ class McpHost(ToolSource, ToolServers):
 
     async def awaited(self, scope: ToolScope) -> Sequence[ServerStatus]:
         """Wait for the servers as in :meth:`tools`, which then need not wait again, and return their states."""
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         await self._reconsider(servers)
         await servers.wait_for(servers.connections(_named(scope)), self._options.wait_seconds)
         return await self.servers(scope)
 
     @override
     async def discovery(self, scope: ToolScope) -> DiscoveryState:
-        task = self._workspaces.get(scope.workspace.resolve())
+        task = self._workspaces.get(self._folders.of(scope))
         if task is None:
             return DiscoveryState.NOT_STARTED
         if self._options.is_for_one_turn and task.done() and _is_usable(task):
@@ -202,7 +208,7 @@ class McpHost(ToolSource, ToolServers):
 
     async def set_enabled(self, scope: ToolScope, name: str, *, is_enabled: bool) -> Sequence[ServerStatus]:
         """Switch a server on or off in the user's file, as Gemini CLI does."""
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         require_name(name, servers.names)
         edit = with_server_on if is_enabled else with_server_off
         try:
@@ -214,7 +220,7 @@ class McpHost(ToolSource, ToolServers):
 
     async def refresh(self, scope: ToolScope, name: str | None = None) -> Sequence[ServerStatus]:
         """Read the settings files and list the servers' tools again."""
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         before = servers.connections()
         await servers.configure(self._load(servers.workspace))
         if name is not None:
@@ -247,7 +253,7 @@ class McpHost(ToolSource, ToolServers):
 
     async def _in_use(self, scope: ToolScope, name: str) -> ServerConnection:
         """Return the connection of a server; raise ToolFailure if it is not configured or not in use."""
-        servers = await self._servers(scope.workspace)
+        servers = await self._servers(self._folders.of(scope))
         require_name(name, servers.names)
         connection = servers.connection(name)
         if connection is None:
@@ -259,7 +265,7 @@ class McpHost(ToolSource, ToolServers):
 
     def begin(self, workspace: Path) -> None:
         """Connect the servers of a workspace in the background."""
-        self._task(workspace)
+        self._task(workspace.resolve())
 
     def check(self, workspace: Path, wanted: Sequence[McpServerSettings], *, brings_programs: bool = False) -> None:
         """Check the servers of a client's AgentSettings against the configuration and the rule for URLs, at once.
@@ -284,7 +290,6 @@ class McpHost(ToolSource, ToolServers):
         await asyncio.gather(*closing, return_exceptions=True)
 
     def _task(self, workspace: Path) -> "asyncio.Task[WorkspaceServers]":
-        workspace = workspace.resolve()
         if self._is_closed:
             raise ToolFailure("the MCP servers are closed because the agent is ending", "closed")
         found = self._workspaces.pop(workspace, None)
@@ -294,7 +299,8 @@ class McpHost(ToolSource, ToolServers):
         return found
 
     async def _servers(self, workspace: Path) -> WorkspaceServers:
-        servers = await asyncio.shield(self._task(workspace))
+        task = self._task(workspace)
+        servers = task.result() if task.done() else await asyncio.shield(task)
         await self._close_unused()
         return servers
 

@@ -35,6 +35,8 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
     """
     import httpx2
 
+    from isthmus.network.pooled_transport import pooled_transport
+
     limit = httpx2.Timeout(timeouts.idle, connect=timeouts.connect, pool=timeouts.connect)
 
     async def set_deadlines(request: httpx2.Request) -> None:
@@ -49,16 +51,24 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
                 f"{endpoint.advice}",
             )
 
+    # A server runs as many turns at once as it has tasks.
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
     try:
+        has_tls = not endpoint.is_loopback or urlsplit(endpoint.base_url).scheme != "http"
+        proxy, verify = proxy_for(endpoint, environment), _certificates(endpoint, environment)
         return httpx2.AsyncClient(
             timeout=limit,
-            # A server runs as many turns at once as it has tasks.
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+            limits=limits,
             trust_env=False,
             follow_redirects=False,
-            proxy=proxy_for(endpoint, environment),
-            verify=_certificates(endpoint, environment),
-            event_hooks={"request": [set_deadlines, close_cancelled_handshake], "response": [refuse_pages]},
+            proxy=proxy,
+            verify=verify,
+            transport=pooled_transport(verify, limits) if proxy is None else None,
+            event_hooks={
+                # Without TLS there is no handshake, and to be told of each step of a request takes time.
+                "request": [set_deadlines, *([close_cancelled_handshake] if has_tls else [])],
+                "response": [refuse_pages],
+            },
         )
     except (ValueError, OSError) as error:
         raise ModelError(

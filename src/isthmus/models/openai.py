@@ -42,8 +42,9 @@ from isthmus.models.base import (
 from isthmus.models.context_lookup import look_up_window
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint import ModelEndpoint
+from isthmus.models.event_reader import read_events
 from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.openai_body import origin_of, request_body
+from isthmus.models.openai_body import encoded_body, origin_of, request_body
 from isthmus.models.received import as_count, tool_arguments, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 
@@ -307,7 +308,10 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
             return None
 
     @override
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        return self._stream_and_look(request) if self._looks_up else super().stream(request)
+
+    async def _stream_and_look(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         async with aclosing(super().stream(request)) as items:
             async for item in items:
                 if isinstance(item, Done) and self._looks_up and self._window is None:
@@ -327,11 +331,14 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         client = await self._client.get()
         from openai import AsyncStream
 
-        # Cast to object, to receive the chunks as raw JSON.
         async with await client.post(
-            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        ) as chunks:
-            yield chunks
+            "/chat/completions",
+            content=encoded_body(body),
+            cast_to=object,
+            stream=True,
+            stream_cls=AsyncStream[object],
+        ) as stream:
+            yield read_events(stream.response)
 
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -344,10 +351,12 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         return HttpFailure(None, error_object(error.body), text=error.message) if isinstance(error, APIError) else None
 
     def _connect(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI
+        from isthmus.models.openai_client import RepeatingClient
 
         where = self._endpoint
-        return AsyncOpenAI(api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self._http_client())
+        return RepeatingClient(
+            api_key=where.key, base_url=where.base_url, max_retries=0, http_client=self._http_client()
+        )
 
 
 MODEL = OpenAIModel

@@ -10,7 +10,9 @@ from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
+from isthmus.encoding.compact_json import compact_encoder
 from isthmus.encoding.json_shapes import as_text
+from isthmus.encoding.remembered_json import RememberedJson
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.base import (
@@ -32,6 +34,9 @@ TOOL_CHOICES: Mapping[ToolChoice, str] = MappingProxyType(
     {ToolChoice.AUTO: "auto", ToolChoice.ANY: "required", ToolChoice.NONE: "none"}
 )
 """Words of both of OpenAI's interfaces."""
+
+_encode = compact_encoder(allow_nan=False)
+_schema = RememberedJson(_encode)
 
 
 def origin_of(where: ModelEndpoint) -> str:
@@ -70,6 +75,23 @@ def request_body(
         # OpenAI's own models refuse the old name, and most imitators do not know the new one.
         body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
     return body
+
+
+def encoded_body(body: Mapping[str, Any]) -> bytes:
+    """Return the JSON of a body. The schemas of tools, which are most of one to Chat Completions, are encoded once."""
+    rest = _encode({name: value for name, value in body.items() if name != "tools"})
+    if not (tools := body.get("tools")):
+        return rest.encode()
+    return f'{rest[:-1]},"tools":[{",".join(map(_encoded_tool, tools))}]}}'.encode()
+
+
+def _encoded_tool(tool: Mapping[str, Any]) -> str:
+    function: Mapping[str, Any] | None = tool.get("function")
+    if function is None:  # the form of the Responses API
+        return _encode(tool)
+    name, description = _encode(function["name"]), _encode(function["description"])
+    schema = _schema(function["parameters"])
+    return f'{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{schema}}}}}'
 
 
 def _function(tool: ToolSpec, *, is_full: bool) -> dict[str, Any]:

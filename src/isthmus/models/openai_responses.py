@@ -32,9 +32,10 @@ from isthmus.models.base import (
 )
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint import ModelEndpoint
+from isthmus.models.event_reader import read_events
 from isthmus.models.failure import HttpFailure, error_object
 from isthmus.models.openai import OpenAIModel
-from isthmus.models.openai_body import origin_of
+from isthmus.models.openai_body import encoded_body, origin_of
 from isthmus.models.providers import OPENAI
 from isthmus.models.received import as_count, tool_arguments, without
 from isthmus.models.responses_body import ITEM, responses_body
@@ -176,11 +177,10 @@ class ResponsesModel(OpenAIModel):
         client = await self._client.get()
         from openai import AsyncStream
 
-        # Cast to object, to receive the events as raw JSON.
         async with await client.post(
-            "/responses", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        ) as events:
-            yield events
+            "/responses", content=encoded_body(body), cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        ) as stream:
+            yield read_events(stream.response)
 
 
 MODEL = ResponsesModel

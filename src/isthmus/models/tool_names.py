@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeVar
 
 from isthmus.models.base import (
@@ -39,8 +40,7 @@ class NameRule:
 
     def fits(self, name: str) -> bool:
         """Return whether the provider accepts a name unchanged."""
-        first = f"(?=[{self.begins}])" if self.begins else ""
-        return re.fullmatch(f"{first}[{self.allowed}]{{1,{self.maximum}}}", name) is not None
+        return _fits(self.allowed, self.maximum, self.begins, name)
 
     def fit(self, name: str) -> str:
         """Return the name with ``_`` in place of refused characters, cut at its end if it is too long."""
@@ -48,6 +48,13 @@ class NameRule:
         if not wire_name or (self.begins and not re.match(f"[{self.begins}]", wire_name)):
             wire_name = f"_{wire_name}"
         return wire_name[: self.maximum]
+
+
+@lru_cache(1024)
+def _fits(allowed: str, maximum: int, begins: str | None, name: str) -> bool:
+    # Cached, since each request has the same names.
+    first = f"(?=[{begins}])" if begins else ""
+    return re.fullmatch(f"{first}[{allowed}]{{1,{maximum}}}", name) is not None
 
 
 class WireNames:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.record import record
-from isthmus.settings.settings_file import Owner, SettingsError, insecure_system_file, read_values
+from isthmus.settings.settings_file import Owner, SettingsError, insecure_system_file, is_missing, read_values
 from isthmus.settings.sources import OF_OWNER, Sources
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.items import ProjectItem
@@ -51,6 +51,8 @@ def read_claude_files(files: Sources, project: Path, home: Path, environment: Ma
     notices: list[str] = []
     left_out: list[ProjectItem] = []
     for owner, path in _places(folder, project):
+        if is_missing(path):
+            continue
         where = str(path)
         if not files.names_files:
             where = f"the project's .claude/{path.name}" if owner is Owner.PROJECT else OF_OWNER
@@ -71,6 +73,8 @@ def read_claude_files(files: Sources, project: Path, home: Path, environment: Ma
 def _places(folder: Path, project: Path) -> Iterator[tuple[Owner, Path]]:
     """Yield the files that may exist; in place of a folder's files the folder, if it cannot be listed."""
     for system in _SYSTEM_FOLDERS:
+        if is_missing(system):
+            continue
         yield Owner.SYSTEM, system / "managed-settings.json"
         try:
             more = sorted((system / "managed-settings.d").iterdir())

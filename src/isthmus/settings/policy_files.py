@@ -144,7 +144,8 @@ def _places(
         of_user = _policy_files(user_folder)
     of_admin = of_system or _named(files, ADMIN_POLICY_PATHS) or []
     own = project / ".gemini" / "policies"
-    of_project = [] if own.resolve() == user_folder.resolve() else _policy_files(own)
+    is_missing = not os.path.lexists(own)
+    of_project = [] if is_missing or own.resolve() == user_folder.resolve() else _policy_files(own)
     places = [
         *(_Place(Tier.ADMIN, path) for path in of_admin),
         *(_Place(Tier.USER, path) for path in of_user),

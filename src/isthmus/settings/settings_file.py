@@ -57,6 +57,17 @@ class SettingsSource:
         return found
 
 
+def is_missing(path: Path) -> bool:
+    """Return whether there is nothing at a path; False if that cannot be seen, so that reading it says why."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
+
+
 def settings_text(path: Path) -> str:
     r"""Return the text of a settings file, with ``\n`` as line ends.
 

@@ -13,7 +13,7 @@ from typing import TypeVar, assert_never
 from isthmus.record import record
 from isthmus.settings.keys import FORMER_NAMES, KEYS
 from isthmus.settings.setting_key import Setter, SettingKey
-from isthmus.settings.settings_file import Owner, SettingsSource, insecure_system_file, read_values
+from isthmus.settings.settings_file import Owner, SettingsSource, insecure_system_file, is_missing, read_values
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.forms import SETTINGS
 from isthmus.settings.trust.items import ProjectItem
@@ -128,7 +128,7 @@ def read_sources(project: Path, home: Path, environment: Mapping[str, str], *, i
     problems: list[str] = []
     left_out: tuple[ProjectItem, ...] = ()
     for owner, path in places:
-        if owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own):
+        if is_missing(path) or (owner is Owner.PROJECT and os.path.realpath(user) == os.path.realpath(own)):
             continue
         if owner in (Owner.SYSTEM, Owner.DEFAULTS) and (problem := insecure_system_file(path)) is not None:
             problems.append(problem)

@@ -13,6 +13,7 @@ from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.media import Media
 from isthmus.notebooks.editing import cells_text
 from isthmus.notebooks.notebook import NotebookError, parse
+from isthmus.runtime.brief_work import briefly
 from isthmus.text.units import show_size
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
@@ -84,7 +85,7 @@ class ReadFile:
         checked = self._check(arguments)
         shown = checked.string("file_path")
         path = _open(context, shown)
-        data = await asyncio.to_thread(read_bytes, path, shown)
+        data = await briefly(read_bytes, path, shown)
         try:
             text = text_of(data, path, shown).text.replace("\r\n", "\n")
         except ToolFailure:

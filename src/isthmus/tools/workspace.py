@@ -281,7 +281,8 @@ class Workspace:
     def _git_scope_above(self) -> tuple[str, IgnoreScope]:
         """Return the path from the top of the repository to the workspace, and the rules of the folders on it."""
         scope = IgnoreScope(".gitignore")
-        top = next((folder for folder in (self.root, *self.root.parents) if (folder / ".git").exists()), None)
+        folders = (self.root, *self.root.parents)
+        top = next((folder for folder in folders if os.path.exists(f"{folder}/.git")), None)  # noqa: PTH110 - pathlib is slow
         if top is None:
             return "", scope
         scope = scope.with_file("", read_ignore_file(top / ".git" / "info" / "exclude"))

@@ -7,8 +7,10 @@ few for Chinese.
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, assert_never
 
+from isthmus.encoding.remembered_json import RememberedJson
 from isthmus.media import Media
 from isthmus.models.base import (
     ChatModel,
@@ -27,6 +29,7 @@ MEDIA_TOKENS = 1_600
 """Estimate for an image or other media: the highest count of any provider for an image."""
 DEFAULT_WINDOW = 128_000
 """Context window in tokens of a model without a known one."""
+_schema = RememberedJson(partial(json.dumps, ensure_ascii=False))
 _WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),
     (re.compile(r"(models/)?gemma-", re.IGNORECASE), 128_000),
@@ -52,7 +55,7 @@ def estimate_tokens(text: str) -> int:
 
 def tool_tokens(name: str, description: str, parameters: Mapping[str, Any]) -> int:
     """Return the estimated tokens of a tool in each request."""
-    return estimate_tokens(name + description + json.dumps(dict(parameters), ensure_ascii=False))
+    return estimate_tokens(name + description + _schema(parameters))
 
 
 def message_tokens(message: Message) -> int:

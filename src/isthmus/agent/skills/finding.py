@@ -52,7 +52,10 @@ def find_skills(
         _read_folder(folder, None, "", found, problems)
     for top, is_project in ((home, False), (project, True)):
         for name in SKILL_FOLDERS if top is not None else ():
-            folder = _real((top or Path()) / name)
+            path = os.path.join(top or Path(), name)  # noqa: PTH118 - each turn comes here; pathlib is slow
+            if not os.path.lexists(path):
+                continue
+            folder = _real(path)
             if folder not in seen:
                 seen.add(folder)
                 _read_folder(folder, top if is_project else None, name, found, problems)
@@ -108,5 +111,5 @@ def _read_folder(
         found[skill.name] = skill
 
 
-def _real(path: Path) -> Path:
+def _real(path: Path | str) -> Path:
     return Path(os.path.realpath(path))

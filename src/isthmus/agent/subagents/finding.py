@@ -47,8 +47,8 @@ def find_subagents(
         _read_folder(folder, None, "", found, problems)
     for top, is_project in ((home, False), (project, True)):
         for name in SUBAGENT_FOLDERS if top is not None else ():
-            folder = Path(os.path.realpath((top or Path()) / name))
-            if folder in seen:
+            path = os.path.join(top or Path(), name)  # noqa: PTH118 - each turn comes here; pathlib is slow
+            if not os.path.lexists(path) or (folder := Path(os.path.realpath(path))) in seen:
                 continue
             seen.add(folder)
             _read_folder(folder, top if is_project else None, name, found, problems)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from isthmus.encoding.codec import JsonObject
+from isthmus.encoding.compact_json import compact_encoder
 from isthmus.errors import IsthmusError
 from isthmus.ide.claude.notifications import range_json
 from isthmus.ide.editor import Diagnostic, Severity
@@ -143,7 +144,7 @@ def _require_type(tool: str, name: str, value: object, expected: JsonObject) -> 
         raise ArgumentError(f"{tool}: expected {name} from {minimum} on, received {value}")
 
 
-_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_ENCODE: Final = compact_encoder()
 
 
 def json_result(value: object) -> CallToolResult:

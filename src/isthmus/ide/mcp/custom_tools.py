@@ -200,7 +200,10 @@ class ToolRegistry:
         return len(self._tools)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tools or any(tool.name == name for tool in self._of_editor())
+        # Each call of a tool comes here, and most editors declare none.
+        return name in self._tools or (
+            self._editor is not None and any(tool.name == name for tool in self._of_editor())
+        )
 
     def _of_editor(self) -> list[ToolDefinition]:
         """Return the editor's tools, without those whose name is invalid or belongs to another tool."""

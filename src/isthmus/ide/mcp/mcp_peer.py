@@ -249,9 +249,9 @@ class McpPeer:
             raise rpc.RpcError(
                 rpc.INVALID_PARAMS, f"tools/call: expected name as a string, received {rpc.kind_of(name)}"
             )
-        known = [tool.name for tool in self.tools]
-        if name not in known:
-            raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {', '.join(known)}")
+        if all(tool.name != name for tool in self.tools):
+            known = ", ".join(tool.name for tool in self.tools)
+            raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {known}")
         arguments = params.get("arguments")
         if arguments is not None and not isinstance(arguments, dict):
             raise rpc.RpcError(

@@ -101,6 +101,9 @@ async def call_tool(companion: Companion, client: ClaudeSession, call: CallTool)
         if call.name in companion.tools:
             return await companion.tools.call(call.name, call.arguments)
         tool, run = _TABLE[call.name]
-        return await run(companion, client, replace(checked(tool, call.arguments), answered_by=call.answered_by))
+        arguments = checked(tool, call.arguments)
+        return await run(
+            companion, client, replace(arguments, answered_by=call.answered_by) if call.answered_by else arguments
+        )
     except IsthmusError as error:
         return CallToolResult.error(str(error))
