@@ -32,7 +32,7 @@ from isthmus.journal.postgres_connection import (
 )
 from isthmus.journal.postgres_driver import Connection, is_conflict, is_locked, is_lost
 from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request, tasks_of
-from isthmus.journal.write_group import NewEvent
+from isthmus.journal.write_facts import NewEvent
 from isthmus.journal.writer import Written
 from isthmus.record import record
 
