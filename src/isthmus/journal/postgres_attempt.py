@@ -35,7 +35,7 @@ class WriteAttempt:
     ) -> None:
         """Commit writes, each with whether an earlier one of its task has failed."""
         async with connection.transaction():
-            facts = await read_facts(connection, Needs.of(write for write, _ in writes))
+            facts = await read_facts(connection, Needs(write for write, _ in writes))
             group = WriteGroup(facts, self._now)
             self.outcomes = group.results(after_failure() if is_broken else write for write, is_broken in writes)
             self.probe = group.events[0] if group.events else None

@@ -77,7 +77,7 @@ def storable(text: str | None) -> str | None:
 
 
 async def lock_user_counts(
-    connection: "Connection", users: Sequence[str], messages: Sequence[tuple[str, str]] = ()
+    connection: "Connection", users: Iterable[str], messages: Iterable[tuple[str, str]] = ()
 ) -> None:
     """Keep other transactions from counting these users' tasks, and from beginning tasks with these messages.
 
@@ -94,7 +94,7 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
     facts = Facts()
     await lock_user_counts(connection, needs.limited, needs.messages)
     if needs.tasks:
-        for values in await connection.fetch(_LOCKED, needs.tasks, needs.inboxes):
+        for values in await connection.fetch(_LOCKED, [*needs.tasks], [*needs.inboxes]):
             entry = TaskEntry(*values)
             facts.entries[entry.task_id] = entry
     if filled := [task_id for task_id in needs.inboxes if (e := facts.entries.get(task_id)) is not None and e.inbox]:
@@ -106,10 +106,10 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
             facts.begun.setdefault((user, message), []).append((task_id, digest))
     if needs.limited:
         facts.counts = {user: Counter() for user in needs.limited}
-        for user, state, tag, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
+        for user, state, tag, count in await connection.fetch(_COUNTS, [*needs.limited], _UNENDED):
             facts.counts[user][counted_as(state, tag)] += count
     if needs.queueing:
-        for user, started, newest in await connection.fetch(_TAGS, needs.queueing):
+        for user, started, newest in await connection.fetch(_TAGS, [*needs.queueing]):
             facts.started, facts.tags[user] = started, newest
     return facts
 

@@ -42,7 +42,7 @@ def write_tasks(connection: sqlite3.Connection, writes: Sequence[TaskWrite | Ist
     Raises:
         JournalError: there is a task already that one of them creates.
     """
-    facts, before = read_facts(connection, Needs.of(write for write in writes if not isinstance(write, IsthmusError)))
+    facts, before = read_facts(connection, Needs(write for write in writes if not isinstance(write, IsthmusError)))
     group = WriteGroup(facts, now)
     results = group.results(writes)
     store(connection, group, before)

@@ -1,14 +1,28 @@
 """Facts that a group of writes depends on, which are read and locked before it, and which facts those are. No I/O."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
 
 from isthmus.client import UserLimits
 from isthmus.journal.rows import NO_CALLS
 from isthmus.journal.task_rows import NewTask
-from isthmus.journal.task_writes import Claim, Create, FinishRun, Take, TaskWrite, tasks_of
+from isthmus.journal.task_writes import (
+    Append,
+    Claim,
+    Create,
+    FinishRun,
+    Release,
+    Renew,
+    Take,
+    TakeOver,
+    TaskWrite,
+    tasks_of,
+)
 from isthmus.record import record
+
+if TYPE_CHECKING:
+    from collections import Counter
 
 KEPT = ("id", '"user"', "parent")
 """Columns of a task that stay and that writes depend on, in the order of :class:`TaskEntry`."""
@@ -76,70 +90,68 @@ class Waiting:
     body: str
 
 
-@dataclass(slots=True)
 class Facts:
-    """Knowledge of a group: the locked rows by task id, and whatever else its writes depend on.
+    """Knowledge of a group: the locked rows by task id, and whatever else its writes depend on."""
 
-    ``begun`` has, by user and message id, the tasks that began with it and their digests, newest first. ``counts`` has
-    the numbers of unended tasks by user and :func:`~isthmus.journal.rows.counted_as`, without the tasks that another
-    one began. ``started`` is the start tag of the task that left the queue last, ``tags`` the newest tag of each user
-    there.
-    """
+    __slots__ = ("begun", "counts", "entries", "inboxes", "started", "tags")
 
-    entries: dict[str, TaskEntry] = field(default_factory=dict[str, TaskEntry])
-    inboxes: dict[str, list[Waiting]] = field(default_factory=dict[str, list[Waiting]])
-    begun: dict[tuple[str, str], list[tuple[str, str]]] = field(
-        default_factory=dict[tuple[str, str], list[tuple[str, str]]]
-    )
-    counts: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
-    started: int = 0
-    tags: dict[str, int] = field(default_factory=dict[str, int])
+    def __init__(self) -> None:
+        self.entries: dict[str, TaskEntry] = {}
+        self.inboxes: dict[str, list[Waiting]] = {}
+        self.begun: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        """Tasks that began with a message, and its digests, by user and message id; the newest task comes first."""
+        self.counts: dict[str, Counter[str]] = {}
+        """Numbers of unended tasks by user and :func:`counted_as`, without the tasks that another one began."""
+        self.started = 0
+        """Start tag of the task that left the queue last."""
+        self.tags: dict[str, int] = {}
+        """Newest start tag of each user that waits in the queue."""
 
 
-@record
 class Needs:
-    """Facts that a group needs: of its tasks, in the order in which they are locked, of messages and of users."""
+    """Facts that writes depend on: of which tasks, messages and users. Each group asks, so it is quick to make."""
 
-    tasks: Sequence[str]
-    inboxes: Sequence[str]
-    """Tasks whose inboxes are read."""
-    messages: Sequence[tuple[str, str]]
-    """Users and message ids that new tasks begin with."""
-    limited: Sequence[str]
-    """Users with limits."""
-    queueing: Sequence[str]
-    """Users whose tasks come into the queue."""
+    __slots__ = ("inboxes", "limited", "messages", "queueing", "tasks")
 
-    @classmethod
-    def of(cls, writes: Iterable[TaskWrite]) -> "Needs":
-        """Return what these writes depend on."""
-        tasks: set[str] = set()
-        inboxes: set[str] = set()
-        messages: set[tuple[str, str]] = set()
-        limited: set[str] = set()
-        queueing: set[str] = set()
+    def __init__(self, writes: Iterable[TaskWrite]) -> None:
+        self.tasks: set[str] = set()
+        self.inboxes: set[str] = set()
+        """Tasks whose inboxes are read."""
+        self.messages: set[tuple[str, str]] = set()
+        """Users and message ids that new tasks begin with."""
+        self.limited: set[str] = set()
+        """Users with limits."""
+        self.queueing: set[str] = set()
+        """Users whose tasks come into the queue."""
         for write in writes:
-            match write:
-                case Create(task, owner=owner, limits=limits):
-                    if owner is None:
-                        queueing.add(task.user)
-                    # Its row is looked for only for other writes: the database refuses a task that exists already.
-                    if task.message_id:
-                        messages.add((task.user, task.message_id))
-                    if has_limits(limits):
-                        limited.add(task.user)
-                case Claim(row, owner=owner, limits=limits):
-                    if owner is None:
-                        queueing.add(row.user)
-                    if has_limits(limits):
-                        limited.add(row.user)
-                case FinishRun() | Take():
-                    inboxes.add(write.lease.task_id)
-                case _:
-                    pass
-            if not isinstance(write, Create):
-                tasks.update(tasks_of(write))
-        return cls(sorted(tasks), sorted(inboxes), sorted(messages), sorted(limited), sorted(queueing))
+            self._add(write)
+
+    def _add(self, write: TaskWrite) -> None:
+        match write:
+            case Append():
+                self.tasks.add(write.lease.task_id)
+            case Create():
+                # Its row is looked for only for other writes: the database refuses a task that exists already.
+                task = write.task
+                self._add_begun(task.user, write)
+                if task.message_id:
+                    self.messages.add((task.user, task.message_id))
+            case Claim():
+                self.tasks.add(write.row.task_id)
+                self._add_begun(write.row.user, write)
+            case FinishRun() | Take():
+                self.tasks.add(write.lease.task_id)
+                self.inboxes.add(write.lease.task_id)
+            case TakeOver() | Renew() | Release():
+                self.tasks.update(tasks_of(write))
+            case _:
+                assert_never(write)
+
+    def _add_begun(self, user: str, write: Create | Claim) -> None:
+        if write.owner is None:
+            self.queueing.add(user)
+        if has_limits(write.limits):
+            self.limited.add(user)
 
 
 @record

@@ -22,6 +22,8 @@ from isthmus.journal.write_facts import Facts, NewEvent, TaskEntry, has_limits
 
 EVENT_BYTES = 100
 """Size of an event in bytes besides its body, approximately."""
+_FROM_CLIENTS = (Prompt, ConfirmationAccepted)
+"""Types of the events that a client's message causes."""
 
 
 class WriteGroup:
@@ -95,7 +97,8 @@ class WriteGroup:
     def _create(self, write: Create) -> ClaimedTask | QueuedTask:
         task, facts, now = write.task, self._facts, self._now
         begun = facts.begun.setdefault((task.user, task.message_id), []) if task.message_id else []
-        check_begun([item for item in begun if self._may_be_repeated(item[0])], task)
+        if begun:
+            check_begun([item for item in begun if self._may_be_repeated(item[0])], task)
         self._check_limits(task.user, write.limits, queues=write.owner is None)
         if task.task_id in facts.entries:
             raise exists_already(task.task_id)
@@ -200,7 +203,7 @@ class WriteGroup:
             deliveries.append(Delivery(entry.seq, self._now, event))
             self.events.append(NewEvent(entry.task_id, entry.seq, self._now, type(event).__name__, body))
             entry.has_later_prompt |= isinstance(event, Prompt) and entry.seq > 1
-            if isinstance(event, Prompt | ConfirmationAccepted) and event.message_id:
+            if isinstance(event, _FROM_CLIENTS) and event.message_id:
                 self.messages.append((entry.task_id, event.message_id, entry.seq))
         return deliveries
 
