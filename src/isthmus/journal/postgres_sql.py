@@ -124,23 +124,23 @@ async def store(connection: "Connection", group: WriteGroup, notice: str | None 
     if changed:
         values += _columns(changed, _STORED)
     if group.events:
-        events = group.events
-        values += [
-            [group.entries[event.task_id].key for event in events],
-            [event.task_id for event in events],
-            *([getattr(event, name) for event in events] for name in ("seq", "at", "kind", "body")),
-        ]
+        values += _lists(
+            (entry.key, entry.task_id, item.seq, item.at, type(item.event).__name__, body)
+            for entry, item, body in group.events
+        )
     if group.messages:
-        values += [
-            [group.entries[task_id].key for task_id, _, _ in group.messages],
-            *([found[index] for found in group.messages] for index in range(3)),
-        ]
+        values += _lists((entry.key, entry.task_id, message, seq) for entry, message, seq in group.messages)
     if group.taken:
         values.append(group.taken)
     parts = (bool(new), bool(changed), bool(group.events), bool(group.messages), bool(group.taken))
     if any(parts):
         given = () if notice is None else (notice,)
         await connection.execute(_statement(*parts, is_said=notice is not None), *values, *given)
+
+
+def _lists(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    """Return the values of rows, a list for each column."""
+    return [[*values] for values in zip(*rows, strict=True)]
 
 
 def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[Any]]:

@@ -23,7 +23,7 @@ class PostFacts:
     count: int = 0
     """Number of events in its inbox; read if a message is posted."""
     size: int = 0
-    """Their size in characters."""
+    """Size of these events in characters."""
 
 
 def answered_calls(events: Sequence[AgentEvent]) -> set[str]:

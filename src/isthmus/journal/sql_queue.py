@@ -73,7 +73,7 @@ def taken_task(owner: str, row: TaskRow, tag: int, former: str | None, until: fl
 
 
 class SqlQueue(TaskQueue):
-    """What comes into a queue, and its queries. ``now`` returns the time of the journal's clock in Unix seconds."""
+    """Additions to a queue, and its queries. ``now`` returns the time of the journal's clock in Unix seconds."""
 
     def __init__(self, submit: EventWriter, read: RowReader, now: Callable[[], float], changes: TaskChanges) -> None:
         self._submit = submit

@@ -74,8 +74,7 @@ def read_facts(connection: sqlite3.Connection, needs: Needs) -> tuple[Facts, dic
 
 def store(connection: sqlite3.Connection, group: WriteGroup, before: Mapping[str, Sequence[Any]]) -> None:
     """Store what a group has left; ``before`` has the stored values of its tasks' columns."""
-    entries = group.entries
-    for entry in entries.values():
+    for entry in group.entries.values():
         if entry.key is None:
             entry.key = _add(connection, entry)
         elif entry.is_changed:
@@ -85,11 +84,11 @@ def store(connection: sqlite3.Connection, group: WriteGroup, before: Mapping[str
             if changed:
                 given = [values[place] for place in changed]
                 connection.execute(_update(tuple(changed)), (*given, entry.key))
-    _add_events(connection, group.events, entries)
+    _add_events(connection, group.events)
     if group.messages:
         connection.executemany(
             "INSERT INTO messages (task, message, seq) VALUES (?, ?, ?)",
-            [(entries[task_id].key, message, seq) for task_id, message, seq in group.messages],
+            [(entry.key, message, seq) for entry, message, seq in group.messages],
         )
     if group.taken:
         connection.executemany("DELETE FROM inbox WHERE number = ?", [(number,) for number in group.taken])
@@ -114,11 +113,11 @@ def _insert(rows: int) -> str:
     return f"INSERT INTO events (task, seq, at, type, body) VALUES {', '.join(['(?, ?, ?, ?, ?)'] * rows)}"
 
 
-def _add_events(connection: sqlite3.Connection, events: Sequence[NewEvent], entries: Mapping[str, TaskEntry]) -> None:
+def _add_events(connection: sqlite3.Connection, events: Sequence[NewEvent]) -> None:
     """Add events in few statements: the two threads may switch at each statement."""
     for start in range(0, len(events), ROWS_AT_ONCE):
         values: list[Any] = []
         some = events[start : start + ROWS_AT_ONCE]
-        for event in some:
-            values += (entries[event.task_id].key, event.seq, event.at, event.kind, event.body)
+        for entry, item, body in some:
+            values += (entry.key, item.seq, item.at, type(item.event).__name__, body)
         connection.execute(_insert(len(some)), values)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from isthmus.client import UserLimits
+from isthmus.client import Delivery, UserLimits
 from isthmus.journal.rows import NO_CALLS
 from isthmus.journal.task_rows import NewTask
 from isthmus.journal.task_writes import (
@@ -154,15 +154,8 @@ class Needs:
             self.limited.add(user)
 
 
-@record
-class NewEvent:
-    """An event to store: of the task ``task_id``, number ``seq``, at ``at`` (Unix seconds)."""
-
-    task_id: str
-    seq: int
-    at: float
-    kind: str
-    body: str
+NewEvent: TypeAlias = tuple[TaskEntry, Delivery, str]
+"""An event to store: its task, the event with its number and time, and its stored form. A tuple is quick to make."""
 
 
 def has_limits(limits: UserLimits) -> bool:

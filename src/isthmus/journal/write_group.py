@@ -33,8 +33,8 @@ class WriteGroup:
         self._facts = facts
         self._now = now
         self.events: list[NewEvent] = []
-        self.messages: list[tuple[str, str, int]] = []
-        """Task id, message id and event number of the events that a client's message caused."""
+        self.messages: list[tuple[TaskEntry, str, int]] = []
+        """Task, message id and event number of the events that a client's message caused."""
         self.taken: list[int] = []
         """Numbers of the events that leave an inbox."""
         self._is_queue = False
@@ -47,8 +47,7 @@ class WriteGroup:
     @property
     def notice(self) -> JournalNotice:
         """News for other processes: nobody follows a task there that was created here just now."""
-        entries = self._facts.entries
-        known = dict.fromkeys(event.task_id for event in self.events if entries[event.task_id].key is not None)
+        known = dict.fromkeys(entry.task_id for entry, _, _ in self.events if entry.key is not None)
         return JournalNotice(events=tuple(known), is_queue=self._is_queue)
 
     def results(self, writes: Iterable[TaskWrite | IsthmusError]) -> list[Any]:
@@ -197,14 +196,16 @@ class WriteGroup:
 
     def _insert(self, entry: TaskEntry, events: Sequence[AgentEvent], bodies: Sequence[str]) -> Sequence[Delivery]:
         deliveries: list[Delivery] = []
-        for event, body in zip(events, bodies, strict=True):
-            entry.seq += 1
+        for number, (event, body) in enumerate(zip(events, bodies, strict=True), entry.seq + 1):
+            delivery = Delivery(number, self._now, event)
+            deliveries.append(delivery)
+            self.events.append((entry, delivery, body))
             entry.size += len(body) + EVENT_BYTES
-            deliveries.append(Delivery(entry.seq, self._now, event))
-            self.events.append(NewEvent(entry.task_id, entry.seq, self._now, type(event).__name__, body))
-            entry.has_later_prompt |= isinstance(event, Prompt) and entry.seq > 1
-            if isinstance(event, _FROM_CLIENTS) and event.message_id:
-                self.messages.append((entry.task_id, event.message_id, entry.seq))
+            if isinstance(event, _FROM_CLIENTS):
+                entry.has_later_prompt |= isinstance(event, Prompt) and number > 1
+                if event.message_id:
+                    self.messages.append((entry, event.message_id, number))
+        entry.seq += len(deliveries)
         return deliveries
 
     def _remove(self, entry: TaskEntry, count: int) -> None:
