@@ -24,11 +24,12 @@ from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConf
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal import postgres as postgres_journal
-from isthmus.journal import postgres_attempt, postgres_sql
+from isthmus.journal import postgres_attempt, postgres_sql, sqlite_writes, writer
 from isthmus.journal import sqlite as sqlite_journal
 from isthmus.journal.postgres import PostgresJournal
 from isthmus.journal.sqlite import SqliteJournal
 from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
+from isthmus.journal.task_writes import TaskWrite
 from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.tool_set import ToolSet
@@ -147,7 +148,23 @@ class KillableJournal(_KillPoints, SqliteJournal):
 
     def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
         super().__init__(path, *arguments, **options)
-        submit = self._writer.submit
+        submit, submit_write, write_tasks = self._writer.submit, self._writer.submit_write, sqlite_writes.write_tasks
+        made: list[str] = []
+
+        def submit_write_killable(write: Callable[[], TaskWrite], **options: Any) -> "asyncio.Future[Any]":
+            step = self.step
+
+            def killable() -> TaskWrite:
+                made.append(step)
+                return write()
+
+            return submit_write(killable, **options)
+
+        def write_tasks_killable(*arguments: Any) -> list[Any]:
+            results = write_tasks(*arguments)
+            while made:
+                KILL_POINT.at(f"{made.pop(0)} open")
+            return results
 
         def submit_killable(work: Callable[[sqlite3.Connection], T], **options: Any) -> "asyncio.Future[T]":
             step = self.step
@@ -161,6 +178,8 @@ class KillableJournal(_KillPoints, SqliteJournal):
             return submit(killable, **options)
 
         self._writer.submit = submit_killable  # type: ignore[method-assign]
+        self._writer.submit_write = submit_write_killable  # type: ignore[method-assign]
+        writer.__dict__["write_tasks"] = write_tasks_killable
         self._hook_queue(self.queue)
 
 

@@ -23,7 +23,7 @@ from isthmus.events import (
     TextContent,
     event_from_json,
 )
-from isthmus.journal import rows, sql_reads, sqlite, statements
+from isthmus.journal import rows, sql_reads, sqlite_inbox
 from isthmus.journal.base import INBOX_MESSAGES, Journal, JournalError, StaleLease
 from isthmus.journal.schema import explain
 from isthmus.journal.sqlite import SqliteJournal
@@ -227,8 +227,7 @@ async def test_looking_for_answers_and_cancellations_costs_the_same_however_much
     for number in range(INBOX_MESSAGES - 1):
         await journal.post(row, [Prompt(f"w{number}", '"type":"StateChange"')])
     assert all(long <= before * 2 for long, before in zip(costs(), short, strict=True))
-    monkeypatch.setattr(statements, "event_from_json", counted)
-    monkeypatch.setattr(sqlite, "event_from_json", counted, raising=False)
+    monkeypatch.setattr(sqlite_inbox, "event_from_json", counted)
     monkeypatch.setattr(sql_reads, "event_from_json", counted)
     await journal.post(row, [other])
     with pytest.raises(StaleLease, match="has been answered"):

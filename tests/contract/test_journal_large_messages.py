@@ -43,7 +43,7 @@ async def test_large_messages_do_not_hold_the_loop_up(
     sizes: list[int] = []
 
     async def noted(connection: Any, group: WriteGroup, notice: str | None = None) -> None:
-        sizes.append(sum(len(event.body) for event in group.events))
+        sizes.append(sum(len(body) for _, _, body in group.events))
         await store(connection, group, notice)
 
     monkeypatch.setattr(postgres_attempt, "store", noted)

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from isthmus.client import NO_LIMITS, Delivery, UserLimits
-from isthmus.development_tool import ToolCall
-from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent
 from isthmus.journal.base import JournalError, UnkeepableEvent
@@ -35,11 +32,12 @@ from isthmus.journal.postgres_replicas import PostgresReplicas
 from isthmus.journal.postgres_schema import prepare
 from isthmus.journal.postgres_sql import CHANNEL, storable
 from isthmus.journal.postgres_writer import PostgresWriter, Preparation
-from isthmus.journal.rows import JSON, encode_events, size_of_prompts
+from isthmus.journal.rows import encode_events, size_of_prompts
 from isthmus.journal.sql_pushes import SqlPushes
+from isthmus.journal.sql_writes import SqlWrites
 from isthmus.journal.task_changes import TaskChanges
-from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
-from isthmus.journal.task_writes import Append, Claim, Create, FinishRun, Release, Renew, Take, TakeOver, TaskWrite
+from isthmus.journal.task_rows import Lease, TaskRow
+from isthmus.journal.task_writes import TaskWrite
 from isthmus.journal.writer import Written
 from isthmus.runtime.large_values import LARGE_BYTES
 from isthmus.runtime.large_work import off_loop
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-class PostgresJournal(PostgresReads):
+class PostgresJournal(PostgresReads, SqlWrites):
     """A :class:`~isthmus.journal.base.Journal` in a database. :meth:`open` makes one, on the running event loop."""
 
     def __init__(
@@ -64,7 +62,7 @@ class PostgresJournal(PostgresReads):
         self.chats = PostgresChats(self._writer, self.read, self.write_rows)
         self.files = PostgresFiles(self.read)
         self.changes = TaskChanges()
-        self.queue = PostgresQueue(self._writer, self._submit, self.read, self.changes)
+        self.queue = PostgresQueue(self._writer, self.submit_events, self.read, self.changes)
 
     @classmethod
     async def open(
@@ -98,71 +96,26 @@ class PostgresJournal(PostgresReads):
     # --- writing ---
 
     @override
-    def create(
-        self,
-        task: NewTask,
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
-        limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[ClaimedTask]:
-        written = self._submit(events, lambda bodies: Create(task, events, bodies, owner, lease_seconds, limits))
-        self.changes.follow(task.task_id, written)
-        return written
+    def submit(self, write: TaskWrite) -> Written[Any]:
+        return self._writer.submit(write)
 
     @override
-    def append(
-        self, lease: Lease, events: Sequence[AgentEvent], *, full_sync: bool = False
-    ) -> Awaitable[Sequence[Delivery]]:
-        # Each commit is on the database's disk when it is done.
-        written = self._submit(events, lambda bodies: Append(lease, events, bodies), lease)
-        self._pushes.watch(events, written)
-        self.changes.follow(lease.task_id, written, events)
-        return written
-
-    @override
-    def finish(
+    def submit_events(
         self,
-        lease: Lease,
         events: Sequence[AgentEvent],
-        pending: Sequence[ToolCall],
+        write: Callable[[Sequence[str]], TaskWrite],
         *,
-        discard_inbox: bool = False,
-    ) -> Awaitable[Finished]:
-        questions = JSON([to_json(call) for call in pending]) if pending else "[]"
-        written = self._submit(events, lambda bodies: FinishRun(lease, events, bodies, questions, discard_inbox), lease)
-        self._pushes.watch(events, written)
-        self.changes.follow(lease.task_id, written)
-        return written
-
-    @override
-    def take(self, lease: Lease, events: Sequence[AgentEvent], count: int) -> Awaitable[Sequence[Delivery]]:
-        return self._submit(events, lambda bodies: Take(lease, events, bodies, count), lease)
-
-    @override
-    def claim(
-        self,
-        row: TaskRow,
-        events: Sequence[AgentEvent],
-        owner: str,
-        lease_seconds: float,
-        limits: UserLimits = NO_LIMITS,
-    ) -> Awaitable[ClaimedTask | None]:
-        written = self._submit(events, lambda bodies: Claim(row, events, bodies, owner, lease_seconds, limits))
-        self.changes.follow(row.task_id, written)
-        return written
-
-    @override
-    def take_over(self, row: TaskRow, owner: str, lease_seconds: float) -> Awaitable[ClaimedTask | None]:
-        return self._writer.submit(TakeOver(row, owner, lease_seconds))
-
-    @override
-    def renew(self, leases: Sequence[Lease], lease_seconds: float) -> Awaitable[Sequence[Lease]]:
-        return self._writer.submit(Renew(leases, lease_seconds))
-
-    @override
-    def release(self, leases: Sequence[Lease]) -> Awaitable[None]:
-        return self._writer.submit(Release(leases))
+        series: Lease | None = None,
+        full_sync: bool = False,
+    ) -> Written[Any]:
+        del full_sync  # each commit is on the database's disk when it is done
+        if size_of_prompts(events) >= LARGE_BYTES:
+            bodies: list[str] = []
+            return self._writer.submit(write(bodies), series, _encoding(events, bodies))
+        try:
+            return self._writer.submit(write(encode_events(events)), series)
+        except UnkeepableEvent as error:
+            return self._writer.failed(error)
 
     @override
     def post(self, row: TaskRow, events: Sequence[AgentEvent]) -> Awaitable[None]:
@@ -207,18 +160,6 @@ class PostgresJournal(PostgresReads):
         await self._writer.aclose()
         await self._replicas.leave()
         await self.close_readers()
-
-    def _submit(
-        self, events: Sequence[AgentEvent], write: Callable[[Sequence[str]], TaskWrite], series: Lease | None = None
-    ) -> Written[Any]:
-        """Queue a write with the bodies of its events; those of large messages are made when its turn comes."""
-        if size_of_prompts(events) >= LARGE_BYTES:
-            bodies: list[str] = []
-            return self._writer.submit(write(bodies), series, _encoding(events, bodies))
-        try:
-            return self._writer.submit(write(encode_events(events)), series)
-        except UnkeepableEvent as error:
-            return self._writer.failed(error)
 
 
 def _encoding(events: Sequence[AgentEvent], bodies: list[str]) -> Preparation:

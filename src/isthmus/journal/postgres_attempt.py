@@ -3,13 +3,12 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from isthmus.errors import IsthmusError
-from isthmus.journal.base import JournalError
 from isthmus.journal.notices import JournalNotice
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_sql import read_facts, store
 from isthmus.journal.task_writes import TaskWrite
-from isthmus.journal.write_group import Needs, NewEvent, WriteGroup
+from isthmus.journal.write_facts import Needs, NewEvent
+from isthmus.journal.write_group import WriteGroup, after_failure
 
 
 class WriteAttempt:
@@ -36,14 +35,8 @@ class WriteAttempt:
     ) -> None:
         """Commit writes, each with whether an earlier one of its task has failed."""
         async with connection.transaction():
-            facts = await read_facts(connection, Needs.of(write for write, _ in writes))
+            facts = await read_facts(connection, Needs(write for write, _ in writes))
             group = WriteGroup(facts, self._now)
-            for write, is_broken in writes:
-                try:
-                    if is_broken:
-                        raise JournalError("an earlier write of this task failed, so this one was not made")
-                    self.outcomes.append(group.apply(write))
-                except IsthmusError as error:
-                    self.outcomes.append(error)
+            self.outcomes = group.results(after_failure() if is_broken else write for write, is_broken in writes)
             self.probe = group.events[0] if group.events else None
             await store(connection, group, text_of(group.notice))

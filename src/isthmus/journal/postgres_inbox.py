@@ -1,13 +1,13 @@
-"""Messages of others for a running task, in PostgreSQL: what :meth:`isthmus.journal.base.Journal.post` does."""
+"""Messages of others for a running task, in PostgreSQL. Whether they are taken: :mod:`isthmus.journal.posting`."""
 
 import json
 from collections.abc import Sequence
 
-from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, event_from_json
-from isthmus.journal.base import RepeatedMessage, StaleLease
+from isthmus.events import AgentEvent, event_from_json
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import POSTGRES, numbered
-from isthmus.journal.rows import ANSWERS, BY_MESSAGE, JSON, check_inbox, delivery_of, inbox_by_message
+from isthmus.journal.posting import PostFacts, answered_calls, check_post, prompts_among
+from isthmus.journal.rows import ANSWERS, BY_MESSAGE, JSON, delivery_of, inbox_by_message
 from isthmus.journal.task_rows import TaskRow
 
 
@@ -17,21 +17,11 @@ async def post_to(connection: Connection, row: TaskRow, events: Sequence[AgentEv
     Raises:
         StaleLease, RepeatedMessage, LimitReached: see the method.
     """
-    calls = {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
     key: int | None = await connection.fetchval(
         "SELECT key FROM tasks WHERE id = $1 AND epoch = $2 AND (owner IS NOT NULL OR tag > 0) FOR UPDATE",
         *(row.task_id, row.epoch),
     )
-    if key is None:
-        raise StaleLease(f"task {row.task_id} is not running or has a new owner; the message was not sent")
-    if calls and not (await _answered(connection, row)).isdisjoint(calls):
-        raise StaleLease(f"a tool call of task {row.task_id} has been answered in the meantime")
-    if any(isinstance(event, Prompt) for event in events):
-        await _check_new(connection, row, events)
-        count, size = await connection.fetchrow(
-            "SELECT count(*), coalesce(sum(length(body)), 0)::bigint FROM inbox WHERE task = $1", key
-        )
-        check_inbox(row, count, size, bodies)
+    check_post(row, events, bodies, None if key is None else await _facts(connection, key, row, events))
     kinds = [type(event).__name__ for event in events]
     await connection.execute(
         "INSERT INTO inbox (task, type, body) SELECT $1, * FROM unnest($2::text[], $3::text[])", key, kinds, bodies
@@ -39,18 +29,18 @@ async def post_to(connection: Connection, row: TaskRow, events: Sequence[AgentEv
     await connection.execute("UPDATE tasks SET inbox = inbox + $2 WHERE key = $1", key, len(bodies))
 
 
-async def _answered(connection: Connection, row: TaskRow) -> set[str]:
-    """Return the ids of tool calls answered since the row was read, or whose answers wait in the inbox."""
-    bodies = await connection.fetch(numbered(ANSWERS), row.task_id, row.seq, row.task_id)
-    events = [event_from_json(json.loads(body)) for (body,) in bodies]
-    return {event.confirmation.tool_call_id for event in events if isinstance(event, ConfirmationAccepted)}
-
-
-async def _check_new(connection: Connection, row: TaskRow, events: Sequence[AgentEvent]) -> None:
-    """Check that none of these messages has reached the task since its row was read."""
-    for prompt in events:
-        if isinstance(prompt, Prompt):
-            taken = await connection.fetch(numbered(BY_MESSAGE), row.task_id, row.seq, prompt.message_id)
-            waiting = await connection.fetch(numbered(inbox_by_message(POSTGRES)), row.task_id, JSON(prompt.message_id))
-            if any(delivery_of(values).event == prompt for values in (*taken, *waiting)):
-                raise RepeatedMessage(row.task_id)
+async def _facts(connection: Connection, key: int, row: TaskRow, events: Sequence[AgentEvent]) -> PostFacts:
+    answers: list[AgentEvent] = []
+    messages: list[AgentEvent] = []
+    count = size = 0
+    if answered_calls(events):
+        bodies = await connection.fetch(numbered(ANSWERS), row.task_id, row.seq, row.task_id)
+        answers += (event_from_json(json.loads(body)) for (body,) in bodies)
+    for prompt in prompts_among(events):
+        taken = await connection.fetch(numbered(BY_MESSAGE), row.task_id, row.seq, prompt.message_id)
+        waiting = await connection.fetch(numbered(inbox_by_message(POSTGRES)), row.task_id, JSON(prompt.message_id))
+        messages += (delivery_of(values).event for values in (*taken, *waiting))
+        count, size = await connection.fetchrow(
+            "SELECT count(*), coalesce(sum(length(body)), 0)::bigint FROM inbox WHERE task = $1", key
+        )
+    return PostFacts(answers, messages, count, size)

@@ -6,29 +6,22 @@ their tasks. Otherwise two processes could each start the last task that is allo
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from typing_extensions import override
 
-from isthmus.client import NO_LIMITS, UserLimits
-from isthmus.events import AgentEvent
 from isthmus.journal.postgres_driver import Connection
 from isthmus.journal.postgres_reads import numbered
 from isthmus.journal.postgres_sql import lock_user_counts
 from isthmus.journal.postgres_writer import PostgresWriter
 from isthmus.journal.queue import QueueScope, no_grace
 from isthmus.journal.rows import COLUMNS, row_from
-from isthmus.journal.sql_queue import AT_WORK, RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
+from isthmus.journal.sql_queue import AT_WORK, LEASED, RESERVED, SqlQueue, abandoned, for_owner, in_scope, taken_task
 from isthmus.journal.sql_reads import RowReader
+from isthmus.journal.sql_writes import EventWriter
 from isthmus.journal.task_changes import TaskChanges
-from isthmus.journal.task_rows import ClaimedTask, NewTask, QueuedTask, TaskRow
-from isthmus.journal.task_writes import Claim, Create, TaskWrite
-from isthmus.journal.writer import Written
+from isthmus.journal.task_rows import ClaimedTask
 
 _TAKEN = ", ".join(f"tasks.{name.strip()}" for name in COLUMNS.split(","))
-Submit = Callable[[Sequence[AgentEvent], Callable[[Sequence[str]], TaskWrite]], Written[Any]]
-"""Queues a write, which is made from the bodies of its events."""
-
 _AT_WORK = (
     f"at_work AS MATERIALIZED (SELECT \"user\" AS name, count(*) AS running FROM tasks WHERE {AT_WORK} AND parent = ''"
 )
@@ -39,25 +32,9 @@ _RUNNING = 'coalesce((SELECT running FROM at_work WHERE name = "user"), 0)'
 class PostgresQueue(SqlQueue):
     """The queue in the database that ``writer`` writes."""
 
-    def __init__(self, writer: PostgresWriter, submit: Submit, read: RowReader, changes: TaskChanges) -> None:
-        super().__init__(read, writer.now)
+    def __init__(self, writer: PostgresWriter, submit: EventWriter, read: RowReader, changes: TaskChanges) -> None:
+        super().__init__(submit, read, writer.now, changes)
         self._writer = writer
-        self._submit = submit
-        self._changes = changes
-
-    @override
-    def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
-        written = self._submit(events, lambda bodies: Create(task, events, bodies, None, 0.0, limits))
-        self._changes.follow(task.task_id, written)
-        return written
-
-    @override
-    def resume(
-        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS, reserved: str = ""
-    ) -> Awaitable[QueuedTask | None]:
-        written = self._submit(events, lambda bodies: Claim(row, events, bodies, None, 0.0, limits, reserved))
-        self._changes.follow(row.task_id, written)
-        return written
 
     @override
     def take(
@@ -97,9 +74,8 @@ class PostgresQueue(SqlQueue):
                 # The lowest of the tags: the others of this step are not before a task that comes next.
                 " started AS (UPDATE queue SET started = (SELECT min(tag) FROM next WHERE tag > 0)"
                 " WHERE started < (SELECT min(tag) FROM next WHERE tag > 0))"
-                " UPDATE tasks SET owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0, reserved = '',"
-                f" running_limit = NULL FROM next WHERE tasks.key = next.key RETURNING next.tag, tasks.key,"
-                f" next.owner, next.lease_until, {_TAKEN}"
+                f" UPDATE tasks SET {LEASED} FROM next WHERE tasks.key = next.key"
+                f" RETURNING next.tag, tasks.key, next.owner, next.lease_until, {_TAKEN}"
             )
             found = await connection.fetch(
                 numbered(statement),

@@ -5,15 +5,16 @@ tasks' ids, so that groups of several processes never wait for each other in a c
 """
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from isthmus.events import TaskState, event_from_json
-from isthmus.journal.rows import COLUMNS, DELETED, counted_as
-from isthmus.journal.write_group import Facts, Needs, TaskEntry, Waiting, WriteGroup
+from isthmus.events import TaskState
+from isthmus.journal.rows import DELETED, counted_as
+from isthmus.journal.write_facts import CHANGING, KEPT, NEW, Facts, Needs, TaskEntry, Waiting
+from isthmus.journal.write_group import WriteGroup
 
 if TYPE_CHECKING:
     from isthmus.journal.postgres_driver import Connection
@@ -22,8 +23,9 @@ CHANNEL = "isthmus"
 """Name of the channel of notices between processes."""
 _UNENDED = [state.value for state in TaskState if not state.is_terminal]
 _LOCKED = (
-    f"SELECT key, {COLUMNS}, inbox, size, id = ANY($2::text[]) AND EXISTS (SELECT 1 FROM tasks AS other"
-    ' WHERE other.tag > 0 AND other."user" = tasks."user" AND other.running_limit IS NOT NULL)'
+    f"SELECT key, {', '.join((*KEPT, *CHANGING))}, inbox, size, id = ANY($2::text[])"
+    ' AND EXISTS (SELECT 1 FROM tasks AS other WHERE other.tag > 0 AND other."user" = tasks."user"'
+    " AND other.running_limit IS NOT NULL)"
     " FROM tasks WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
 )
 _INBOXES = (
@@ -45,39 +47,20 @@ _TAGS = (
     'SELECT u, (SELECT started FROM queue), (SELECT coalesce(max(tag), 0) FROM tasks WHERE tag > 0 AND "user" = u)'
     " FROM unnest($1::text[]) AS u"
 )
-_CHANGED = (
-    ("bigint", "key"),
-    ("bigint", "seq"),
-    ("text", "state"),
-    ("text", "owner"),
-    ("bigint", "epoch"),
-    ("float8", "lease_until"),
-    ("float8", "updated"),
-    ("text", "error"),
-    ("text", "reason"),
-    ("text", "pending"),
-    ("bigint", "tag"),
-    ("text", "reserved"),
-    ("integer", "running_limit"),
-    ("integer", "inbox"),
-    ("bigint", "size"),
-)
+_STORED = ("key", *CHANGING, "inbox", "size")
 """Columns that a write may change, and the key by which their rows are found."""
-_NEW = (
-    *(("text", name) for name in ("id", "context", "workspace", "title", "state")),
-    ("bigint", "seq"),
-    ("text", "owner"),
-    ("bigint", "epoch"),
-    *(("float8", name) for name in ("lease_until", "created", "updated")),
-    *(("text", name) for name in ("error", "reason", "pending", '"user"', "message", "digest", "parent", "label")),
-    ("bigint", "tag"),
-    ("integer", "running_limit"),
-    ("bigint", "size"),
-)
-"""Columns of a new row; attributes of :class:`TaskEntry` have their names."""
+_ADDED = (*KEPT, *CHANGING, *NEW, "size")
+"""Columns of a new row."""
+_TYPES = {
+    **dict.fromkeys(("key", "seq", "epoch", "tag", "size"), "bigint"),
+    **dict.fromkeys(("inbox", "running_limit"), "integer"),
+    **dict.fromkeys(("lease_until", "updated", "created"), "float8"),
+}
+"""Types of the columns that are not texts."""
 _SHOWN = frozenset(("title", "error", "reason"))
 """Texts for people, which are stored as far as they can be; of ids nothing is replaced, since others look for them."""
-_ATTRIBUTES = {"id": "task_id", '"user"': "user"}
+_ATTRIBUTES = {"id": "task_id", '"user"': "user", **NEW}
+"""Attributes of a :class:`TaskEntry` from which columns are stored that are called otherwise."""
 
 
 def lock_number(*words: str) -> int:
@@ -94,7 +77,7 @@ def storable(text: str | None) -> str | None:
 
 
 async def lock_user_counts(
-    connection: "Connection", users: Sequence[str], messages: Sequence[tuple[str, str]] = ()
+    connection: "Connection", users: Iterable[str], messages: Iterable[tuple[str, str]] = ()
 ) -> None:
     """Keep other transactions from counting these users' tasks, and from beginning tasks with these messages.
 
@@ -111,22 +94,22 @@ async def read_facts(connection: "Connection", needs: Needs) -> Facts:
     facts = Facts()
     await lock_user_counts(connection, needs.limited, needs.messages)
     if needs.tasks:
-        for values in await connection.fetch(_LOCKED, needs.tasks, needs.inboxes):
+        for values in await connection.fetch(_LOCKED, [*needs.tasks], [*needs.inboxes]):
             entry = TaskEntry(*values)
             facts.entries[entry.task_id] = entry
     if filled := [task_id for task_id in needs.inboxes if (e := facts.entries.get(task_id)) is not None and e.inbox]:
         for task_id, number, body in await connection.fetch(_INBOXES, filled):
-            facts.inboxes.setdefault(task_id, []).append(Waiting(number, event_from_json(json.loads(body))))
+            facts.inboxes.setdefault(task_id, []).append(Waiting(number, body))
     if needs.messages:
         users, messages = ([pair[index] for pair in needs.messages] for index in (0, 1))
         for user, message, task_id, digest in await connection.fetch(_BEGUN, users, messages):
             facts.begun.setdefault((user, message), []).append((task_id, digest))
     if needs.limited:
         facts.counts = {user: Counter() for user in needs.limited}
-        for user, state, tag, count in await connection.fetch(_COUNTS, needs.limited, _UNENDED):
+        for user, state, tag, count in await connection.fetch(_COUNTS, [*needs.limited], _UNENDED):
             facts.counts[user][counted_as(state, tag)] += count
     if needs.queueing:
-        for user, started, newest in await connection.fetch(_TAGS, needs.queueing):
+        for user, started, newest in await connection.fetch(_TAGS, [*needs.queueing]):
             facts.started, facts.tags[user] = started, newest
     return facts
 
@@ -137,21 +120,16 @@ async def store(connection: "Connection", group: WriteGroup, notice: str | None 
     changed = [entry for entry in group.entries.values() if entry.key is not None and entry.is_changed]
     values: list[Any] = []
     if new:
-        values += _columns(new, [_ATTRIBUTES.get(name, name) for _, name in _NEW])
+        values += _columns(new, _ADDED)
     if changed:
-        values += _columns(changed, [name for _, name in _CHANGED])
+        values += _columns(changed, _STORED)
     if group.events:
-        events = group.events
-        values += [
-            [group.entries[event.task_id].key for event in events],
-            [event.task_id for event in events],
-            *([getattr(event, name) for event in events] for name in ("seq", "at", "kind", "body")),
-        ]
+        values += _lists(
+            (entry.key, entry.task_id, item.seq, item.at, type(item.event).__name__, body)
+            for entry, item, body in group.events
+        )
     if group.messages:
-        values += [
-            [group.entries[task_id].key for task_id, _, _ in group.messages],
-            *([found[index] for found in group.messages] for index in range(3)),
-        ]
+        values += _lists((entry.key, entry.task_id, message, seq) for entry, message, seq in group.messages)
     if group.taken:
         values.append(group.taken)
     parts = (bool(new), bool(changed), bool(group.events), bool(group.messages), bool(group.taken))
@@ -160,12 +138,18 @@ async def store(connection: "Connection", group: WriteGroup, notice: str | None 
         await connection.execute(_statement(*parts, is_said=notice is not None), *values, *given)
 
 
+def _lists(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    """Return the values of rows, a list for each column."""
+    return [[*values] for values in zip(*rows, strict=True)]
+
+
 def _columns(entries: Sequence[TaskEntry], names: Iterable[str]) -> list[list[Any]]:
-    """Return the values of these attributes, a list for each attribute."""
-    return [
-        [storable(getattr(entry, name)) if name in _SHOWN else getattr(entry, name) for entry in entries]
-        for name in names
-    ]
+    """Return the values of these columns, a list for each column."""
+    found: list[list[Any]] = []
+    for name in names:
+        values = map(attrgetter(_ATTRIBUTES.get(name, name)), entries)
+        found.append([*map(storable, values)] if name in _SHOWN else [*values])
+    return found
 
 
 @cache
@@ -181,13 +165,13 @@ def _statement(new: bool, changed: bool, events: bool, messages: bool, taken: bo
 
     parts: list[str] = []
     if new:
-        names = ", ".join(name for _, name in _NEW)
-        given = lists(*(kind for kind, _ in _NEW))
+        names = ", ".join(_ADDED)
+        given = lists(*(_TYPES.get(name, "text") for name in _ADDED))
         parts.append(f"n AS (INSERT INTO tasks ({names}) SELECT * FROM {given} RETURNING id, key)")
     if changed:
-        names = ", ".join(name for _, name in _CHANGED)
-        sets = ", ".join(f"{name} = c.{name}" for _, name in _CHANGED[1:])
-        given = lists(*(kind for kind, _ in _CHANGED))
+        names = ", ".join(_STORED)
+        sets = ", ".join(f"{name} = c.{name}" for name in _STORED[1:])
+        given = lists(*(_TYPES.get(name, "text") for name in _STORED))
         parts.append(f"u AS (UPDATE tasks AS t SET {sets} FROM {given} AS c({names}) WHERE t.key = c.key)")
     key, join = ("coalesce(v.key, n.key)", " LEFT JOIN n ON n.id = v.id") if new else ("v.key", "")
     if events:

@@ -32,7 +32,7 @@ from isthmus.journal.postgres_connection import (
 )
 from isthmus.journal.postgres_driver import Connection, is_conflict, is_locked, is_lost
 from isthmus.journal.task_writes import Release, Renew, TakeOver, TaskWrite, is_request, tasks_of
-from isthmus.journal.write_group import NewEvent
+from isthmus.journal.write_facts import NewEvent
 from isthmus.journal.writer import Written
 from isthmus.record import record
 
@@ -360,6 +360,7 @@ class PostgresWriter:
         Raises:
             JournalUnavailable: the database cannot be asked.
         """
+        entry, item, _ = probe
         while True:
             connection = await self._connected(group, until)
             try:
@@ -367,7 +368,7 @@ class PostgresWriter:
                     await connection.fetchval(
                         "SELECT 1 FROM events JOIN tasks ON tasks.key = events.task"
                         " WHERE tasks.id = $1 AND events.seq = $2 AND events.at = $3 AND events.type = $4",
-                        *(probe.task_id, probe.seq, probe.at, probe.kind),
+                        *(entry.task_id, item.seq, item.at, type(item.event).__name__),
                     )
                 )
             except Exception as error:

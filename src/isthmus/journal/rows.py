@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus.client import AllAtWork, Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
-from isthmus.encoding.codec import from_json
+from isthmus.encoding.codec import from_json, to_json
 from isthmus.encoding.compact_json import compact_encoder
 from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event_to_json
 from isthmus.journal.base import EVENT_CHARACTERS, INBOX_CHARACTERS, INBOX_MESSAGES, RepeatedMessage, UnkeepableEvent
@@ -54,6 +54,8 @@ BEGUN_BY = (
 
 A client that did either knew of the task, so sending the same message again asks for a new task.
 """
+NO_CALLS = "[]"
+"""Stored form of no open questions."""
 JSON = compact_encoder()
 BRIEF_EVENTS = 16
 """Maximum number of events in a write that is brief enough for the event loop."""
@@ -130,9 +132,18 @@ def encode_events(events: Sequence[AgentEvent]) -> Sequence[str]:
 def row_from(values: Sequence[Any]) -> TaskRow:
     """Build a row from the values of its COLUMNS."""
     task_id, context, workspace, title, state, seq, owner, epoch, until, *ends, calls, user, parent, label, tag = values
-    pending = tuple(from_json(ToolCall, call) for call in json.loads(calls))
-    ends += [pending, user, parent, label, tag > 0]
+    ends += [calls_from(calls), user, parent, label, tag > 0]
     return TaskRow(task_id, context, workspace, title, TaskState(state), seq, owner, epoch, until, *ends)
+
+
+def calls_from(stored: str) -> tuple[ToolCall, ...]:
+    """Return the open questions of a task from its column."""
+    return () if stored == NO_CALLS else tuple(from_json(ToolCall, call) for call in json.loads(stored))
+
+
+def stored_calls(calls: Sequence[ToolCall]) -> str:
+    """Return the open questions of a task as its column has them."""
+    return JSON([to_json(call) for call in calls]) if calls else NO_CALLS
 
 
 def task_conditions(

@@ -3,15 +3,20 @@
 :mod:`isthmus.journal.queue` documents each method.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import override
 
+from isthmus.client import NO_LIMITS, UserLimits
+from isthmus.events import AgentEvent
 from isthmus.journal.queue import QueueScope, TaskQueue
 from isthmus.journal.rows import COLUMNS, below_roots, row_from
 from isthmus.journal.sql_reads import RowReader
-from isthmus.journal.task_rows import ClaimedTask, FormerLease, Lease, TaskRow
+from isthmus.journal.sql_writes import EventWriter
+from isthmus.journal.task_changes import TaskChanges
+from isthmus.journal.task_rows import ClaimedTask, FormerLease, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.task_writes import Claim, Create
 
 RESERVED = "nullif(nullif(reserved, ''), ?) AS owner, updated + ? AS lease_until"
 """The other process for which a waiting task is reserved, and the end of that time.
@@ -19,7 +24,9 @@ RESERVED = "nullif(nullif(reserved, ''), ?) AS owner, updated + ? AS lease_until
 The values of the statement's marks are this process and the length of the time in seconds.
 """
 AT_WORK = "state IN ('submitted', 'working') AND tag = 0"
-"""Condition for the tasks that are at work, also those whose process has ended."""
+"""Condition for the tasks that are at work, also when their process has ended."""
+LEASED = "owner = ?, epoch = tasks.epoch + 1, lease_until = ?, tag = 0, reserved = '', running_limit = NULL"
+"""Columns of a task that leaves the queue, or that an ended process has left, for its new owner and the lease's end."""
 
 
 def in_scope(scope: QueueScope) -> tuple[str, list[Any]]:
@@ -66,11 +73,27 @@ def taken_task(owner: str, row: TaskRow, tag: int, former: str | None, until: fl
 
 
 class SqlQueue(TaskQueue):
-    """The queries of a queue. ``now`` returns the time of the journal's clock in Unix seconds."""
+    """Additions to a queue, and its queries. ``now`` returns the time of the journal's clock in Unix seconds."""
 
-    def __init__(self, read: RowReader, now: Callable[[], float]) -> None:
+    def __init__(self, submit: EventWriter, read: RowReader, now: Callable[[], float], changes: TaskChanges) -> None:
+        self._submit = submit
         self._read = read
         self._now = now
+        self._changes = changes
+
+    @override
+    def add(self, task: NewTask, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS) -> Awaitable[QueuedTask]:
+        written = self._submit(events, lambda bodies: Create(task, events, bodies, None, 0.0, limits))
+        self._changes.follow(task.task_id, written)
+        return written
+
+    @override
+    def resume(
+        self, row: TaskRow, events: Sequence[AgentEvent], limits: UserLimits = NO_LIMITS, reserved: str = ""
+    ) -> Awaitable[QueuedTask | None]:
+        written = self._submit(events, lambda bodies: Claim(row, events, bodies, None, 0.0, limits, reserved))
+        self._changes.follow(row.task_id, written)
+        return written
 
     @override
     async def abandoned_children(

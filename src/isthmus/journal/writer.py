@@ -11,7 +11,9 @@ lock, and after a slow commit all writes go to the thread for a while.
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Hashable
+import time
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +22,9 @@ from typing_extensions import override
 from isthmus.errors import IsthmusError
 from isthmus.files.databases import roll_back
 from isthmus.journal.base import JournalError
+from isthmus.journal.sqlite_writes import write_tasks
+from isthmus.journal.task_writes import TaskWrite
+from isthmus.journal.write_group import after_failure
 from isthmus.record import record
 
 T = TypeVar("T")
@@ -52,7 +57,9 @@ class Written(asyncio.Future[T]):
 
 @record
 class _Write(Generic[T]):
-    work: Callable[[sqlite3.Connection], T]
+    work: Callable[[sqlite3.Connection], T] | None
+    write: Callable[[], TaskWrite] | None
+    """Makes the write, if it is none by a function."""
     future: Written[T]
     full_sync: bool
     series: Hashable
@@ -60,16 +67,22 @@ class _Write(Generic[T]):
 
 
 class GroupWriter:
-    """Runs functions on a connection, each group in one transaction, and resolves their futures after the commit.
+    """Does writes on a connection, each group in one transaction, and resolves their futures after the commit.
 
-    A function that raises an :class:`IsthmusError` must not have written anything; the rest of its group is unaffected.
-    ``check`` is called before each group and raises a JournalError when nothing may be written.
+    A write is a :data:`TaskWrite` or a function. A function that raises an :class:`IsthmusError` must not have written
+    anything; the rest of its group is unaffected. ``check`` is called before each group and raises a JournalError when
+    nothing may be written. ``clock`` returns Unix seconds, in any thread.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, loop: asyncio.AbstractEventLoop, check: Callable[[], None] | None = None
+        self,
+        connection: sqlite3.Connection,
+        loop: asyncio.AbstractEventLoop,
+        check: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._connection = connection
+        self._clock = clock
         self._check = check
         self._loop = loop
         self._queue: SimpleQueue[list[_Write[Any]] | None] = SimpleQueue()
@@ -104,20 +117,37 @@ class GroupWriter:
     ) -> Written[T]:
         """Queue ``work``; the future is done when its group is committed. Brief work may be done on the event loop.
 
-        Writes of one ``series`` build on each other: once the disk has refused one, the later ones fail too, including
-        those that are already queued.
+        Writes of one ``series`` build on each other: once the disk has refused one, the later ones fail too, also the
+        ones that are already queued.
 
         Raises:
             JournalError: the writer is closed.
         """
+        return self._put(_Write(work, None, Written(loop=self._loop), full_sync, series, is_brief))
+
+    def submit_write(
+        self,
+        write: Callable[[], TaskWrite],
+        *,
+        full_sync: bool = False,
+        series: Hashable = None,
+        is_brief: bool = False,
+    ) -> Written[Any]:
+        """Queue a write, which is made when its turn comes: its events are encoded then. Otherwise like :meth:`submit`.
+
+        Raises:
+            JournalError: the writer is closed.
+        """
+        return self._put(_Write(None, write, Written[Any](loop=self._loop), full_sync, series, is_brief))
+
+    def _put(self, write: "_Write[T]") -> Written[T]:
         if self._closed:
             raise JournalError("the journal is closed; nothing more can be written")
-        future: Written[T] = Written(loop=self._loop)
         if not self._gathered:
             # A commit, or waking the thread, costs more than most writes, so it is done once per turn of the loop.
             self._loop.call_soon(self._hand_over)
-        self._gathered.append(_Write(work, future, full_sync, series, is_brief))
-        return future
+        self._gathered.append(write)
+        return write.future
 
     def _hand_over(self) -> None:
         """Commit the gathered writes, hand them to the thread, or wait one turn while more are coming."""
@@ -234,17 +264,31 @@ class GroupWriter:
         connection.execute("BEGIN IMMEDIATE")
 
     def _transact(self, group: "list[_Write[Any]]") -> list[Any]:
-        connection = self._connection
         outcomes: list[Any] = []
-        for write in group:
-            try:
-                if write.series in self._broken:
-                    raise JournalError("an earlier write of this task failed, so this one was not made")
-                outcomes.append(write.work(connection))
-            except IsthmusError as error:
-                outcomes.append(error)
-        connection.execute("COMMIT")
+        made: list[TaskWrite | IsthmusError] = []
+        for one in group:
+            if one.series in self._broken:
+                made.append(after_failure())
+            elif one.write is not None:
+                made.append(_result(one.write))
+            elif one.work is not None:
+                outcomes += self._store(made)
+                outcomes.append(_result(partial(one.work, self._connection)))
+                made = []
+        outcomes += self._store(made)
+        self._connection.execute("COMMIT")
         return outcomes
+
+    def _store(self, writes: Sequence[TaskWrite | IsthmusError]) -> list[Any]:
+        return write_tasks(self._connection, writes, self._clock()) if writes else []
+
+
+def _result(work: Callable[[], T]) -> T | IsthmusError:
+    """Return the result of a function, or its error."""
+    try:
+        return work()
+    except IsthmusError as error:
+        return error
 
 
 def _explain(error: Exception) -> str:
