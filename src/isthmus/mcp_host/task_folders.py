@@ -6,7 +6,7 @@ from isthmus.tools.tool_set import ToolScope
 
 
 class TaskFolders:
-    """Folders without links, by the scope of a task while it is at work; the folders of other scopes are looked up each time."""
+    """Folders without links, by the scope of a task while it is at work; other folders are looked up each time."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[Path, Path]] = {}
