@@ -2,7 +2,7 @@
 
 Its tasks are kept in a journal, survive ``kill -9``, and need no process while they wait for a user. Clients of each
 protocol version and dialect can follow, answer and resume them. ``serve`` is a whole program; ``asgi_application`` is a
-part of yours. The interface that your agent implements is in :mod:`isthmus.agent.hosted`.
+part of yours. The interface that your agent implements is in :mod:`isthmus.agent.kinds.hosted`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from isthmus.a2a.blocked_loop import warn_when_blocked
 from isthmus.a2a.hosting_options import Hosting
 from isthmus.a2a.serving.names import ServingError
 from isthmus.a2a.token_file import ensure_token_file
-from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
+from isthmus.agent.kinds.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
 from isthmus.files.locations import make_private_directory
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from isthmus.a2a.server.application import Application
     from isthmus.engine import Engine
-    from isthmus.engine.agents import Agent
-    from isthmus.telemetry import Telemetry
+    from isthmus.engine.port.agents import Agent
+    from isthmus.runtime.telemetry import Telemetry
 
 WATCH_SECONDS = 1.0
 """Time in seconds between two looks for tokens that have expired or were revoked."""
@@ -123,7 +123,7 @@ class HostedApplication:
         return HostedAgent(self._agent)
 
     async def _open(self) -> "tuple[Application, Engine]":
-        from isthmus.a2a.server.users_file import FILE, UsersFile
+        from isthmus.a2a.server.users.users_file import FILE, UsersFile
         from isthmus.a2a.serving.application import Admission, ServedAgent, served_application
         from isthmus.a2a.serving.telemetry import ServedTelemetry
 
@@ -180,7 +180,7 @@ def _watching_tokens(application: "Application") -> "Generator[None]":
 async def _engine(agent: "Agent", hosting: Hosting, telemetry: "Telemetry") -> "AsyncGenerator[Engine]":
     from isthmus.a2a.serving.engine import engine_of
     from isthmus.engine import EngineOptions
-    from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.engine.port.workspaces import WorkspaceRule
 
     placement = hosting.placement()
     rule = WorkspaceRule(hosting.default_workspace(), hosting.roots(), placement.elsewhere)

@@ -1,0 +1,1 @@
+"""A session: the conversation and its state, folded from events, and the turn that emits them."""
