@@ -35,8 +35,8 @@ DOCSTRING_PATTERNS = {
 """Patterns that docstrings must not contain, with the advice for each: they send the reader back a line."""
 OLDER = (
     "src/isthmus/agent/",
-    "src/isthmus/app/local_agent",
-    "src/isthmus/app/serving",
+    "src/isthmus/programs/agent/",
+    "src/isthmus/programs/serve/",
     "src/isthmus/journal/",
     "src/isthmus/settings/",
 )

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Caps": "server.users",
+    "Caps": "server.users.users",
     "HostedApplication": "hosting",
     "Hosting": "hosting_options",
     "RemoteAgent": "client",

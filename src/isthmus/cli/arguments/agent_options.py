@@ -83,5 +83,8 @@ _add = option_group(
 
 
 def agent_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of :class:`~isthmus.programs.setup.setup.GivenOptions` to a command, which gets them as ``given``."""
+    """Add the options of :class:`~isthmus.programs.setup.setup.GivenOptions` to a command.
+
+    The command gets them as ``given``.
+    """
     return _add(gathered("given", GivenOptions)(command))

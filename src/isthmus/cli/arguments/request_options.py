@@ -29,4 +29,7 @@ prompt_options = option_group(
         help="With -p: the answer is JSON that fits the JSON Schema in FILE; it is asked for again until it does.",
     ),
 )
-"""Decorator that adds the options of a prompt, which are fields of :class:`~isthmus.programs.terminal.run_request.GivenRequest`."""
+"""Decorator that adds the options of a prompt.
+
+They are fields of :class:`~isthmus.programs.terminal.run_request.GivenRequest`.
+"""

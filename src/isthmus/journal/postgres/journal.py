@@ -38,7 +38,7 @@ from isthmus.journal.sql.pushes import SqlPushes
 from isthmus.journal.sql.rows import encode_events, size_of_prompts
 from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sql.writes import SqlWrites
-from isthmus.journal.sqlite.writer import Written
+from isthmus.journal.sql.written import Written
 from isthmus.runtime.large_values import LARGE_BYTES
 from isthmus.runtime.large_work import off_loop
 

@@ -33,7 +33,7 @@ from isthmus.journal.postgres.driver import Connection, is_conflict, is_locked, 
 from isthmus.journal.postgres.held_writes import HeldWrites
 from isthmus.journal.sql.task_writes import Release, Renew, TakeOver, TaskWrite, is_request, tasks_of
 from isthmus.journal.sql.write_facts import NewEvent
-from isthmus.journal.sqlite.writer import Written
+from isthmus.journal.sql.written import Written
 from isthmus.record import record
 
 T = TypeVar("T")

@@ -1,4 +1,6 @@
-"""The writes of a journal in an SQL database, as data for a group. :mod:`isthmus.journal.port.base` documents each method.
+"""The writes of a journal in an SQL database, as data for a group.
+
+:mod:`isthmus.journal.port.base` documents each method.
 
 Not here: connections and transactions; a journal of a kind of database implements :meth:`SqlWrites.submit_events` and
 :meth:`SqlWrites.submit`. What a write comes to is decided in :mod:`isthmus.journal.sql.write_group`.

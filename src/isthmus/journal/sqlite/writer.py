@@ -17,13 +17,12 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from typing_extensions import override
-
 from isthmus.errors import IsthmusError
 from isthmus.files.databases import roll_back
 from isthmus.journal.port.base import JournalError
 from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sql.write_group import after_failure
+from isthmus.journal.sql.written import Written
 from isthmus.journal.sqlite.statements import write_tasks
 from isthmus.record import record
 
@@ -44,15 +43,6 @@ SLOW_SECONDS = 0.05
 """Time in seconds above which a commit on the event loop was slow."""
 PAUSE_SECONDS = 1.0
 """Time in seconds after a slow commit during which only the thread commits."""
-
-
-class Written(asyncio.Future[T]):
-    """The result of a write. It cannot be cancelled: a cancelled waiter is notified once the write has completed."""
-
-    @override
-    def cancel(self, msg: Any = None) -> bool:
-        del msg
-        return False
 
 
 @record

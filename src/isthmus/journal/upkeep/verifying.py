@@ -1,4 +1,7 @@
-"""Checks of a whole journal: every row is read once, by tasks, which :mod:`isthmus.journal.upkeep.task_check` checks."""
+"""Checks of a whole journal: every row is read once, by tasks.
+
+:mod:`isthmus.journal.upkeep.task_check` checks one task.
+"""
 
 import json
 import math

@@ -40,6 +40,9 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run_loop(work: Coroutine[Any, Any, T], hang_seconds: float = HANG_SECONDS) -> T:
-    """Run ``work`` as :func:`asyncio.run` does, with ``hang_seconds`` as the limit of :mod:`isthmus.programs.process.watchdog`."""
+    """Run ``work`` as :func:`asyncio.run` does.
+
+    ``hang_seconds`` is the limit of :mod:`isthmus.programs.process.watchdog`.
+    """
     with asyncio.Runner(loop_factory=Loop) as runner, ends_when_hung(runner.get_loop(), hang_seconds):
         return runner.run(work)
