@@ -143,7 +143,7 @@ class _Building:
     def parts(
         self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, added: Sequence[Part]
     ) -> AgentParts:
-        """Return what accompanies the agent. Their order is that of their tools, notes and instructions."""
+        """Return what accompanies the agent. Their order is also the order of their tools, notes and instructions."""
         memory_file = own_file(self._home, self._setup.context_files)
         parts = AgentParts(
             (
