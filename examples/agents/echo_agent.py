@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from isthmus.a2a import Hosting, serve
-from isthmus.agent.session.session import Session
+from isthmus.agent.session import Session
 from isthmus.events import AgentEvent, TextContent
 
 

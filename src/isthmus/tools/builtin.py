@@ -1,4 +1,4 @@
-"""The tools that every agent has. To add one, copy a file of this folder and list its class here."""
+"""The tools that every agent has. To add one, copy a file of a room beside this one and list its class here."""
 
 from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.edits.apply_patch import ApplyPatch

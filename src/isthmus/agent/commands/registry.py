@@ -1,4 +1,4 @@
-"""The built-in slash commands. To add one, copy ``examples/slash_commands/folder.py`` to here and list it below."""
+"""The built-in slash commands. To add one, copy ``examples/slash_commands/folder.py`` to ``builtin``; list it below."""
 
 from isthmus.agent.commands.builtin import (
     about,

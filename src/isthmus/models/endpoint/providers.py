@@ -84,6 +84,7 @@ OPENAI = Provider(
     # Only images: few models accept audio and documents. A request has at most 50 MB.
     MediaRules(frozenset((PNG, JPEG, GIF, WEBP)), 15_000_000, 20_000_000),
     is_imitated=True,
+    module="isthmus.models.openai.chat_completions",
     own_module="isthmus.models.openai.responses",
 )
 RESPONSES = replace(

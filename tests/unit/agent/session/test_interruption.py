@@ -40,10 +40,14 @@ def test_a_take_over_names_the_time_of_silence() -> None:
 
 
 def test_no_other_text_says_that_the_process_ended() -> None:
+    searched = {
+        room: sorted((SOURCE / room).rglob("*.py")) for room in ("agent", "engine", "acp/served", "parts", "programs")
+    }
+    assert all(searched.values()), "a room has moved"
     found = [
         str(file.relative_to(SOURCE))
-        for room in ("agent", "engine", "app")
-        for file in sorted((SOURCE / room).rglob("*.py"))
+        for files in searched.values()
+        for file in files
         if any("process ended" in text for text in spoken(file))
     ]
     assert found == ["agent/session/interruption.py"]
