@@ -62,8 +62,8 @@ class Kill:
     @classmethod
     def at_random(cls, number: int, chance: random.Random, agent: KilledAgent) -> "Kill":
         """Return one of all kills."""
-        kind, moment = chance.choice(agent.coding), chance.choice(MOMENTS)
-        victim = chance.choice(("server", "agent", "child", "command" if "run" in agent.coding else "agent"))
+        kind, moment = chance.choice(agent.kinds), chance.choice(MOMENTS)
+        victim = chance.choice(("server", "agent", "child", "command" if "run" in agent.kinds else "agent"))
         if victim == "command":
             kind, moment = "run", "answer"
         longest = agent.start_seconds if moment == "start" else LONGEST_WAIT_SECONDS
