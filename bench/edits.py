@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.edit_cases import KINDS, EditCase, edit_cases, refused_cases
 from bench.figures import Figure, at_most
-from isthmus.tools.replacement import Replaced, replace_text
+from isthmus.tools.edits.replacement import Replaced, replace_text
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = (ROOT / ".venv" / "lib", ROOT / "tests" / "peers" / "node" / "node_modules")

@@ -25,11 +25,11 @@ import psutil
 from bench.figures import Figure, at_most, beside
 from bench.processes import ROOT, clean_home, measure, program
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolSucceeded
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope, ToolSet
-from isthmus.tools.user_question import no_user_to_ask
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import Approved, CallContext, Tool, ToolContext, ToolSucceeded
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.user_question import no_user_to_ask
+from isthmus.tools.port.workspace import Workspace
 
 ROUNDS = 5
 CALLS = 150

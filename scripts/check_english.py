@@ -35,8 +35,6 @@ DOCSTRING_PATTERNS = {
 """Patterns that docstrings must not contain, with the advice for each: they send the reader back a line."""
 OLDER = (
     "src/isthmus/agent/",
-    "src/isthmus/app/local_agent",
-    "src/isthmus/app/serving",
     "src/isthmus/journal/",
     "src/isthmus/settings/",
 )

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from bench.cluster.replicas import database_cpu
 from bench.figures import Figure, at_most, beside, percentile
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import AgentClient, PromptMessage
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_connection import Database
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.task_rows import NewTask
-from isthmus.models.base import Text
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.postgres.connection import Database
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.models.port.base import Text
 
 if TYPE_CHECKING:
     from support.postgres import Postgres

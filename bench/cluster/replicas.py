@@ -15,7 +15,7 @@ from bench.processes import ServerProgram, program, python_program, server
 from bench.sdk_peers import FOLDER, INSTALLED, UNTRACED
 from bench.sdk_peers import version as sdk_version
 from isthmus.a2a.protocol.extension import URI
-from isthmus.journal.lease_owner import MACHINE
+from isthmus.journal.port.lease_owner import MACHINE
 
 if TYPE_CHECKING:
     from support.postgres import Postgres

@@ -16,12 +16,12 @@ from bench.programs import probe
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.listen import A2AServer, bind
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.engine import Engine, EngineOptions
 from isthmus.events import StateChange, TaskState, TextContent, Thought
 from isthmus.journal.opening import open_journal
-from isthmus.models.base import Text
+from isthmus.models.port.base import Text
 from support.agents import AskingAgent, reply
 
 

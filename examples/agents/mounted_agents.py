@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from isthmus.a2a import HostedApplication, Hosting, asgi_application
-from isthmus.a2a.server.auth import RequestHead
+from isthmus.a2a.server.users.auth import RequestHead
 from isthmus.agent.hosted import AgentPort
 from langgraph_agent import HOSTING as TITLES
 from langgraph_agent import agent as title_agent

@@ -10,9 +10,9 @@ import pytest
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.cli_choice import Announcement, Here
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
-from isthmus.ide.host import Ready
 from isthmus.ide.ide_protocol import FoundIde
 from isthmus.ide.options import CompanionOptions
+from isthmus.ide.running.host import Ready
 from support.companion import running_host
 from support.waiting import eventually_async
 

@@ -1,5 +1,5 @@
 """Mistral's models, whose servers speak OpenAI's protocol."""
 
-from isthmus.models.openai import OpenAIModel
+from isthmus.models.openai.chat_completions import OpenAIModel
 
 MODEL = OpenAIModel

@@ -3,8 +3,8 @@
 docs/how-to/add-a-slash-command.md puts it into Isthmus.
 """
 
-from isthmus.agent.commands.base import CommandNode
-from isthmus.agent.commands.context import CommandContext, ToolInvocation
+from isthmus.agent.commands.port.base import CommandNode
+from isthmus.agent.commands.port.context import CommandContext, ToolInvocation
 
 
 async def folder(context: CommandContext) -> None:

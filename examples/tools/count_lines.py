@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.tools.arguments import CheckedArguments, check_arguments, path_parameter
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.content import read_bytes, text_of
+from isthmus.tools.port.arguments import CheckedArguments, check_arguments, path_parameter
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.content import read_bytes, text_of
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.base import ToolSucceeded
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.port.base import ToolSucceeded
 from support.tool_calls import result_of, tool_context
 
 pytestmark = pytest.mark.anyio

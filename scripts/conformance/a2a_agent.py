@@ -21,8 +21,8 @@ import uvicorn
 from isthmus.a2a import Hosting, asgi_application
 from isthmus.a2a.hosting import HostedApplication
 from isthmus.a2a.options import Skill
-from isthmus.a2a.server.auth import RequestHead
-from isthmus.agent.session import Session
+from isthmus.a2a.server.users.auth import RequestHead
+from isthmus.agent.session.session import Session
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
 
 NAME, KIND = "output.txt", "text/plain"

@@ -127,8 +127,8 @@ class ToolCallUpdate:
     """A tool call changed; ``tool_call`` is the whole call. Its other fields are not shown to clients.
 
     ``tool_version`` is the version of the tool about which a user is asked, if its definition can change
-    (:func:`isthmus.tools.base.version_of`): the answer holds for that version. ``asked_in`` is the process in whose
-    memory another call waits for the answer to this one; the question is lost if that process ends.
+    (:func:`isthmus.tools.port.base.version_of`): the answer holds for that version. ``asked_in`` is the process in
+    whose memory another call waits for the answer to this one; the question is lost if that process ends.
     """
 
     tool_call: ToolCall

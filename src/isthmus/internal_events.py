@@ -123,7 +123,7 @@ class ThoughtProgress(InternalEvent):
 class ModelReply(InternalEvent):
     """A complete message of the model, as the provider must receive it again. Not shown to clients.
 
-    ``message`` is the JSON form of :class:`isthmus.models.base.Message`; the counts are tokens.
+    ``message`` is the JSON form of :class:`isthmus.models.port.base.Message`; the counts are tokens.
     """
 
     message_id: str
@@ -165,7 +165,7 @@ class SeenText:
     """Lines ``first`` to ``last`` (1-based, inclusive) of ``total`` of the file at ``path``, which a model was shown.
 
     ``path`` is absolute. ``digest`` is the whole text's, ``cells`` the digest of a notebook without its outputs, see
-    :mod:`isthmus.tools.seen_text`. If ``last`` is less than ``first``, no line was shown in full.
+    :mod:`isthmus.tools.port.seen_text`. If ``last`` is less than ``first``, no line was shown in full.
     """
 
     path: str
@@ -233,7 +233,7 @@ class Restored(InternalEvent):
 class ChatResumed(InternalEvent):
     """The conversation was replaced by the one saved as ``name``. Not shown by itself.
 
-    ``messages`` are the model's, in the form of :mod:`isthmus.models.message`.
+    ``messages`` are the model's, in the form of :mod:`isthmus.models.port.message`.
     """
 
     name: str

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.app import agent_building
-from isthmus.app.event_loop import run_loop
-from isthmus.app.local_agent import local_agent, rule_for
-from isthmus.app.local_agent_options import LocalAgentOptions
-from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.events import TextContent, ToolCallUpdate
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.tool_set import ToolSet
+from isthmus.programs.agent import building as agent_building
+from isthmus.programs.agent.local_agent import local_agent, rule_for
+from isthmus.programs.agent.local_agent_options import LocalAgentOptions
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.programs.setup.setup import GivenOptions, decide
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.tool_set import ToolSet
 
 HANG_SECONDS = 0.5
 SCRIPT = """

@@ -15,28 +15,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from isthmus.app import agent_building
-from isthmus.app.local_agent import local_agent, rule_for
-from isthmus.app.local_agent_options import LocalAgentOptions
-from isthmus.app.setup import GivenOptions, decide
 from isthmus.client import NO_LIMITS, Delivery, PromptMessage, TaskError, UserLimits
 from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
-from isthmus.journal import postgres as postgres_journal
-from isthmus.journal import postgres_attempt, postgres_sql, sqlite_writes, writer
-from isthmus.journal import sqlite as sqlite_journal
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
-from isthmus.journal.task_writes import TaskWrite
-from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
+from isthmus.journal.port.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
+from isthmus.journal.postgres import attempt as postgres_attempt
+from isthmus.journal.postgres import journal as postgres_journal
+from isthmus.journal.postgres import statements as postgres_sql
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sql.task_writes import TaskWrite
+from isthmus.journal.sqlite import journal as sqlite_journal
+from isthmus.journal.sqlite import statements as sqlite_writes
+from isthmus.journal.sqlite import writer
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.programs.agent import building as agent_building
+from isthmus.programs.agent.local_agent import local_agent, rule_for
+from isthmus.programs.agent.local_agent_options import LocalAgentOptions
+from isthmus.programs.setup.setup import GivenOptions, decide
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
+from isthmus.tools.port.tool_set import ToolSet
 
 if TYPE_CHECKING:
-    from isthmus.journal.base import Journal
-    from isthmus.journal.queue import TaskQueue
+    from isthmus.journal.port.base import Journal
+    from isthmus.journal.port.queue import TaskQueue
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.journal.lease_owner import MACHINE
+from isthmus.journal.port.lease_owner import MACHINE
 from support.cutting_proxy import CuttingProxy, cutting_proxy
 from support.full_disk import SmallDisk, limit_files
 from support.loaded_program import LoadedProgram

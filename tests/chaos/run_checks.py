@@ -9,7 +9,7 @@ from chaos.crash_run import CrashRun, Watched
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, ToolCallUpdate, event_to_json
 from isthmus.journal.opening import open_journal
-from isthmus.journal.task_rows import TaskRow
+from isthmus.journal.port.task_rows import TaskRow
 
 
 async def check(run: CrashRun) -> None:

@@ -16,7 +16,7 @@ from chaos.crash_run import CrashRun, PlannedKill, Watched
 from chaos.run_checks import check_replay
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, ToolCallUpdate, event_to_json
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.mcp_hosting import write_servers
 from support.waiting import eventually_async
 

@@ -11,7 +11,7 @@ import pytest
 from chaos.outage_run import OutageRun
 from chaos.replica_faults import LEASE_SECONDS, Machines, is_root
 from chaos.replica_run import ReplicaRun
-from isthmus.journal.postgres_replicas import STOPPED_SECONDS
+from isthmus.journal.postgres.replicas import STOPPED_SECONDS
 from support.full_disk import small_disk
 from support.loaded_program import loaded_program
 from support.pgbouncer import pool_before

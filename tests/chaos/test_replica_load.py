@@ -19,8 +19,8 @@ import psutil
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.a2a.server.users import UserTable
-from isthmus.a2a.server.users_file import FILE, UsersFile
+from isthmus.a2a.server.users.users import UserTable
+from isthmus.a2a.server.users.users_file import FILE, UsersFile
 from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, TaskState

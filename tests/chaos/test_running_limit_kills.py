@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
-from isthmus.a2a.server.users import UserTable
-from isthmus.a2a.server.users_file import FILE, UsersFile
+from isthmus.a2a.server.users.users import UserTable
+from isthmus.a2a.server.users.users_file import FILE, UsersFile
 from isthmus.client import PromptMessage
 from support.loaded_program import loaded_program
 from support.postgres import postgres, run_sql

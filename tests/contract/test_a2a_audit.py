@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.server.application import Observers
-from isthmus.a2a.server.audit_file import AuditFile
-from isthmus.a2a.server.users import Caps
-from isthmus.engine.agents import Agent
+from isthmus.a2a.server.logs.audit_file import AuditFile
+from isthmus.a2a.server.users.users import Caps
+from isthmus.engine.port.agents import Agent
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import Users, users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

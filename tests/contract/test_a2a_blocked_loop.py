@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.events import AgentEvent, TextContent
 from support.a2a_hosting import hosted
 from support.a2a_serving import prompt

@@ -14,9 +14,9 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.events import StateChange, TaskState, TextContent
-from isthmus.models.base import Text
+from isthmus.models.port.base import Text
 from support.a2a_serving import TOKEN, RawClient, prompt, rpc, serving
 from support.a2a_v1 import ACTIVE, PLAIN, Client, said
 from support.agent_behind import behind

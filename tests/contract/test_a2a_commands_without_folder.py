@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.a2a.protocol.extension import URI
-from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.port.base import CommandNode
 from isthmus.agent.commands.registry import BUILT_IN, YIELDING
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus

@@ -10,11 +10,11 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent
-from isthmus.models.base import Text
+from isthmus.models.port.base import Text
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, serving
 from support.a2a_v1 import chosen, said
 from support.agents import reply

@@ -11,7 +11,7 @@ from isthmus.a2a import Hosting, RemoteAgent, asgi_application
 from isthmus.a2a.options import Skill
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.events import StateChange, TaskState
-from isthmus.journal.base import JournalError
+from isthmus.journal.port.base import JournalError
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import EXTENSION, TOKEN, StreamItem, allow, answer, prompt
 from support.example_program import EXAMPLES

@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.a2a import RemoteAgent
 from isthmus.a2a.options import Skill
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, Prompt, StateChange, TaskState
 from support.a2a_hosting import Hosted, hosted

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from isthmus.a2a import Caps, Hosting, ServerOptions, ServingError, SignIn, TelemetryOptions, asgi_application
-from isthmus.a2a.server.auth import RequestHead
-from isthmus.a2a.server.users_file import FILE, UsersFile
+from isthmus.a2a.server.users.auth import RequestHead
+from isthmus.a2a.server.users.users_file import FILE, UsersFile
 from isthmus.a2a.serving.options import ServingOptions
-from isthmus.agent.session import Session
-from isthmus.app.serve_settings import ServeSettings
-from isthmus.engine.placement import Placement
+from isthmus.agent.session.session import Session
+from isthmus.engine.port.placement import Placement
 from isthmus.events import AgentEvent, TextContent
 from isthmus.internal_events import ModelUsed
+from isthmus.programs.serve.serve_settings import ServeSettings
 from support.a2a_hosting import Everything, Hosted, hosted
 from support.a2a_serving import EXTENSION, TOKEN, prompt
 from support.metrics_page import reader_of

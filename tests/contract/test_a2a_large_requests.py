@@ -13,9 +13,9 @@ from typing_extensions import override
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.application import BodyOf, Identify, Pages
-from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.a2a.server.users import UserTable
-from isthmus.agent.turn import AgentTurn
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.users.users import UserTable
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.events import StateChange, TaskState
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, prompt, rpc, serving
 from support.a2a_users import Users, users_of

@@ -15,16 +15,16 @@ from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.application import Observers
-from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.probes import Metrics, Probes
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.server.users.users import UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.placement import EVERY_TASK, Placement
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.placement import EVERY_TASK, Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.engine.readiness import Readiness
-from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.observability.exposition import CONTENT_TYPE
 from isthmus.observability.metrics import WorkMetrics
 from isthmus.observability.page import MetricsPage

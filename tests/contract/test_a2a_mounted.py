@@ -18,12 +18,12 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 from isthmus.a2a import Hosting, RemoteAgent, asgi_application
-from isthmus.a2a.server.auth import RequestHead
 from isthmus.a2a.server.listen import bind
-from isthmus.agent.session import Session
+from isthmus.a2a.server.users.auth import RequestHead
+from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.events import AgentEvent, TaskState, TextContent
-from isthmus.journal.base import JournalError
+from isthmus.journal.port.base import JournalError
 from support.a2a_serving import prompt, rpc
 from support.asgi_server import asgi_server
 from support.plain_http import plain_client

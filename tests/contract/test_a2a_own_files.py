@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server.auth import UserAccess
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.server.users.users import UserTable
 from support.a2a_serving import TOKEN, RawClient, prompt, serving
 from support.command_harness import CommandHarness, command_harness
 from support.gemini_wire import GeminiWire

@@ -12,13 +12,13 @@ import pytest
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server import owner_here
-from isthmus.a2a.server.auth import UserAccess
 from isthmus.a2a.server.owner_here import is_direct
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.server.users.users import UserTable
 from isthmus.client import InvalidRequest
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.network.loopback import another_user_connects
 from support.a2a_serving import EXTENSION, RawClient, prompt, serving
 from support.a2a_users import Users

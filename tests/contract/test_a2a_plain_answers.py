@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.events import (
     AgentEvent,
     AgentMessage,

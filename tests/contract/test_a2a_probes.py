@@ -14,7 +14,7 @@ from isthmus.a2a.server.application import Observers
 from isthmus.a2a.server.probes import Probes
 from isthmus.engine import Engine, EngineOptions, readiness
 from isthmus.engine.readiness import Readiness
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.a2a_serving import RawClient, prompt, serving
 from support.agent_behind import behind
 from support.agents import EchoAgent, WaitingAgent

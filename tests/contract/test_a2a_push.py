@@ -15,8 +15,8 @@ from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.workspaces import WorkspaceRule
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, allow, answer, prompt, rpc, serving
 from support.agent_behind import behind
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.journal.base import INBOX_MESSAGES
+from isthmus.journal.port.base import INBOX_MESSAGES
 from support.a2a_serving import prompt, serving
 from support.agent_behind import behind
 from support.agents import WaitingAgent
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 SENDERS = 8
 MESSAGES = INBOX_MESSAGES + 64
-"""Number of messages; the engine gets more, without the wire, in tests/unit/engine/test_users.py."""
+"""Number of messages; the engine gets more, without the wire, in tests/unit/engine/users/test_users.py."""
 
 
 @pytest.mark.slow

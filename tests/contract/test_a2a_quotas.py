@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.client.answers import RemoteError
-from isthmus.a2a.server.users import Caps
+from isthmus.a2a.server.users.users import Caps
 from isthmus.a2a.serving.token_use import JournalTokens
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import users_of

@@ -15,7 +15,7 @@ from isthmus.a2a.wires import Wires
 from isthmus.client import CommandMessage, CommandScope, InvalidRequest, PromptMessage, PushTarget, TaskNotFound
 from isthmus.development_tool import CommandExecutionStatus, SlashCommandArgument, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import Command, StateChange, TaskState, TextContent
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, serving

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from isthmus.agent.hosted import ask, decision, is_allowed
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.a2a_hosting import Hosted, hosted

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.protocol.extension import URI
-from isthmus.journal.pushes import PushState
+from isthmus.journal.port.pushes import PushState
 from support.a2a_serving import EXTENSION, RawClient, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

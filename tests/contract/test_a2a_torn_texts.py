@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a import RemoteAgent
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, AgentMessage, TextContent, ToolCallUpdate

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from isthmus.client import AgentClient
-from isthmus.journal.base import JournalUnavailable
+from isthmus.journal.port.base import JournalUnavailable
 from support.a2a_serving import RawClient, prompt, rpc, serving
 from support.a2a_v1 import ACTIVE, said
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.server.users import Caps
-from isthmus.agent.turn import AgentTurn
+from isthmus.a2a.server.users.users import Caps
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.events import StateChange, TaskState
-from isthmus.models.base import Text
+from isthmus.models.port.base import Text
 from support.a2a_serving import EXTENSION, StreamItem, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply

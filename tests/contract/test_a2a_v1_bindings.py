@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a import RemoteAgent
-from isthmus.a2a.server.auth import RequestHead
+from isthmus.a2a.server.users.auth import RequestHead
 from isthmus.client import PromptMessage
 from support.a2a_hosting import Hosted, hosted
 from support.a2a_serving import TOKEN, prompt, rpc

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.acp_place import LocalPlace
-from isthmus.app.acp_server_place import ServerPlace
 from isthmus.client import AgentClient, PromptMessage
 from isthmus.development_tool import AgentThought
 from isthmus.events import TextContent, Thought
+from isthmus.programs.acp.place import LocalPlace
+from isthmus.programs.acp.server_place import ServerPlace
 from support.a2a_serving import TOKEN, serving
 from support.acp_front import ALLOW, REJECT, FrontClient, RefusedError, front
 from support.engines import once

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
-from isthmus.app.acp_server_place import ServerPlace
 from isthmus.events import TextContent
+from isthmus.programs.acp.server_place import ServerPlace
 from support.a2a_serving import TOKEN, serving
 from support.acp_front import ALLOW, RefusedError, front
 from support.cutting_proxy import CuttingProxy, cutting_proxy

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.acp.host.known_agent import KnownAgent
-from isthmus.app.acp_files import WorkspaceFiles
+from isthmus.acp.served.files import WorkspaceFiles
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import (
     AgentThought,

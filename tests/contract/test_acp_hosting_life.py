@@ -16,7 +16,7 @@ from isthmus.development_tool import (
     ConfirmationOption,
     ToolCallStatus,
 )
-from isthmus.engine.placement import Placement
+from isthmus.engine.port.placement import Placement
 from isthmus.events import TaskState
 from support.acp_hosting import (
     LIMITS,

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
-from isthmus.app.acp_server_place import ServerPlace
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.events import StateChange, TaskState
+from isthmus.programs.acp.server_place import ServerPlace
 from support.a2a_serving import TOKEN, serving
 from support.acp_front import RefusedError, front
 from support.engines import engine_on

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.base import (
+from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import (
     ChatModel,
     Done,
     Finish,
@@ -24,7 +25,6 @@ from isthmus.models.base import (
     requests_of,
     text_of,
 )
-from isthmus.models.choose import choose, open_model
 from support.model_bench import (
     ANTHROPIC,
     GEMINI,

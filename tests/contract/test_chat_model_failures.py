@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.models.base import (
+from isthmus.models.endpoint.http import Timeouts
+from isthmus.models.port.base import (
     Done,
     ModelError,
     ModelErrorKind,
@@ -14,7 +15,6 @@ from isthmus.models.base import (
     TextDelta,
     text_of,
 )
-from isthmus.models.http import Timeouts
 from isthmus.models.streaming import StreamOptions
 from support.model_bench import (
     KEY,

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.media import Media
 from isthmus.models import attachments
-from isthmus.models.base import Message, ModelErrorKind, ModelRequest, ModelToolResult, Retrying, Text, ToolRequest
+from isthmus.models.port.base import Message, ModelErrorKind, ModelRequest, ModelToolResult, Retrying, Text, ToolRequest
 from support.model_bench import ANTHROPIC, GEMINI, OPENAI, QUESTION, Provider, bench, each_provider
 from support.scripted_wire import Failure, Reply, Say
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Done,
     Message,
     ModelToolResult,

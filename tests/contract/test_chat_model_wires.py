@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from isthmus.models.base import (
+from isthmus.models.choose import ModelChoice, choose, open_model
+from isthmus.models.port.base import (
     Done,
     ModelErrorKind,
     ModelToolResult,
@@ -13,7 +14,6 @@ from isthmus.models.base import (
     TextDelta,
     requests_of,
 )
-from isthmus.models.choose import ModelChoice, choose, open_model
 from support.anthropic_wire import AnthropicWire
 from support.model_bench import ANTHROPIC, GEMINI, KEY, QUESTION, bench, continued
 from support.openai_wire import OpenAIWire

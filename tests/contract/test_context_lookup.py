@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.base import PreparedModel
 from isthmus.models.choose import ModelChoice, open_model
+from isthmus.models.port.base import PreparedModel
 from support.model_bench import QUESTION
 from support.openai_wire import OpenAIWire
 from support.scripted_wire import Reply, Say

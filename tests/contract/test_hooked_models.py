@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import StateChange, TaskState, TextContent, Thought
 from isthmus.internal_events import ModelReply
-from isthmus.models.base import text_of
-from isthmus.models.message import message_from_json
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
-from isthmus.tools.base import ToolKind
+from isthmus.models.port.base import text_of
+from isthmus.models.port.message import message_from_json
+from isthmus.parts.hook_processes import HookProcesses
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.port.base import ToolKind
 from support.agent_harness import AgentHarness
 from support.command_harness import command_harness
 from support.gemini_wire import GeminiWire

@@ -21,7 +21,7 @@ from langgraph.types import interrupt
 
 from isthmus.a2a.frameworks import host
 from isthmus.agent.hosted import AgentPort
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, MessagePart, TaskState

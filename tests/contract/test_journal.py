@@ -23,8 +23,8 @@ from isthmus.events import (
     TaskState,
     event_from_json,
 )
-from isthmus.journal import rows
-from isthmus.journal.base import INBOX_MESSAGES, Journal, RepeatedMessage, StaleLease
+from isthmus.journal.port.base import INBOX_MESSAGES, Journal, RepeatedMessage, StaleLease
+from isthmus.journal.sql import rows
 from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from isthmus.client import LimitReached
-from isthmus.journal import sql_chats
-from isthmus.journal.base import Journal
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
-from isthmus.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sql import chats as sql_chats
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio

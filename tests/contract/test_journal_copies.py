@@ -16,19 +16,22 @@ from hypothesis import strategies as st
 
 from isthmus.client import NO_LIMITS
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal import postgres_schema, postgres_snapshot, sqlite_copying, sqlite_snapshot
-from isthmus.journal.base import Journal, JournalError
-from isthmus.journal.copying import copy_journal
-from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.migrating import migrate, versions_of
 from isthmus.journal.opening import open_journal, snapshot_of
 from isthmus.journal.place import JournalPlace
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.replicas import Member
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.status import status_of
-from isthmus.journal.tables import EVENTS, TABLES
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.base import Journal, JournalError
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.replicas import Member
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.postgres import schema as postgres_schema
+from isthmus.journal.postgres import snapshot as postgres_snapshot
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sql.tables import EVENTS, TABLES
+from isthmus.journal.sqlite import copying as sqlite_copying
+from isthmus.journal.sqlite import snapshot as sqlite_snapshot
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.upkeep.copying import copy_journal
+from isthmus.journal.upkeep.migrating import migrate, versions_of
+from isthmus.journal.upkeep.status import status_of
 from support.journal_steps import Side, run_steps, steps
 from support.postgres import run_sql
 from support.whole_journals import content, copied, fill, problems_of
@@ -41,14 +44,14 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 VERSION_1 = Path(__file__).parent / "journals" / "version_1.sqlite"
 KILLED = """
 import asyncio, os, signal, sys
-from isthmus.journal.copying import copy_journal
+from isthmus.journal.upkeep.copying import copy_journal
 from isthmus.journal.place import place_of
 asyncio.run(copy_journal(place_of(sys.argv[1]), place_of(sys.argv[2]), lambda *_: os.kill(os.getpid(), signal.SIGKILL)))
 """
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 async def main():
     await SqliteJournal.open(Path(sys.argv[1]))
     print("open", flush=True)

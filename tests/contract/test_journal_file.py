@@ -23,11 +23,13 @@ from isthmus.events import (
     TextContent,
     event_from_json,
 )
-from isthmus.journal import rows, sql_reads, sqlite_inbox
-from isthmus.journal.base import INBOX_MESSAGES, Journal, JournalError, StaleLease
-from isthmus.journal.schema import explain
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.base import INBOX_MESSAGES, Journal, JournalError, StaleLease
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sql import reads as sql_reads
+from isthmus.journal.sql import rows
+from isthmus.journal.sqlite import inbox as sqlite_inbox
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.sqlite.schema import explain
 from support.journal_tasks import new_task, row_of, texts
 
 pytestmark = pytest.mark.anyio
@@ -49,8 +51,8 @@ async def test_what_was_kept_is_there_after_kill_9_and_large_numbers_stay_whole(
     program = f"""
 import asyncio, os, signal
 from pathlib import Path
-from isthmus.journal.task_rows import NewTask
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.events import Prompt, TextContent
 async def main():
     journal = await SqliteJournal.open(Path({str(path)!r}))

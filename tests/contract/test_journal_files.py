@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isthmus.agent.session import Session
-from isthmus.app import carried_files
-from isthmus.app.carried_files import CarriedFiles, content_of, write_new
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.engine.retention import Retention
+from isthmus.engine.port.retention import Retention
 from isthmus.events import Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import ReferredContent, ToolResultRecorded
-from isthmus.journal import postgres_files
-from isthmus.journal.base import JournalUnavailable
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_files import MAXIMUM_FILE_BYTES, StoredFile, TaskFileStore
+from isthmus.journal.port.base import JournalUnavailable
+from isthmus.journal.port.task_files import MAXIMUM_FILE_BYTES, StoredFile, TaskFileStore
+from isthmus.journal.postgres import files as postgres_files
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.media import Media
+from isthmus.parts.files import carried as carried_files
+from isthmus.parts.files.carried import CarriedFiles, content_of, write_new
 from support.journal_tasks import new_task
 from support.postgres import postgres, run_sql
 

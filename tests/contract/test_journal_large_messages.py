@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from isthmus.events import Prompt
-from isthmus.journal import postgres_attempt, postgres_writer, rows
-from isthmus.journal.base import UnkeepableEvent
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_sql import store
-from isthmus.journal.task_rows import NewTask
-from isthmus.journal.write_group import WriteGroup
+from isthmus.journal.port.base import UnkeepableEvent
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.postgres import attempt as postgres_attempt
+from isthmus.journal.postgres import writer as postgres_writer
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.statements import store
+from isthmus.journal.sql import rows
+from isthmus.journal.sql.write_group import WriteGroup
 from support.journal_tasks import LEASE, new_task, row_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.client import TaskPlace, TaskQuery, TaskSnapshot, select_tasks
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal
-from isthmus.journal.task_rows import NewTask, TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.task_rows import NewTask, TaskRow
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio

@@ -8,11 +8,11 @@ import pytest
 from isthmus.client import PushTarget
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, RepeatedMessage, StaleLease
-from isthmus.journal.pushes import PushRow, PushState
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
-from isthmus.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.base import Journal, RepeatedMessage, StaleLease
+from isthmus.journal.port.pushes import PushRow, PushState
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.task_rows import ClaimedTask, Lease, NewTask, QueuedTask, TaskRow
 from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 

@@ -8,14 +8,14 @@ import pytest
 
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import JournalError
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_files import PostgresFiles
-from isthmus.journal.replicas import Member
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.base import JournalError
+from isthmus.journal.port.replicas import Member
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.postgres.files import PostgresFiles
+from isthmus.journal.postgres.journal import PostgresJournal
 from support.agents import EchoAgent, WaitingAgent
 from support.journal_tasks import LEASE, texts
 from support.pgbouncer import pool_before

@@ -9,10 +9,10 @@ import pytest
 from isthmus.client import LimitReached, PushTarget, UserLimits
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, RepeatedMessage
-from isthmus.journal.pushes import PushRow, PushState
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.task_rows import FormerLease, NewTask
+from isthmus.journal.port.base import Journal, RepeatedMessage
+from isthmus.journal.port.pushes import PushRow, PushState
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.task_rows import FormerLease, NewTask
 from support.journal_tasks import LEASE, new_task, row_of, texts
 from support.journals import JournalPlace
 

@@ -12,11 +12,11 @@ import pytest
 
 from isthmus.client import NO_LIMITS, AllAtWork, LimitReached, UserLimits
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.journal.base import Journal, StaleLease
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, NewTask
+from isthmus.journal.port.base import Journal, StaleLease
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.task_rows import ClaimedTask, NewTask
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.journal_tasks import LEASE, row_of
 from support.journals import JournalPlace
 from support.postgres import run_sql

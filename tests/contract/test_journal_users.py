@@ -9,9 +9,9 @@ from isthmus.client import LimitReached, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import INBOX_CHARACTERS, INBOX_MESSAGES, Journal, JournalError
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, NewTask
+from isthmus.journal.port.base import INBOX_CHARACTERS, INBOX_MESSAGES, Journal, JournalError
+from isthmus.journal.port.task_rows import ClaimedTask, NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ import pytest
 from isthmus.events import TextContent
 from isthmus.journal.opening import open_journal
 from isthmus.journal.place import JournalPlace
-from isthmus.journal.task_check import PROBLEMS
-from isthmus.journal.task_rows import Lease
+from isthmus.journal.port.task_rows import Lease
+from isthmus.journal.upkeep.task_check import PROBLEMS
 from support.postgres import run_sql
 from support.whole_journals import copied, fill, problems_of
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from isthmus.client import TaskQuery
 from isthmus.events import AgentEvent, TaskState
-from isthmus.journal.base import Journal
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.port.base import Journal
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.journal_steps import Side, plain, run_steps, steps
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage, TaskError, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
-from isthmus.journal.base import Journal
+from isthmus.journal.port.base import Journal
 from support.agents import AskingAgent
 from support.journals import KINDS, JournalPlace, PostgresPlace, SqlitePlace
 from support.late_rows import LateRows

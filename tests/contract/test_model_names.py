@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.model_names import list_model_names
+from isthmus.models.endpoint.model_names import list_model_names
 from support.wire_server import Answer, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,12 @@ from openai.types.responses import ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
-from isthmus.models.base import (
+from isthmus.models.choose import choose
+from isthmus.models.endpoint.providers import OPENAI
+from isthmus.models.endpoint.providers import RESPONSES as PROVIDER
+from isthmus.models.openai.chat_completions import OpenAIModel
+from isthmus.models.openai.responses import ResponsesModel
+from isthmus.models.port.base import (
     Done,
     Effort,
     Message,
@@ -20,12 +25,7 @@ from isthmus.models.base import (
     TextDelta,
     ThoughtDelta,
 )
-from isthmus.models.choose import choose
-from isthmus.models.message import message_from_json, message_to_json
-from isthmus.models.openai import OpenAIModel
-from isthmus.models.openai_responses import ResponsesModel
-from isthmus.models.providers import OPENAI
-from isthmus.models.providers import RESPONSES as PROVIDER
+from isthmus.models.port.message import message_from_json, message_to_json
 from isthmus.models.streaming import open_provider
 from support.model_bench import QUESTION, RESPONSES, bench, continued
 from support.responses_wire import ResponsesWire

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.push.sender import PushSender
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage, PushTarget
 from isthmus.events import ArtifactPart, ArtifactUpdate, StateChange, TaskState
-from isthmus.journal.base import JournalError
-from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.pushes import PushRow, PushState
+from isthmus.journal.port.base import JournalError
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.pushes import PushRow, PushState
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import once
 from support.pushing import ALLOWED, FINE, QUICK, pushing, states, told

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.hosted import HostedAgent
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, AgentMessage, StateChange, TaskState, ToolCallUpdate
-from isthmus.journal.base import StaleLease
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.task_rows import Lease, NewTask, TaskRow
+from isthmus.journal.port.base import StaleLease
+from isthmus.journal.port.task_rows import Lease, NewTask, TaskRow
+from isthmus.journal.postgres.journal import PostgresJournal
 from support.agents import EchoAgent, WaitingAgent
 from support.cutting_proxy import CuttingProxy, cutting_proxy
 from support.journal_tasks import texts

@@ -12,20 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, Turn, UserLimits
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
-from isthmus.engine import Engine, EngineOptions, dispatcher, subscriptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.placement import EVERY_TASK, Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine import Engine, EngineOptions
+from isthmus.engine.followers import subscriptions
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.placement import EVERY_TASK, Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.runs import dispatcher
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate, event_to_json
 from isthmus.internal_events import ThoughtProgress
-from isthmus.journal import postgres_replicas
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_sql import lock_number
-from isthmus.journal.replicas import CallProgress, Member
-from isthmus.tools.base import ToolKind
+from isthmus.journal.port.replicas import CallProgress, Member
+from isthmus.journal.postgres import replicas as postgres_replicas
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.statements import lock_number
+from isthmus.tools.port.base import ToolKind
 from support.agents import EchoAgent, GatedAgent, WaitingAgent
 from support.postgres import Postgres, postgres, run_sql
 from support.suspended_calls_harness import AskingTool, harness

@@ -11,8 +11,8 @@ from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import Prompt, StateChange, TaskState
-from isthmus.tools.base import ToolKind
-from isthmus.tools.user_question import Chosen
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.user_question import Chosen
 from support.scripted_wire import Call
 from support.suspended_calls_harness import AskingTool, harness
 from support.waiting import eventually_async
@@ -120,7 +120,7 @@ async def test_after_the_process_has_ended_the_call_is_interrupted_or_read_again
 
 def ended_process() -> str:
     """Return the name of a process that has ended."""
-    program = "from isthmus.journal.lease_owner import new_owner; print(new_owner())"
+    program = "from isthmus.journal.port.lease_owner import new_owner; print(new_owner())"
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 
 

@@ -10,8 +10,8 @@ import pytest
 from isthmus.client import PromptMessage, TaskError
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import StateChange, TaskState
-from isthmus.journal.base import JournalError
-from isthmus.tools.base import Arguments, CallContext, ToolKind, ToolResult
+from isthmus.journal.port.base import JournalError
+from isthmus.tools.port.base import Arguments, CallContext, ToolKind, ToolResult
 from support.engines import events
 from support.scripted_wire import Call
 from support.suspended_calls_harness import AskingTool, SuspendedCallsHarness, harness

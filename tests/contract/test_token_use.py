@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from isthmus.a2a.server.quota import UsedToday
+from isthmus.a2a.server.users.quota import UsedToday
 from isthmus.a2a.serving.token_use import FIRST_TASKS, LOOK_SECONDS, PAGE, JournalTokens, TokenBudget
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.journal.base import Journal
-from isthmus.journal.removed_tokens import DAY
-from isthmus.journal.task_rows import ClaimedTask, NewTask
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.removed_tokens import DAY
+from isthmus.journal.port.task_rows import ClaimedTask, NewTask
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,9 @@ import pytest
 
 from isthmus.development_tool import ConfirmationRequest, ExecuteDetails, FileDiff, ToolOutput
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded, is_search_tool
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import Approved, Tool, ToolFailed, ToolKind, ToolSucceeded, is_search_tool
+from isthmus.tools.port.failure import ToolFailure
 from support.tool_calls import result_of, running, tool_context
 
 pytestmark = pytest.mark.anyio

@@ -13,11 +13,11 @@ from opentelemetry.trace import StatusCode
 
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.observability import tracing
 from isthmus.observability.tracing import Tracing
-from isthmus.telemetry import ModelCall, ServedRequest, TaskSegment, ToolRun
+from isthmus.runtime.telemetry import ModelCall, ServedRequest, TaskSegment, ToolRun
 from support.agents import GatedAgent
 from support.journals import journal_at
 from support.waiting import eventually_async

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from isthmus.agent.calls.web_search import search_web
-from isthmus.app.model_directory import SharedModel
-from isthmus.models.base import ChatModel, SearchSource
 from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import ChatModel, SearchSource
 from isthmus.models.streaming import StreamOptions
-from isthmus.tools.failure import ToolFailure
+from isthmus.parts.model_directory import SharedModel
+from isthmus.tools.port.failure import ToolFailure
 from support.wire_server import Answer, WireRequest, WireServer
 
 pytestmark = pytest.mark.anyio

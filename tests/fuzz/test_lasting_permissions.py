@@ -16,7 +16,7 @@ from isthmus.agent.approval.policy import (
     decide,
 )
 from isthmus.agent.approval.shell_command import analyse
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 from support import fuzzing
 from support.program_options import (
     FOLDER,

@@ -15,8 +15,8 @@ import pytest
 from isthmus.encoding.json_text import encode_ascii
 from isthmus.ide.mcp.mcp_peer import CallTool, CallToolResult, CancelCall, Ignored, McpPeer, Reply, ToolDefinition
 from isthmus.rpc.messages import Notification, RequestId
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope
 from support.fuzzing import TIMEOUT, cases
 from support.fuzzing_http_mcp_server import TEXT, Plan, fuzzing_http
 from support.mcp_frames import METHODS, frame, value

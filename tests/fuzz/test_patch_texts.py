@@ -15,10 +15,10 @@ from isthmus.notebooks.notebook import NotebookError, parse
 from isthmus.notebooks.view import changes_between, describe
 from isthmus.text.diff import line_opcodes, split_lines, unified_diff
 from isthmus.text.text_file import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
-from isthmus.tools.base import ToolContext
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.replace import Replace
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.edits.replace import Replace
+from isthmus.tools.port.base import ToolContext
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.workspace import Workspace
 from support.fuzzing import TIMEOUT, cases
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(TIMEOUT)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isthmus.a2a.server.users import UsersError, UserTable
-from isthmus.a2a.server.users_file import UsersFile
+from isthmus.a2a.server.users.users import UsersError, UserTable
+from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.agent.approval.restricted_tools import restrict
-from isthmus.agent.commands.custom_files import find_custom_commands
+from isthmus.agent.commands.custom.custom_files import find_custom_commands
 from isthmus.mcp_host.config.folder_trust import stated_trust, trusted_folders_path
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import SettingsError, load_settings

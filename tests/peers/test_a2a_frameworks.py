@@ -13,7 +13,7 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.agent.hosted import ask, decision
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, AgentMessage, TextContent, ToolCallUpdate
 from support.a2a_hosting import hosted

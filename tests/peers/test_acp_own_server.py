@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.running_servers import FOLDER, running_servers
 from isthmus.files.locations import runtime_directory
+from isthmus.programs.serve.running_servers import FOLDER, running_servers
 from support.acp_wire import acp_program
 from support.isthmus_program import ISTHMUS
 from support.loaded_program import LoadedProgram

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 NOISE = """
 import os, subprocess, sys
-import isthmus.app.acp_front as front
+import isthmus.programs.acp.front as front
 
 serve = front.serve_local
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide.claude.lock_file import claude_variables
+from isthmus.ide.claude.discovery.lock_file import claude_variables
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from isthmus.ide.reviews.review import DiffReview
 from support.claude_code import PROGRAM, CliInATerminal, cli_in_a_terminal

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.development_tool import McpServerSettings
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SUPPORT, hosting, scripted
 from support.tool_calls import said, success_of, tool_context
 

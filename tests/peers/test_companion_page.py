@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from isthmus.ide.claude.lock_file import claude_variables
+from isthmus.ide.claude.discovery.lock_file import claude_variables
 from support.claude_code import PROGRAM, cli_in_a_terminal
 from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import CompanionProgram, companion_program, user

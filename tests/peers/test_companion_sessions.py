@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.ide import restart_state
 from isthmus.ide.options import GeminiServerLimits
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.running import restart_state
 from support.companion import BareAgent, bare_agent, running_companion
 from support.editor_deadlines import PATIENT_LIMITS
 from support.event_streams import strictly_parsed

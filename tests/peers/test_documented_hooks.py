@@ -13,8 +13,8 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.restricted_tools import restrict
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import TaskState
+from isthmus.parts.hook_processes import HookProcesses
 from isthmus.settings import load_folder_rules, load_settings
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness

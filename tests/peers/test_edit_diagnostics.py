@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.part import PartTurn
-from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
-from isthmus.app.editor_directory import EditorDirectory, EditorTimeouts
 from isthmus.ide.clients.ide_client import IdeClient
-from isthmus.tools.tool_set import ToolScope
+from isthmus.parts.editor.diagnostics import EditDiagnosticsOfIde
+from isthmus.parts.editor.directory import EditorDirectory, EditorTimeouts
+from isthmus.tools.port.tool_set import ToolScope
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.editing import make_file
 from support.vscode_companion import vscode_companion

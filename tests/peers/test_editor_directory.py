@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
+from isthmus.parts.editor.directory import EditorDirectory
 from support.companion import running_companion
 from support.waiting import eventually_async
 

@@ -16,7 +16,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import MessagePart, StateChange, TaskState
-from isthmus.journal.lease_owner import MACHINE
+from isthmus.journal.port.lease_owner import MACHINE
 from support.anthropic_wire import AnthropicWire
 from support.images import png
 from support.isthmus_program import isthmus

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
-from isthmus.app.trust_question import TrustQuestion, settle_trust
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.programs.setup.trust_question import TrustQuestion, settle_trust
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, isthmus, read_line
 from support.limited_program import limited_program

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.part import PartTurn
-from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
-from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim.editor import attach
 from isthmus.ide.options import CompanionOptions
-from isthmus.tools.tool_set import ToolScope
+from isthmus.parts.editor.diagnostics import EditDiagnosticsOfIde
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.tools.port.tool_set import ToolScope
 from support import small_language_server
 from support.claude_cli import ClaudeCli, claude_cli
 from support.companion import running_host

@@ -16,8 +16,8 @@ from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.context import Cursor
 from isthmus.ide.gemini.peer import GeminiPeer
-from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
+from isthmus.ide.running.host import CompanionHost, Ready
 from support.companion import RunningCompanion, running_companion
 from support.editor_deadlines import PATIENT_LIMITS, PATIENT_NEOVIM
 from support.neovim import RunningNeovim, running_neovim, view_is_closed

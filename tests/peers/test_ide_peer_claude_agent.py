@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
 from isthmus.events import TaskState
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.editor import Diagnostic, Position, Range, Severity
+from isthmus.parts.editor.directory import EditorDirectory
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.claude_servers import MonetServer, NeovimServer, SublimeServer
 from support.command_harness import CommandHarness, Ran

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
 from isthmus.ide.claude.peer import ClaudePeer
 from isthmus.ide.clients.client_base import Deadlines
 from isthmus.ide.clients.ide_client import IdeError
 from isthmus.ide.editor import Capability
 from isthmus.ide.gemini.peer import GeminiPeer
 from isthmus.ide.reviews.review import Accepted
+from isthmus.parts.editor.directory import EditorDirectory
 from support.claude_ide import ClaudeServer, RpcError, claude_server, diagnostic
 from support.claude_servers import SublimeServer
 from support.editing import make_file

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.editors.neovim.editor import attach
 from isthmus.events import TaskState
 from isthmus.ide.options import CompanionOptions
+from isthmus.parts.editor.directory import EditorDirectory
 from support.companion import running_host
 from support.editing import make_file
 from support.editor_deadlines import PATIENT_NEOVIM

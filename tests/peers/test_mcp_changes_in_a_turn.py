@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope, ToolSet
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolScope, ToolSet
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS

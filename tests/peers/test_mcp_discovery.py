@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import DiscoveryState, ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import DiscoveryState, ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.isolation import IsolatedFolders
 from support.mcp_hosting import SCRIPTED, SOON_ENDED, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.editor_directory import EditorDirectory
-from isthmus.app.mcp_editor_tools import MAXIMUM_REVIEWS, EditorTools, EditorToolTimeouts
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.programs.mcp.editor_tools import MAXIMUM_REVIEWS, EditorTools, EditorToolTimeouts
 from support.claude_ide import ClaudeServer, claude_server, diagnostic
 from support.editing import make_file
 from support.vscode_companion import vscode_companion

@@ -13,8 +13,8 @@ import pytest
 
 from isthmus.mcp_host.catalogue.manifests import users_manifests
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.hostile_http_mcp_server import hostile_http
 from support.isolation import IsolatedFolders
 from support.isthmus_program import InProcess

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.google_endpoints import GoogleEndpoints, google_endpoints
 from support.mcp_hosting import hosting, status_when, write_servers
 from support.mcp_tools import process_lists

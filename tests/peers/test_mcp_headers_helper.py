@@ -12,8 +12,8 @@ import pytest
 
 from isthmus.mcp_host.connection.errors import ConnectFailedError
 from isthmus.mcp_host.connection.headers_helper import helper_headers
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.isthmus_program import InProcess
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import SUPPORT, hosting, status_when, write_servers

@@ -10,8 +10,8 @@ from isthmus.internal_events import ToolResultRecorded
 from isthmus.mcp_host.catalogue.catalogue import catalogue_of
 from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.results.result import McpResult, TextPart, render
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope
 from support.hostile_http_mcp_server import hostile_http
 from support.mcp_hosting import hosting
 from support.tool_calls import result_of, tool_context

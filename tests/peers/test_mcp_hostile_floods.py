@@ -51,10 +51,10 @@ import pytest
 from isthmus.mcp_host.connection import session
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Tool
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
 from support.mcp_hosting import SOON_ENDED, scripted, status_when, write_servers

@@ -11,10 +11,10 @@ import pytest
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.transports.http_caps import FREE_STREAMS, STREAM_SECONDS
-from isthmus.tools.base import Tool
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.hostile_http_mcp_server import hostile_http
 from support.mcp_hosting import hosting, status_when
 from support.tool_calls import result_of, said, success_of, tool_context

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Approved, Tool, ToolFailed, ToolKind
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Approved, Tool, ToolFailed, ToolKind
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, status_when
 from support.tool_calls import failure_of, progress_and_result, result_of, said, success_of, tool_context
 from support.waiting import eventually, eventually_async

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when
 from support.sse_mcp_server import LARGE, sse_server
 from support.tool_calls import result_of, success_of, tool_context

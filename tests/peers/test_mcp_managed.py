@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.config.workspace_config import load_configuration
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import hosting, scripted, write_servers
 

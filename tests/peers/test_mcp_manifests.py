@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Approved, version_of
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import DiscoveryState, ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Approved, version_of
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import DiscoveryState, ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, status_when, write_servers
 from support.tool_calls import result_of, said, success_of, tool_context
 from support.waiting import eventually_async

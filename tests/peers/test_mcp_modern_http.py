@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.hostile_http_mcp_server import QUESTIONS, hostile_http
 from support.mcp_hosting import hosting, status_when
 from support.modern_http_mcp_server import ANSWERED, LOGIN, REFUSALS, UNWILLING, modern_http

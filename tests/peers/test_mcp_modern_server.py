@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SCRIPTED, hosting, status_when
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async

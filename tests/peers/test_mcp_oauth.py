@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when
 from support.oauth_authorization import Issued
 from support.oauth_login import let_end, log_in, shows, tokens_path

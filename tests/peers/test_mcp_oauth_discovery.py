@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting
 from support.oauth_login import entries, let_end, log_in, shows, tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server

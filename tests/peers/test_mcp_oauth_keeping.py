@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when, write_servers
 from support.mcp_tools import process_lists
 from support.oauth_login import entries, let_end, log_in, shows, tokens_path

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting
 from support.mcp_tools import process_lists
 from support.oauth_login import entries, let_end, log_in, shows, tokens_path

@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.server_config import ConfigContext, Origin, decode_server
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when
 from support.oauth_login import tokens_path
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when
 from support.oauth_login import ended_at, entries, page_in, query_of_page
 from support.oauth_mcp_server import OAuthMcpServer, oauth_mcp_server

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SUPPORT, hosting, write_servers
 from support.oauth_login import let_end, log_in, shows
 from support.oauth_mcp_server import oauth_mcp_server

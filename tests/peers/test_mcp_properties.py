@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SCRIPTED, hosting, status_when, write_servers
 from support.oauth_authorization import Issued
 from support.oauth_login import log_in, shows

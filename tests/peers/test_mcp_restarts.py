@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Tool
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import everything_over, hosting, listening, node_server, official_python, status_when
 from support.ports import free_port
 from support.tool_calls import running, said, success_of, tool_context

@@ -12,8 +12,8 @@ import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SUPPORT, hosting, scripted, status_when
 from support.ports import free_port
 from support.tool_calls import said, success_of, tool_context

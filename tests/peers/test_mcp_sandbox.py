@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.curious_servers import Asked, curious, surrounding
 from support.mcp_hosting import hosting, status_when
 from support.programs import node_package, require

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from isthmus.app.mcp_progress import BEAT_SECONDS
-from isthmus.app.mcp_tasks import MAXIMUM_WAIT_SECONDS
+from isthmus.programs.mcp.progress import BEAT_SECONDS
+from isthmus.programs.mcp.tasks import MAXIMUM_WAIT_SECONDS
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.loaded_program import LoadedProgram, shared_program
 from support.mcp_client_program import CLIENTS, McpClient, mcp_client

@@ -9,9 +9,9 @@ import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import SOON_ENDED, everything_over, node_server, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
 from support.programs import require

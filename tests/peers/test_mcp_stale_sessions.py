@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.base import Tool
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, status_when
 from support.stale_http_mcp_server import OWN_ERRORS, REFUSALS, forgetful_http
 from support.tool_calls import result_of, said, success_of, tool_context

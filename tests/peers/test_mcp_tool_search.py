@@ -10,9 +10,9 @@ import pytest
 
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from isthmus.settings import ReadOnlyTools
-from isthmus.tools.base import ToolKind
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolScope
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.loaded_program import LoadedProgram

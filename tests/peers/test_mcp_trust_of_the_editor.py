@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.agent_building import trust_of
-from isthmus.app.editor_directory import EditorDirectory
-from isthmus.tools.tool_set import ToolScope
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.programs.agent.building import trust_of
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, write_servers
 from support.vscode_companion import VsCodeCompanion, vscode_companion
 from support.waiting import eventually_async

@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from isthmus.agent.part import Part, PartBase, PartTools, PartTurn
-from isthmus.app import part_packages
-from isthmus.app.part_packages import GuardedPart, PartError, PartPlace, load_parts
-from isthmus.tools.tool_set import ToolScope
+from isthmus.parts import packages as part_packages
+from isthmus.parts.packages import GuardedPart, PartError, PartPlace, load_parts
+from isthmus.tools.port.tool_set import ToolScope
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS

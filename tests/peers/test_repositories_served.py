@@ -15,7 +15,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import Delivery, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, TaskState
-from isthmus.journal.lease_owner import MACHINE
+from isthmus.journal.port.lease_owner import MACHINE
 from support.loaded_program import LoadedProgram
 from support.postgres import Postgres, postgres
 from support.serve_program import ServeProgram, serve_program

@@ -12,7 +12,7 @@ from isthmus.sandbox.guarded_paths import starting_files, starting_files_at_home
 from isthmus.sandbox.policy import OpenPath
 from isthmus.settings.trust.forms import CLAUDE_SETTINGS, MCP_FILE, SETTINGS
 from isthmus.settings.trust.reading import COMMANDS, SKILL_FOLDERS, SUBAGENT_FOLDERS
-from isthmus.tools.run_shell_command import RunShellCommand
+from isthmus.tools.shell.run_shell_command import RunShellCommand
 from support.programs import require
 from support.sandboxing import confined_shell, shell_environment
 from support.tool_calls import success_of, tool_context

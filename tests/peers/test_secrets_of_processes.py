@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from isthmus.a2a.token_file import TOKEN_FILE
-from isthmus.app.browser import open_browser
+from isthmus.programs.process.browser import open_browser
 from support.isthmus_program import ISTHMUS
 from support.waiting import eventually
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.part import PartTurn
-from isthmus.app.editor_directory import EditorDirectory
-from isthmus.app.session_editors import SessionEditors
 from isthmus.development_tool import AgentSettings, McpServerSettings, ToolCall, ToolCallStatus
-from isthmus.engine.open_questions import QuestionOpened
-from isthmus.tools.tool_set import ToolScope
+from isthmus.engine.followers.open_questions import QuestionOpened
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.parts.editor.session_editors import SessionEditors
+from isthmus.tools.port.tool_set import ToolScope
 from support.companion import RunningCompanion, running_companion
 from support.waiting import eventually_async
 

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from isthmus.sandbox.policy import OpenPath
-from isthmus.tools.base import Approved
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.run_shell_command import RunShellCommand
+from isthmus.tools.port.base import Approved
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.shell.run_shell_command import RunShellCommand
 from support.programs import require
 from support.sandboxing import confined_shell, shell_environment
 from support.tool_calls import failure_of, success_of, tool_context

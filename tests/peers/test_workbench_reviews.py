@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Locator, Page, Route, expect
 
-from isthmus.app.editor_directory import EditorDirectory
-from isthmus.app.mcp_editor_tools import EditorTools, EditorToolTimeouts
+from isthmus.parts.editor.directory import EditorDirectory
+from isthmus.programs.mcp.editor_tools import EditorTools, EditorToolTimeouts
 from isthmus.text.hunks import hunks_between, with_hunks
 from support.images import png
 from support.isthmus_program import companion_program

@@ -15,9 +15,9 @@ from isthmus.a2a import Hosting
 from isthmus.a2a.hosting import HostedApplication
 from isthmus.a2a.server.listen import bind
 from isthmus.agent.hosted import AgentPort, ask, decision
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
-from isthmus.engine.agents import Agent
+from isthmus.engine.port.agents import Agent
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, TextContent, ToolCallUpdate
 from support.a2a_serving import TOKEN, StreamItem, items_of, rpc
 from support.agent_behind import behind, close_behind

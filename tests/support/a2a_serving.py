@@ -17,7 +17,7 @@ from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.application import Application, application
 from isthmus.a2a.server.listen import LIMITS, A2AServer, bind
 from isthmus.client import AgentClient, PromptMessage
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.listeners.limits import ServerLimits
 from support.agent_behind import CHOICE, close_behind
 from support.memory_agent import MemoryAgent, Step

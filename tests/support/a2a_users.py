@@ -11,14 +11,14 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
-from isthmus.a2a.server.auth import IdentifyIssued, UserAccess
-from isthmus.a2a.server.users import Caps, UserTable
+from isthmus.a2a.server.users.auth import IdentifyIssued, UserAccess
+from isthmus.a2a.server.users.users import Caps, UserTable
 from isthmus.a2a.serving.token_use import JournalTokens
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.base import Journal
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.journal.port.base import Journal
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.agent_behind import behind
 from support.journals import journal_at

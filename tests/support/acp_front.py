@@ -17,9 +17,9 @@ from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.front.server import FrontOptions, FrontServer
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v2.wire import FrontWireV2
-from isthmus.app.acp_place import LocalPlace
 from isthmus.client import AgentClient
-from isthmus.task_stream import FrontTimeouts
+from isthmus.fronts.task_stream import FrontTimeouts
+from isthmus.programs.acp.place import LocalPlace
 from support import acp_schema
 from support.waiting import eventually_async
 

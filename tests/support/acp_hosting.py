@@ -17,12 +17,12 @@ from isthmus.a2a import RemoteAgent
 from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.known_agent import UNKNOWN, KnownAgent, agent_environment
 from isthmus.acp.host.limits import HostLimits
-from isthmus.app.acp_agent import AcpAgent, ContextOfEditor
+from isthmus.acp.served.agent import AcpAgent, ContextOfEditor
 from isthmus.client import AgentClient, PromptMessage, Turn
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import EVERY_TASK, Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import EVERY_TASK, Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import TaskState, TextContent
 from isthmus.task_view import TaskView
 from support.a2a_serving import TOKEN, RawClient, serving

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import (
     ConfirmationOption,
     ExecuteDetails,
@@ -27,7 +27,7 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
     ToolCallStatus,
 )
-from isthmus.engine.agents import Agent
+from isthmus.engine.port.agents import Agent
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -40,8 +40,8 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import ModelReply
-from isthmus.models.base import Text
-from isthmus.models.message import message_from_json
+from isthmus.models.port.base import Text
+from isthmus.models.port.message import message_from_json
 
 LINE_BYTES = 64 * 1024 * 1024
 KINDS = {"proceed_once": "allow_once", "cancel": "reject_once"}

@@ -15,10 +15,10 @@ from typing_extensions import override
 from isthmus.acp.host.agent_link import AgentLaunch
 from isthmus.acp.host.known_agent import KnownAgent, agent_environment
 from isthmus.acp.host.limits import HostLimits
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
-from isthmus.app.acp_agent import AcpAgent
-from isthmus.engine.agents import Agent
+from isthmus.acp.served.agent import AcpAgent
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
+from isthmus.engine.port.agents import Agent
 from isthmus.events import StateChange
 from support.acp_played import PlayedAgent
 

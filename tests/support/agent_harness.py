@@ -11,12 +11,12 @@ from typing_extensions import override
 from isthmus.agent.approval.kept_approvals import KeptApprovals
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.part import AgentParts, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
@@ -29,11 +29,11 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.models.base import ChatModel, ModelError, ModelErrorKind
 from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind
 from isthmus.models.streaming import StreamOptions
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
+from isthmus.tools.port.tool_set import FixedTools, ToolScope, ToolSet
 from support.emitting import collecting_turn
 from support.scripted_wire import Call, ScriptedWire
 

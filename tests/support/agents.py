@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import (
     ConfirmationOption,
     ConfirmationRequest,
@@ -16,8 +16,8 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import ModelReply, ToolResultRecorded
-from isthmus.models.base import Message, Text, ToolRequest
-from isthmus.models.message import message_to_json
+from isthmus.models.port.base import Message, Text, ToolRequest
+from isthmus.models.port.message import message_to_json
 
 OPTIONS = (ConfirmationOption("proceed_once", "Allow once"), ConfirmationOption("cancel", "Reject"))
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import (
     AgentSettings,
     AgentThought,
@@ -18,7 +18,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from support.journals import journal_at
 from support.memory_agent import decided

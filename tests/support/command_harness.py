@@ -12,29 +12,29 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from isthmus.agent.approval.policy import Policy
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.part import AgentParts
 from isthmus.agent.resources import AgentResources, FolderTrust
-from isthmus.app.hook_processes import HookProcesses
-from isthmus.app.model_directory import ModelDirectory
-from isthmus.app.servers_part import ServersPart
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.journal.base import Journal
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.saved_chats import ChatPlace
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
 from isthmus.models.choose import choose
-from isthmus.saved_chats import ChatPlace
-from isthmus.settings.hooks import Hook
-from isthmus.settings.permissions import PermissionRule
+from isthmus.parts.hook_processes import HookProcesses
+from isthmus.parts.model_directory import ModelDirectory
+from isthmus.parts.servers import ServersPart
+from isthmus.settings.rules.hooks import Hook
+from isthmus.settings.rules.permissions import PermissionRule
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.servers import ToolServers
-from isthmus.tools.tool_set import FixedTools
+from isthmus.tools.port.servers import ToolServers
+from isthmus.tools.port.tool_set import FixedTools
 from support.gemini_wire import GeminiWire
 from support.journals import journal_at
 from support.scripted_wire import Reply

@@ -18,9 +18,9 @@ from pydantic import ConfigDict
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Editor
-from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.ide_protocol import IdeProtocol
 from isthmus.ide.options import CompanionLimits, CompanionOptions
+from isthmus.ide.running.host import CompanionHost, Ready
 from support.editor_deadlines import PATIENT_LIMITS
 from support.plain_http import plain_client
 from support.waiting import eventually_async

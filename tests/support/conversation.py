@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from isthmus.client import AgentClient
-from isthmus.terminal.interactive import run_interactive
-from isthmus.terminal.interactive_options import InteractiveOptions
+from isthmus.terminal.interactive.interactive import run_interactive
+from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from support.front_program import WORKSPACE
 from support.waiting import eventually_async
 

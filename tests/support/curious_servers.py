@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import scripted, status_when
 from support.sandboxing import machine_paths, with_bubblewrap
 from support.tool_calls import success_of, tool_context

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.editor_directory import EditorTimeouts
-from isthmus.app.local_agent import local_agent, rule_for
-from isthmus.app.local_agent_options import LocalAgentOptions
-from isthmus.app.setup import GivenOptions, decide
+from isthmus.parts.editor.directory import EditorTimeouts
+from isthmus.programs.agent.local_agent import local_agent, rule_for
+from isthmus.programs.agent.local_agent_options import LocalAgentOptions
+from isthmus.programs.setup.setup import GivenOptions, decide
 from support.command_harness import CommandHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply

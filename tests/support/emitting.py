@@ -5,9 +5,9 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
-from isthmus.engine.agents import Agent
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
+from isthmus.engine.port.agents import Agent
 from isthmus.events import AgentEvent
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.placement import EVERY_TASK, Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.placement import EVERY_TASK, Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent
-from isthmus.journal.base import Journal
+from isthmus.journal.port.base import Journal
 from support.journals import journal_at
 
 

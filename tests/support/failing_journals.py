@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from isthmus.journal.base import Journal, JournalError
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.postgres_driver import Connection
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.port.base import Journal, JournalError
+from isthmus.journal.postgres.driver import Connection
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 
 
 class FullDisk:

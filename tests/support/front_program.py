@@ -32,7 +32,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import RetryNotice, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
 from isthmus.internal_events import ModelReply
-from isthmus.terminal.announcements import Announcements, Notice, ShownInEditor
+from isthmus.terminal.interactive.announcements import Announcements, Notice, ShownInEditor
 from support.memory_agent import Ask, MemoryAgent, Progress, Step, Wait
 
 WORKSPACE = "/workspace"
@@ -337,13 +337,13 @@ async def run(arguments: argparse.Namespace) -> int:
         await seed(agent, arguments.seed)
     try:
         if arguments.prompt is not None:
-            from isthmus.terminal.headless import HeadlessOptions, prompt_with_stdin, run_headless
+            from isthmus.terminal.headless.headless import HeadlessOptions, prompt_with_stdin, run_headless
 
             prompt = prompt_with_stdin(arguments.prompt, sys.stdin, sys.stderr)
             options = HeadlessOptions(prompt, arguments.output, settings, model="scripted")
             return await run_headless(agent, options, sys.stdout, sys.stderr)
-        from isthmus.terminal.interactive import run_interactive
-        from isthmus.terminal.interactive_options import InteractiveOptions
+        from isthmus.terminal.interactive.interactive import run_interactive
+        from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 
         return await run_interactive(
             agent,

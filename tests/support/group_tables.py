@@ -9,10 +9,10 @@ from typing import Any
 
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json
-from isthmus.journal.rows import DELETED, counted_as, encode_events
-from isthmus.journal.task_writes import TaskWrite
-from isthmus.journal.write_facts import Facts, Needs, TaskEntry, Waiting
-from isthmus.journal.write_group import WriteGroup, exists_already
+from isthmus.journal.sql.rows import DELETED, counted_as, encode_events
+from isthmus.journal.sql.task_writes import TaskWrite
+from isthmus.journal.sql.write_facts import Facts, Needs, TaskEntry, Waiting
+from isthmus.journal.sql.write_group import WriteGroup, exists_already
 
 
 @dataclass

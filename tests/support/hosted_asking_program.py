@@ -9,7 +9,7 @@ from typing import Any
 
 from isthmus.a2a import Caps, Hosting, SignIn, TelemetryOptions, serve
 from isthmus.agent.hosted import ask, decision, is_allowed
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, TextContent, ToolCallUpdate
 

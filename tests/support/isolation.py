@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.models.providers import PREFIXED, secret_variables
+from isthmus.models.endpoint.providers import PREFIXED, secret_variables
 
 FOREIGN_PREFIXES = (
     *sorted({f"{variable.partition('_')[0]}_" for variable in secret_variables()}),

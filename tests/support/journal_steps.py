@@ -10,9 +10,9 @@ from isthmus.client import Delivery, UserLimits
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import Journal
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.task_rows import ClaimedTask, Finished, Lease, NewTask, QueuedTask, TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.task_rows import ClaimedTask, Finished, Lease, NewTask, QueuedTask, TaskRow
 
 OWNERS = ("owner-a", "owner-b")
 LIMITS = UserLimits(max_tasks=3, max_running=2)

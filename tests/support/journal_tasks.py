@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from isthmus.events import AgentEvent, Prompt, TextContent
-from isthmus.journal.base import Journal
-from isthmus.journal.task_rows import ClaimedTask, NewTask, TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.task_rows import ClaimedTask, NewTask, TaskRow
 
 LEASE = 20.0
 

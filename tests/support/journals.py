@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from isthmus.journal.base import Journal
-from isthmus.journal.postgres import PostgresJournal
-from isthmus.journal.schema import BUSY_SECONDS
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.port.base import Journal
+from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.sqlite.schema import BUSY_SECONDS
 
 if TYPE_CHECKING:
     from support.postgres import Postgres

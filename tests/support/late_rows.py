@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
 from isthmus.events import AgentEvent, TaskState
-from isthmus.journal.base import Journal
-from isthmus.journal.task_rows import ClaimedTask, TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.task_rows import ClaimedTask, TaskRow
 
 
 class LateRows:

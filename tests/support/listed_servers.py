@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import DiscoveryState, ServerState, ServerStatus, ServerTool
+from isthmus.tools.port.tool_set import ToolScope
 
 
 @dataclass

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
-from isthmus.app.local_agent import AGENT
-from isthmus.app.task_files import TaskFiles
 from isthmus.development_tool import AgentThought, FileDiff, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent, Thought, ToolCallUpdate
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.parts.files.task_files import TaskFiles
+from isthmus.programs.agent.local_agent import AGENT
 
 EVENTS_PER_ROUND = 16
 PARAGRAPH = "It *was* a long `night`, and the tide came in.\n\n"

@@ -23,12 +23,12 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import HostOptions, McpHost
 from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
-from isthmus.tools.base import Approved, CallContext, Tool, ToolResult, full_parameters_of
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
-from isthmus.tools.tool_set import ToolScope, ToolSet
-from isthmus.tools.user_question import Chosen, Reply, UserQuestion
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import Approved, CallContext, Tool, ToolResult, full_parameters_of
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.user_question import Chosen, Reply, UserQuestion
+from isthmus.tools.port.workspace import Workspace
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT: Mapping[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")

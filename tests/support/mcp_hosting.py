@@ -14,8 +14,8 @@ from typing import Any
 
 from isthmus.mcp_host.connection.connection_context import McpTimeouts
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.tools.servers import ServerState, ServerStatus
-from isthmus.tools.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.servers import ServerState, ServerStatus
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
 from support.ports import free_port
 from support.programs import node_package, require
 from support.waiting import eventually, eventually_async

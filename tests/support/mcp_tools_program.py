@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.tools.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
 
 
 async def main(home: Path, workspace: Path) -> None:

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.base import (
+from isthmus.models.endpoint.http import Timeouts
+from isthmus.models.endpoint.providers import Provider as ProviderRecord
+from isthmus.models.endpoint.providers import provider_with_id
+from isthmus.models.port.base import (
     ChatModel,
     Done,
     Message,
@@ -19,10 +22,7 @@ from isthmus.models.base import (
     Text,
     ToolSpec,
 )
-from isthmus.models.http import Timeouts
-from isthmus.models.message import message_from_json, message_to_json
-from isthmus.models.providers import Provider as ProviderRecord
-from isthmus.models.providers import provider_with_id
+from isthmus.models.port.message import message_from_json, message_to_json
 from isthmus.models.streaming import ProviderModel, StreamOptions, open_provider
 from support.anthropic_wire import AnthropicWire
 from support.gemini_wire import GeminiWire

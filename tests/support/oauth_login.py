@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from isthmus.mcp_host.host import McpHost
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 from support.plain_http import plain_client
 
 

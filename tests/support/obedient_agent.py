@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.events import AgentEvent, AgentMessage, ArtifactPart, ArtifactUpdate, StateChange, TaskState, TextContent
 
 

@@ -18,7 +18,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from isthmus.a2a.oidc.claims import ClaimNames
 from isthmus.a2a.oidc.issuer import Issuer
 from isthmus.a2a.oidc.users import IssuerUsers
-from isthmus.a2a.server.auth import Refusal
+from isthmus.a2a.server.users.auth import Refusal
 from support.wire_server import Answer, Respond, WireRequest, WireServer
 
 AUDIENCE = "isthmus"

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from isthmus.journal.postgres_connection import Database
+from isthmus.journal.postgres.connection import Database
 from local_postgres import Postgres as Postgres
 from local_postgres import local_postgres
 from support.ports import free_port

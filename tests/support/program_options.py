@@ -23,7 +23,7 @@ from isthmus.agent.approval.policy import (
     decide,
     grants_of,
 )
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 from support.programs import bubblewrap
 
 FOLDER = "/mnt/work"

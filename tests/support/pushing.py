@@ -12,9 +12,9 @@ from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.wires import Wires
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.agents import Agent
-from isthmus.engine.workspaces import WorkspaceRule
-from isthmus.journal.base import Journal
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.journal.port.base import Journal
 from support.journals import journal_at
 from support.turns import all_of
 from support.waiting import eventually_async

@@ -17,9 +17,9 @@ from isthmus.ide.clients.asked_review import Outcome
 from isthmus.ide.clients.client_base import DEADLINES
 from isthmus.ide.editor import Range
 from isthmus.ide.gemini.peer import GeminiPeer
-from isthmus.ide.host import CompanionHost, Ready
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.running.host import CompanionHost, Ready
 from support.editor_deadlines import PATIENT_LIMITS
 from support.waiting import eventually_async
 

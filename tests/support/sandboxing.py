@@ -11,8 +11,8 @@ from isthmus.sandbox.finding import SandboxFinder
 from isthmus.sandbox.mounts import PrivatePlaces
 from isthmus.sandbox.policy import SandboxPolicy
 from isthmus.sandbox.support import NoSandbox
-from isthmus.tools.run_shell_command import RunShellCommand
-from isthmus.tools.shell_sandbox import ShellSandbox
+from isthmus.tools.shell.run_shell_command import RunShellCommand
+from isthmus.tools.shell.shell_sandbox import ShellSandbox
 from support.programs import bubblewrap, require
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Protocol
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import ToolResultRecorded
-from isthmus.models.base import Text, ToolRequest
+from isthmus.models.port.base import Text, ToolRequest
 from support.a2a_serving import RawClient, serving
 from support.agent_behind import behind
 from support.agents import reply

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval.policy import Policy
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.memory.memory_part import MemoryPart
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.part import AgentParts
@@ -17,20 +17,20 @@ from isthmus.agent.personal_part import PersonalFiles, PersonalPart
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.subagents.child_tasks import child_task_id
 from isthmus.agent.subagents.finding import find_subagents
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import TaskState
-from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import ChatModel
 from isthmus.models.streaming import StreamOptions
-from isthmus.settings.hooks import Hook
+from isthmus.parts.hook_processes import HookProcesses
+from isthmus.settings.rules.hooks import Hook
 from isthmus.task_view import TaskView
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import FixedTools, ToolScope
+from isthmus.tools.port.tool_set import FixedTools, ToolScope
 from support.gemini_wire import GeminiWire
 from support.journals import journal_at
 from support.scripted_wire import Call, Reply, Script

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval.policy import Policy
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.client import PromptMessage
 from isthmus.development_tool import (
     ConfirmationDetails,
@@ -22,13 +21,14 @@ from isthmus.development_tool import (
 )
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
-from isthmus.journal.base import Journal
-from isthmus.models.base import ChatModel
+from isthmus.journal.port.base import Journal
 from isthmus.models.choose import choose, open_model
-from isthmus.settings.hooks import Hook
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.tool_set import ToolScope, ToolSet
-from isthmus.tools.user_question import ModelPrompt, SamplingMessage, UserQuestion
+from isthmus.models.port.base import ChatModel
+from isthmus.parts.hook_processes import HookProcesses
+from isthmus.settings.rules.hooks import Hook
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.user_question import ModelPrompt, SamplingMessage, UserQuestion
 from support.engines import engine_on, events, once
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isthmus.tools.base import Approved, CallContext, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
-from isthmus.tools.user_question import AskUser, no_user_to_ask
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import Approved, CallContext, Tool, ToolContext, ToolFailed, ToolResult, ToolSucceeded
+from isthmus.tools.port.user_question import AskUser, no_user_to_ask
+from isthmus.tools.port.workspace import Workspace
 
 
 def tool_context(workspace: Path, environment: Mapping[str, str] | None = None) -> ToolContext:

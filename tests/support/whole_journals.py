@@ -19,16 +19,16 @@ from isthmus.events import (
     TextContent,
     ToolCallUpdate,
 )
-from isthmus.journal.base import Journal
-from isthmus.journal.copying import copy_journal, started_tag
 from isthmus.journal.opening import snapshot_of
 from isthmus.journal.place import JournalPlace
-from isthmus.journal.pushes import PushRow
-from isthmus.journal.queue import QueueScope
-from isthmus.journal.tables import TABLES
-from isthmus.journal.task_rows import NewTask
-from isthmus.journal.verifying import Problem, verify
-from isthmus.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.pushes import PushRow
+from isthmus.journal.port.queue import QueueScope
+from isthmus.journal.port.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sql.tables import TABLES
+from isthmus.journal.upkeep.copying import copy_journal, started_tag
+from isthmus.journal.upkeep.verifying import Problem, verify
 
 OWNER = "an-owner"
 QUESTION = ToolCall(

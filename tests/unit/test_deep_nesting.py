@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.commands.command_toml import read_toml
-from isthmus.agent.commands.custom_files import MAXIMUM_TOTAL_BYTES, find_custom_commands
+from isthmus.agent.commands.custom.command_toml import read_toml
+from isthmus.agent.commands.custom.custom_files import MAXIMUM_TOTAL_BYTES, find_custom_commands
 from isthmus.encoding import jsonc
 from isthmus.notebooks.notebook import NotebookError
 from isthmus.notebooks.notebook import parse as parse_notebook

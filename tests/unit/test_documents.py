@@ -9,7 +9,7 @@ import isthmus.a2a
 from isthmus.a2a import Hosting
 from isthmus.a2a.options import Skill
 from isthmus.a2a.protocol.extension import URI, activated_by_card
-from isthmus.models.script_file import STEP_NAMES, parse_script
+from isthmus.models.scripted.script_file import STEP_NAMES, parse_script
 from support.vocabulary import published_proto
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.a2a.protocol import jsonrpc
 from isthmus.a2a.protocol.errors import ERRORS
-from isthmus.models.base import ModelErrorKind
+from isthmus.models.port.base import ModelErrorKind
 from isthmus.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ PLACES = {
     "examples/editors/minimal_editor.py": "src/isthmus/editors/minimal_editor.py",
     "examples/protocols/json_lines": "src/isthmus/ide/json_lines",
     "examples/providers/mistral.py": "src/isthmus/models/mistral.py",
-    "examples/slash_commands/folder.py": "src/isthmus/agent/commands/folder.py",
-    "examples/tools/count_lines.py": "src/isthmus/tools/count_lines.py",
+    "examples/slash_commands/folder.py": "src/isthmus/agent/commands/builtin/folder.py",
+    "examples/tools/count_lines.py": "src/isthmus/tools/reading/count_lines.py",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.a2a import TelemetryOptions
 from isthmus.cli.main import COMMANDS
-from isthmus.models.providers import PREFIXED
+from isthmus.models.endpoint.providers import PREFIXED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "features.md").read_text("utf-8")

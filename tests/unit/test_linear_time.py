@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.push.targets import PushRule
-from isthmus.agent.commands.command_toml import read_toml
+from isthmus.agent.commands.custom.command_toml import read_toml
 from isthmus.agent.memory.imports import imports_in
 from isthmus.agent.options import environment_for_remote_users
 from isthmus.encoding import jsonc

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, GenericDetails, ToolCall, ToolCallStatus
-from isthmus.terminal.questions import refusal
+from isthmus.terminal.questions.questions import refusal
 
 
 def asked(*options: ConfirmationOption) -> ToolCall:

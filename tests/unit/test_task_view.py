@@ -33,7 +33,7 @@ from isthmus.events import (
 )
 from isthmus.internal_events import Checkpoint, Compacted, ModelReply, Restored, ToolResultRecorded
 from isthmus.task_view import TaskView
-from isthmus.terminal.statistics import session_metrics, stream_stats
+from isthmus.terminal.headless.statistics import session_metrics, stream_stats
 
 REQUEST = ConfirmationRequest((ConfirmationOption("proceed_once", "Allow"),), generic_details=GenericDetails("do it"))
 IDS = st.sampled_from(["a", "b"])

@@ -10,8 +10,8 @@ from isthmus.development_tool import ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import ToolCallUpdate
 from isthmus.task_view import TaskView
 from isthmus.todo_list import MAXIMUM_TODOS, Todo, TodoStatus, checklist, summary, todos_of
-from isthmus.tools.base import ToolSucceeded
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.write_todos import WriteTodos
 from support.tool_calls import result_of, tool_context
 

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 
 from isthmus.agent.part import PartBase, PartTurn
-from isthmus.app.part_packages import PartPlace
+from isthmus.parts.packages import PartPlace
 
 FILE = "ISSUES.md"
 MAXIMUM_ISSUES = 50

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.part import PartTurn
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 from parts.open_issues.open_issues import OpenIssues
 
 pytestmark = pytest.mark.anyio

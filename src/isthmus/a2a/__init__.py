@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isthmus.a2a.hosting import HostedApplication, asgi_application, serve
     from isthmus.a2a.hosting_options import Hosting
     from isthmus.a2a.options import ServerOptions, Skill
-    from isthmus.a2a.server.users import Caps
+    from isthmus.a2a.server.users.users import Caps
     from isthmus.a2a.serving.names import ServingError
     from isthmus.a2a.serving.telemetry import TelemetryOptions
     from isthmus.a2a.serving.users import SignIn
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Caps": "server.users",
+    "Caps": "server.users.users",
     "HostedApplication": "hosting",
     "Hosting": "hosting_options",
     "RemoteAgent": "client",

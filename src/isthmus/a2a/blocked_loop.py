@@ -1,7 +1,8 @@
 """Log which function blocks the event loop, and with it every user of a hosted agent.
 
 A thread checks once a second that the loop still runs, so that events cost nothing extra. Unlike the watchdog of the
-program (``isthmus.app.watchdog``) it ends nothing, and also sees functions that block without using the processor.
+program (``isthmus.programs.process.watchdog``) it ends nothing, and also sees functions that block without using the
+processor.
 """
 
 import asyncio

@@ -9,7 +9,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.a2a.server.sse import OpenStreams
+from isthmus.a2a.server.http.sse import OpenStreams
 from isthmus.a2a.wire import Call, Caller, Wire
 
 

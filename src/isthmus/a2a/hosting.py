@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from isthmus.a2a.server.application import Application
     from isthmus.engine import Engine
-    from isthmus.engine.agents import Agent
-    from isthmus.telemetry import Telemetry
+    from isthmus.engine.port.agents import Agent
+    from isthmus.runtime.telemetry import Telemetry
 
 WATCH_SECONDS = 1.0
 """Time in seconds between two looks for tokens that have expired or were revoked."""
@@ -123,7 +123,7 @@ class HostedApplication:
         return HostedAgent(self._agent)
 
     async def _open(self) -> "tuple[Application, Engine]":
-        from isthmus.a2a.server.users_file import FILE, UsersFile
+        from isthmus.a2a.server.users.users_file import FILE, UsersFile
         from isthmus.a2a.serving.application import Admission, ServedAgent, served_application
         from isthmus.a2a.serving.telemetry import ServedTelemetry
 
@@ -180,7 +180,7 @@ def _watching_tokens(application: "Application") -> "Generator[None]":
 async def _engine(agent: "Agent", hosting: Hosting, telemetry: "Telemetry") -> "AsyncGenerator[Engine]":
     from isthmus.a2a.serving.engine import engine_of
     from isthmus.engine import EngineOptions
-    from isthmus.engine.workspaces import WorkspaceRule
+    from isthmus.engine.port.workspaces import WorkspaceRule
 
     placement = hosting.placement()
     rule = WorkspaceRule(hosting.default_workspace(), hosting.roots(), placement.elsewhere)

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.a2a.options import TEXT_MODES, Identity, ServerOptions, Skill
-from isthmus.a2a.server.users import Caps
+from isthmus.a2a.server.users.users import Caps
 from isthmus.a2a.serving.names import ServingError
 from isthmus.a2a.serving.options import ServingOptions
 from isthmus.a2a.serving.telemetry import TelemetryOptions
 from isthmus.a2a.serving.users import SignIn
 from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.encoding.codec import JsonObject
-from isthmus.engine.placement import LABELS, Placement, is_label
+from isthmus.engine.port.placement import LABELS, Placement, is_label
 from isthmus.files.locations import data_directory
 from isthmus.record import record
 
 if TYPE_CHECKING:
-    from isthmus.a2a.server.auth import Authenticate
+    from isthmus.a2a.server.users.auth import Authenticate
 
 
 @record
@@ -62,8 +62,8 @@ class Hosting:
     authenticate: "Authenticate | None" = None
     """Async function that authenticates requests instead of tokens, in a program that knows its users already.
 
-    It takes a :class:`~isthmus.a2a.server.auth.RequestHead` and returns the user's name (empty for the owner), or None
-    to refuse.
+    It takes a :class:`~isthmus.a2a.server.users.auth.RequestHead` and returns the user's name (empty for the owner),
+    or None to refuse.
     """
     security_schemes: Mapping[str, JsonObject] | None = None
     """Security schemes in the card, by name, as OpenAPI writes them; ``{}``: none is needed, None: a bearer token."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from isthmus import __version__
-from isthmus.a2a.server.users import Caps
+from isthmus.a2a.server.users.users import Caps
 from isthmus.encoding.codec import JsonObject
 from isthmus.record import record
 

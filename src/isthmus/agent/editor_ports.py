@@ -5,7 +5,7 @@ This module is independent of the editor and its protocol. ``engine.editor_surfa
 
 from typing import Protocol
 
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 
 class EditorControl(Protocol):

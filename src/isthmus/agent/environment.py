@@ -1,13 +1,13 @@
 """The environment of a conversation as text for the model: date, system, programs, git, and the top of the workspace.
 
 It is part of the first message, not of the system prompt, so that the latter stays the same and can be cached. Pure;
-:mod:`isthmus.app.session_environment` looks the facts up.
+:mod:`isthmus.parts.session_environment` looks the facts up.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from isthmus.models.base import Message, Text
+from isthmus.models.port.base import Message, Text
 from isthmus.record import record
 
 OPENING = "<environment>"

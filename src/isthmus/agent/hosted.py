@@ -18,8 +18,8 @@ from typing import Protocol, runtime_checkable
 
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import failed_calls, interruption_events
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import (
     AgentSettings,
     ConfirmationDetails,

@@ -5,15 +5,15 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import field
 from pathlib import Path
 
-from isthmus.agent.added_folders import NO_FOLDERS, AddedFolders
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
+from isthmus.agent.session.added_folders import NO_FOLDERS, AddedFolders
 from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.files.path_rules import PathAccess
-from isthmus.models.base import Effort
+from isthmus.models.port.base import Effort
 from isthmus.record import record
 from isthmus.runtime.private_variables import EDITOR_ADDRESSES, OWN_TOKENS
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.workspace import Workspace
 
 COMPACTION_SHARE = 0.7
 

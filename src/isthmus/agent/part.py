@@ -17,8 +17,8 @@ from typing import Protocol
 
 from isthmus.internal_events import ContextNote
 from isthmus.record import record
-from isthmus.tools.base import Tool
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.tool_set import ToolScope
 
 
 @record

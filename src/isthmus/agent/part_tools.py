@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from isthmus.agent.part import AgentParts
-from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.tool_set import ToolScope, ToolSet, ToolSource
 
 
 class ToolsOfParts(ToolSource):

@@ -18,10 +18,10 @@ from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.agent.subagents.finding import FoundSubagents
 from isthmus.agent.subagents.invoke_agent import InvokeAgent
 from isthmus.record import record
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 if TYPE_CHECKING:
-    from isthmus.tools.base import Tool
+    from isthmus.tools.port.base import Tool
 
 
 @record

@@ -16,12 +16,12 @@ from isthmus.agent.part import AgentParts
 from isthmus.agent.personal_part import PersonalSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
-from isthmus.models.base import ChatModel
+from isthmus.journal.port.saved_chats import ChatStore
+from isthmus.models.port.base import ChatModel
 from isthmus.record import record
-from isthmus.saved_chats import ChatStore
-from isthmus.tools.server_contents import ServerContents
-from isthmus.tools.servers import ToolServers
-from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.server_contents import ServerContents
+from isthmus.tools.port.servers import ToolServers
+from isthmus.tools.port.tool_set import ToolScope, ToolSet, ToolSource
 
 EnvironmentSource: TypeAlias = Callable[[ToolScope], Awaitable[str]]
 """Returns the environment of a session as text for the model (:mod:`isthmus.agent.environment`)."""

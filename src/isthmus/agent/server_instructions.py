@@ -6,7 +6,7 @@ providers cache a prompt by its beginning.
 
 from collections.abc import Iterable
 
-from isthmus.tools.server_contents import ServerInstructions
+from isthmus.tools.port.server_contents import ServerInstructions
 
 MAXIMUM_EACH = 4_000
 """Maximum length in characters of one server's instructions."""

@@ -2,7 +2,7 @@
 
 Checkpoints are independent of the user's git, which is neither required nor changed. The store knows only announced
 edits, not files written by commands. Not here: the state of the conversation at a checkpoint, which follows from the
-session's events, see ``isthmus.agent.session``.
+session's events, see ``isthmus.agent.session.session``.
 """
 
 from collections.abc import Mapping, Sequence

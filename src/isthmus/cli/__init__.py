@@ -1,1 +1,1 @@
-"""The commands of ``isthmus``, one module each. ``app`` builds what they run."""
+"""The commands of ``isthmus``, one module each. ``programs`` builds what they run."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.setup import GivenOptions, data_directory
-from isthmus.cli.agent_options import agent_options
-from isthmus.cli.option_group import gathered
+from isthmus.cli.arguments.agent_options import agent_options
+from isthmus.cli.arguments.option_group import gathered
+from isthmus.programs.setup.setup import GivenOptions, data_directory
 from isthmus.record import record
 
 if TYPE_CHECKING:
-    from isthmus.app.running_servers import RunningServer
+    from isthmus.programs.serve.running_servers import RunningServer
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -81,7 +81,7 @@ def command(front: GivenFront, given: GivenOptions) -> int:
     _check(front)
     if front.only_setup:
         return _show_setup(given)
-    from isthmus.app.logs import Redaction, begin_log, secrets_of
+    from isthmus.programs.process.logs import Redaction, begin_log, secrets_of
     from isthmus.runtime.standard_streams import take_standard_streams
 
     streams = take_standard_streams()
@@ -114,16 +114,16 @@ def _check(front: GivenFront) -> None:
 
 
 def _serve_remote(url: str, token: str | None, front: GivenFront, streams: tuple[int, int]) -> None:
-    from isthmus.app.acp_front import serve_remote
-    from isthmus.app.event_loop import run_loop
+    from isthmus.programs.acp.front import serve_remote
+    from isthmus.programs.process.event_loop import run_loop
 
     run_loop(serve_remote(url, token, front.ca_file, *streams, has_draft=front.draft_v2))
 
 
 def _serve_own(given: GivenOptions, front: GivenFront, streams: tuple[int, int]) -> None:
-    from isthmus.app.acp_front import serve_local
-    from isthmus.app.event_loop import run_loop
-    from isthmus.app.setup import decide, notices
+    from isthmus.programs.acp.front import serve_local
+    from isthmus.programs.process.event_loop import run_loop
+    from isthmus.programs.setup.setup import decide, notices
 
     setup = decide(given, may_ask=True)
     for line in notices(setup):
@@ -132,10 +132,10 @@ def _serve_own(given: GivenOptions, front: GivenFront, streams: tuple[int, int])
 
 
 def _serve_other(given: GivenOptions, front: GivenFront, agent: str, streams: tuple[int, int]) -> None:
-    from isthmus.app.acp_front import serve_hosted
-    from isthmus.app.acp_serving import read_command, settle_consent
-    from isthmus.app.event_loop import run_loop
-    from isthmus.app.setup import decide
+    from isthmus.programs.acp.front import serve_hosted
+    from isthmus.programs.agent.hosted_agent import read_command, settle_consent
+    from isthmus.programs.process.event_loop import run_loop
+    from isthmus.programs.setup.setup import decide
 
     command = read_command(agent, front.agent_env)
     setup = decide(given, may_ask=True)
@@ -147,7 +147,7 @@ def _serve_other(given: GivenOptions, front: GivenFront, agent: str, streams: tu
 
 def _own_server(given: GivenOptions) -> "RunningServer | None":
     """Return this user's server that runs, has the same tasks and works in this folder, if no option says more."""
-    from isthmus.app.running_servers import running_servers
+    from isthmus.programs.serve.running_servers import running_servers
 
     if replace(given, data_dir=None, workspace=None, debug=False) != GivenOptions():
         return None
@@ -159,7 +159,7 @@ def _own_server(given: GivenOptions) -> "RunningServer | None":
 
 
 def _show_setup(given: GivenOptions) -> int:
-    from isthmus.app.setup import decide, model_line
+    from isthmus.programs.setup.setup import decide, model_line
 
     setup = decide(given, may_ask=True)
     click.echo(model_line(setup))

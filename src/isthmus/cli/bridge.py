@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.event_loop import run_loop
-from isthmus.app.serving_editor import serve_editor
 from isthmus.errors import IsthmusError
 from isthmus.ide.discovery.protocols import BY_PREFERENCE
+from isthmus.programs.companion.serving_editor import serve_editor
+from isthmus.programs.process.event_loop import run_loop
 from isthmus.record import record
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.command_groups import JsonErrorGroup
-from isthmus.app.file_location import parse_place
-from isthmus.app.serving_editor import serve_editor
-from isthmus.cli.option_group import gathered
+from isthmus.cli.arguments.command_groups import JsonErrorGroup
+from isthmus.cli.arguments.file_location import parse_place
+from isthmus.cli.arguments.option_group import gathered
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
+from isthmus.programs.companion.serving_editor import serve_editor
 from isthmus.record import record
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def command(context: click.Context, given: GivenCompanion) -> None:
     name = given.editor or _default_editor(given.address)
     named = given.workspaces or ((".",) if name in WITHOUT_EDITOR else ())
     options = _options(given, tuple(dict.fromkeys(_folder(folder) for folder in named)))
-    from isthmus.app.event_loop import run_loop
+    from isthmus.programs.process.event_loop import run_loop
 
     run_loop(_run(name, given.opened, given.address, options, given.as_json))
 
@@ -192,7 +192,7 @@ async def _editor(name: str, folders: tuple[str, ...], address: str | None, open
 
         return await stdio.attach(*take_pipes())
     if name == "web":
-        from isthmus.app.companion_page import WebEditor, require_page
+        from isthmus.programs.companion.page import WebEditor, require_page
 
         require_page()
         return WebEditor(folders)
@@ -310,7 +310,7 @@ def _default_editor(address: str | None) -> str:
         return "jupyter"
     if address is not None or os.environ.get("NVIM"):
         return "nvim"
-    from isthmus.app.companion_page import page_is_built
+    from isthmus.programs.companion.page import page_is_built
 
     return "web" if page_is_built() else "headless"
 

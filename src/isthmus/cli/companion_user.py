@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import click
 
-from isthmus.app.file_location import locate, parse_range
+from isthmus.cli.arguments.file_location import locate, parse_range
 
 P = ParamSpec("P")
 Result = dict[str, Any]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.event_loop import run_loop
-from isthmus.app.logs import warnings_announced
-from isthmus.app.run_request import GivenRequest, RunRequest, run_request
-from isthmus.app.setup import BadInputError
-from isthmus.cli.option_group import gathered
-from isthmus.cli.request_options import prompt_options
+from isthmus.cli.arguments.option_group import gathered
+from isthmus.cli.arguments.request_options import prompt_options
 from isthmus.encoding.codec import JsonObject
 from isthmus.files.locations import absolute
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.programs.process.logs import warnings_announced
+from isthmus.programs.setup.setup import BadInputError
+from isthmus.programs.terminal.run_request import GivenRequest, RunRequest, run_request
 
 if TYPE_CHECKING:
     from isthmus.a2a.client.discovery import ServerProfile
@@ -90,9 +90,9 @@ async def _connect(
             return await _headless(agent, request, folder, workspace)
         files = (("--token-file", token_file), ("--ca-file", ca_file))
         file_options = "".join(f" {name} {shlex.quote(str(file))}" for name, file in files if file is not None)
-        from isthmus.app.terminal_settings import keep_theme, theme_of_user
-        from isthmus.terminal.interactive import run_interactive
-        from isthmus.terminal.interactive_options import InteractiveOptions
+        from isthmus.programs.setup.terminal_settings import keep_theme, theme_of_user
+        from isthmus.terminal.interactive.interactive import run_interactive
+        from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 
         options = InteractiveOptions(
             settings=_settings(folder),
@@ -112,7 +112,7 @@ async def _connect(
 
 async def _headless(agent: "RemoteAgent", request: RunRequest, folder: str | None, workspace: str | None) -> int:
     from isthmus.cli.run import answer_schema, run_without_user, whole_prompt
-    from isthmus.terminal.headless import HeadlessOptions
+    from isthmus.terminal.headless.headless import HeadlessOptions
 
     options = HeadlessOptions(
         "" if request.takes_messages else whole_prompt(request.prompt),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
+from isthmus.programs.setup.setup import BadInputError
 
 
 @click.command("demo")

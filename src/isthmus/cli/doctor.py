@@ -84,9 +84,9 @@ def examine_here(folder: str = ".") -> "Examination":
 
 def settings_lines() -> Iterator[str]:
     """Yield a line for each setting for this folder that Isthmus does not use, or cannot use."""
-    from isthmus.app.setup import settings_notices, unused_settings
     from isthmus.mcp_host.config.folder_trust import file_trust
-    from isthmus.models.endpoint import short_keys
+    from isthmus.models.endpoint.endpoint import short_keys
+    from isthmus.programs.setup.setup import settings_notices, unused_settings
     from isthmus.settings import SettingsError, load_settings
     from isthmus.settings.env_files import load_environment
 

@@ -8,8 +8,10 @@ from typing import cast
 
 import click
 
-from isthmus.app.command_groups import JsonErrorGroup
-from isthmus.app.companion_texts import (
+from isthmus.cli.arguments.command_groups import JsonErrorGroup
+from isthmus.cli.companion_user import CompanionUser, numbers_of, user_command
+from isthmus.cli.ide_changes import changes, keep, redo, undo
+from isthmus.cli.output.companion_texts import (
     context_lines,
     describe_agent,
     describe_review,
@@ -18,8 +20,6 @@ from isthmus.app.companion_texts import (
     review_heading,
     written_lines,
 )
-from isthmus.cli.companion_user import CompanionUser, numbers_of, user_command
-from isthmus.cli.ide_changes import changes, keep, redo, undo
 
 LONGEST_WAIT_SECONDS = 3600
 _OR_REJECT = "to accept nothing, use `isthmus ide reject`"

@@ -26,7 +26,7 @@ def changes(user: CompanionUser, file: str | None, diff: bool, turn: int | None,
     they write. Keep it with `isthmus ide keep`, or write what was there before with `isthmus ide undo`; both take a
     file, a turn, or numbered hunks. A hunk is a run of changed lines. What you saved in your editor is not listed.
     """
-    from isthmus.app.written_texts import describe_changes, describe_diff
+    from isthmus.cli.output.written_texts import describe_changes, describe_diff
 
     if wait:
         after = user.ask("written")["count"]

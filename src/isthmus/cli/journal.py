@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.command_groups import JsonErrorGroup
-from isthmus.app.setup import GivenOptions, data_directory
-from isthmus.app.task_files import TaskFiles
-from isthmus.cli.journal_option import journal_option
+from isthmus.cli.arguments.command_groups import JsonErrorGroup
+from isthmus.cli.arguments.journal_option import journal_option
+from isthmus.parts.files.task_files import TaskFiles
+from isthmus.programs.setup.setup import GivenOptions, data_directory
 from isthmus.text.units import show_count, show_share, show_size
 from isthmus.text.visible import visible_line
 
 if TYPE_CHECKING:
     from isthmus.journal.place import JournalPlace
-    from isthmus.journal.verifying import Problem
+    from isthmus.journal.upkeep.verifying import Problem
 
 UPGRADE_NEEDED = 2
 """Exit status of ``migrate --check`` for an older journal."""
@@ -63,8 +63,8 @@ def status(named: str | None, as_json: bool, data_dir: Path | None, journal: str
 
     Nothing is changed, and an older journal is not upgraded. Servers may go on working with it.
     """
-    from isthmus.app.journal_view import status_json, status_lines
-    from isthmus.journal.status import status_of
+    from isthmus.cli.output.journal_view import status_json, status_lines
+    from isthmus.journal.upkeep.status import status_of
 
     found = asyncio.run(status_of(_place(named, data_dir, journal)))
     if as_json:
@@ -87,7 +87,7 @@ def migrate(named: str | None, check: bool, data_dir: Path | None, journal: str)
     A server does so itself when it starts. Make a copy of the journal first: older programs refuse an upgraded one. A
     newer journal is refused.
     """
-    from isthmus.journal.migrating import migrate, versions_of
+    from isthmus.journal.upkeep.migrating import migrate, versions_of
 
     place = _place(named, data_dir, journal)
     before, after = asyncio.run(versions_of(place) if check else migrate(place))
@@ -115,8 +115,8 @@ def copy(source: str, target: str) -> None:
 
     Give a database's password by PGPASSWORD or a password file: others can see the arguments of programs.
     """
-    from isthmus.journal.copying import copy_journal
     from isthmus.journal.place import place_of
+    from isthmus.journal.upkeep.copying import copy_journal
 
     places = place_of(source), place_of(target)
     with _Progress("copied") as progress:
@@ -143,7 +143,7 @@ def verify(named: str | None, data_dir: Path | None, journal: str) -> int:
     Events must be whole and without gaps, and agree with what is stored of their task beside them. Nothing is changed;
     servers may go on working with it.
     """
-    from isthmus.journal.verifying import verify as verify_journal
+    from isthmus.journal.upkeep.verifying import verify as verify_journal
 
     place = _place(named, data_dir, journal)
     count = 0

@@ -16,13 +16,13 @@ from pathlib import Path
 import click
 from typing_extensions import override
 
-from isthmus.app.run_request import GivenRequest, run_request
-from isthmus.app.setup import GivenOptions
-from isthmus.cli.agent_options import agent_options
-from isthmus.cli.lazy_group import LazyCommand, LazyGroup
-from isthmus.cli.option_group import gathered
-from isthmus.cli.request_options import prompt_options
+from isthmus.cli.arguments.agent_options import agent_options
+from isthmus.cli.arguments.lazy_group import LazyCommand, LazyGroup
+from isthmus.cli.arguments.option_group import gathered
+from isthmus.cli.arguments.request_options import prompt_options
 from isthmus.errors import IsthmusError
+from isthmus.programs.setup.setup import GivenOptions
+from isthmus.programs.terminal.run_request import GivenRequest, run_request
 
 BAD_INPUT = 42
 """Exit status for invalid arguments and settings; the same as Gemini CLI's."""
@@ -211,7 +211,7 @@ def run(arguments: Sequence[str]) -> int:
             return BAD_INPUT
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
             raise
-        from isthmus.terminal.headless_output import discard_buffer
+        from isthmus.terminal.headless.headless_output import discard_buffer
 
         discard_buffer(sys.stdout)
         click.echo(f"isthmus: the output cannot be written: {error.strerror}", err=True)
@@ -250,7 +250,7 @@ def _failed_as_json(arguments: Sequence[str], kind: str, message: str, status: i
     found = re.search(r"(?:^|\0)(?:-o\0?|--output-format[=\0])(json|stream-json)(?:\0|$)", "\0".join(arguments))
     if found is None:
         return False
-    from isthmus.terminal.headless_output import RunError, failed_before_task
+    from isthmus.terminal.headless.headless_output import RunError, failed_before_task
 
     failed_before_task(found[1], RunError(kind, message, status), sys.stdout, sys.stderr)
     return True

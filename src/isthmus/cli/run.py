@@ -10,26 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from isthmus.app.browser import open_browser
-from isthmus.app.event_loop import run_loop
-from isthmus.app.local_agent import local_agent, rule_for
-from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
-from isthmus.app.logs import begin_debugging, warnings_announced, warnings_as_lines
-from isthmus.app.run_request import RunRequest
-from isthmus.app.sandbox_choice import say_warnings
-from isthmus.app.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices
-from isthmus.app.trust_question import ask_for_trust, report_untrusted
 from isthmus.client import AgentClient, TaskNotFound
-from isthmus.conversations import LATEST, find_session
-from isthmus.terminal.announcements import Announcements, ShownInEditor
+from isthmus.fronts.conversations import LATEST, find_session
+from isthmus.programs.agent.local_agent import local_agent, rule_for
+from isthmus.programs.agent.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
+from isthmus.programs.process.browser import open_browser
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.programs.process.logs import begin_debugging, warnings_announced, warnings_as_lines
+from isthmus.programs.setup.sandbox_choice import say_warnings
+from isthmus.programs.setup.setup import BadInputError, GivenOptions, Setup, decide, model_line, notices
+from isthmus.programs.setup.trust_question import ask_for_trust, report_untrusted
+from isthmus.programs.terminal.run_request import RunRequest
+from isthmus.terminal.interactive.announcements import Announcements, ShownInEditor
 from isthmus.text.visible import visible_line, with_ellipsis
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.host import McpHost
-    from isthmus.terminal.answer_schema import AnswerSchema
-    from isthmus.terminal.headless import HeadlessOptions
-    from isthmus.tools.servers import ServerStatus
+    from isthmus.terminal.headless.answer_schema import AnswerSchema
+    from isthmus.terminal.headless.headless import HeadlessOptions
+    from isthmus.tools.port.servers import ServerStatus
 
 
 MAXIMUM_MISSING = 20
@@ -44,7 +44,7 @@ def run(options: GivenOptions, request: RunRequest) -> int:
     """
     if request.worktree is None:
         return _run(options, request)
-    from isthmus.app.worktree_run import run_in_worktree
+    from isthmus.programs.terminal.worktree_run import run_in_worktree
 
     return run_in_worktree(options, request, _run)
 
@@ -88,7 +88,7 @@ def whole_prompt(prompt: str | None) -> str:
     Raises:
         BadInputError: both are empty.
     """
-    from isthmus.terminal.headless import prompt_with_stdin
+    from isthmus.terminal.headless.headless import prompt_with_stdin
 
     whole = prompt_with_stdin(prompt or "", sys.stdin, sys.stderr)
     if not whole.strip():
@@ -134,7 +134,7 @@ def answer_schema(path: Path | None) -> "AnswerSchema | None":
     """
     if path is None:
         return None
-    from isthmus.terminal.answer_schema import AnswerSchemaError, read_answer_schema
+    from isthmus.terminal.headless.answer_schema import AnswerSchemaError, read_answer_schema
 
     try:
         return read_answer_schema(path)
@@ -143,8 +143,8 @@ def answer_schema(path: Path | None) -> "AnswerSchema | None":
 
 
 async def _headless(setup: Setup, request: RunRequest, schema: "AnswerSchema | None") -> int:
-    from isthmus.terminal.headless import HeadlessOptions
-    from isthmus.terminal.headless_output import ServerLine
+    from isthmus.terminal.headless.headless import HeadlessOptions
+    from isthmus.terminal.headless.headless_output import ServerLine
 
     prompt, resume = "" if request.takes_messages else whole_prompt(request.prompt), request.resume
     hosts: list[McpHost] = []
@@ -190,11 +190,11 @@ async def run_without_user(agent: AgentClient, options: "HeadlessOptions", reque
     # A closed stream was replaced, and its text is lost all the same.
     stdout = sys.stdout if sys.__stdout__ is not None else None
     if not request.takes_messages:
-        from isthmus.terminal.headless import run_headless
+        from isthmus.terminal.headless.headless import run_headless
 
         return await run_headless(agent, options, stdout, sys.stderr)
     from isthmus.runtime.standard_streams import StandardStreams
-    from isthmus.terminal.headless_stream import run_stream
+    from isthmus.terminal.headless.headless_stream import run_stream
 
     messages = StandardStreams(sys.stdin.fileno(), sys.stdout.fileno()).chunks()
     return await run_stream(agent, options, messages, stdout, sys.stderr)
@@ -202,7 +202,7 @@ async def run_without_user(agent: AgentClient, options: "HeadlessOptions", reque
 
 def missing_notice(servers: "Sequence[ServerStatus]") -> str:
     """Return one line on the servers whose tools are missing from a run, and why; empty when none are."""
-    from isthmus.tools.servers import ServerState
+    from isthmus.tools.port.servers import ServerState
 
     missing: list[str] = []
     for status in servers:
@@ -225,10 +225,10 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
-    from isthmus.app.terminal_settings import keep_theme, settings_lines, theme_of
-    from isthmus.terminal.attention import CallsBy
-    from isthmus.terminal.interactive import run_interactive
-    from isthmus.terminal.interactive_options import InteractiveOptions
+    from isthmus.programs.setup.terminal_settings import keep_theme, settings_lines, theme_of
+    from isthmus.terminal.interactive.attention import CallsBy
+    from isthmus.terminal.interactive.interactive import run_interactive
+    from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 
     awaited = AwaitedServers()
     use = McpUse(open_browser=open_browser, on_unknown_trust=ask_for_trust, on_wait=awaited)
@@ -268,8 +268,8 @@ async def _list_sessions(setup: Setup) -> int:
 
 async def print_sessions(agent: AgentClient, workspace: str | None) -> int:
     """Print the sessions, newest first; only a folder's when `workspace` (an absolute path) is given."""
-    from isthmus.conversations import list_sessions
-    from isthmus.terminal.session_list import session_lines
+    from isthmus.fronts.conversations import list_sessions
+    from isthmus.terminal.interactive.session_list import session_lines
 
     sessions = await list_sessions(agent, workspace)
     width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 10_000

@@ -1,4 +1,4 @@
-"""``isthmus serve``: the options of the agent behind an A2A server; :mod:`isthmus.app.serving` runs it."""
+"""``isthmus serve``: the options of the agent behind an A2A server; :mod:`isthmus.programs.serve.serving` runs it."""
 
 import contextlib
 import re
@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from isthmus.app.command_groups import SuggestingGroup
-from isthmus.app.event_loop import run_loop
-from isthmus.app.logs import FORMATS, LEVELS
-from isthmus.app.setup import APPROVAL_MODES, BadInputError, GivenOptions, decide
-from isthmus.cli.agent_options import agent_options
-from isthmus.cli.journal_option import journal_option
-from isthmus.cli.serve_pair import command as pair_command
-from isthmus.cli.serve_replicas import placement, replica_options, repositories
-from isthmus.cli.serve_telemetry import telemetry, telemetry_options
-from isthmus.cli.serve_token import command as token_command
-from isthmus.cli.serve_token import tier_name
-from isthmus.cli.serve_users import sign_in, users_options
+from isthmus.cli.arguments.agent_options import agent_options
+from isthmus.cli.arguments.command_groups import SuggestingGroup
+from isthmus.cli.arguments.journal_option import journal_option
+from isthmus.cli.serving.pair import command as pair_command
+from isthmus.cli.serving.replicas import placement, replica_options, repositories
+from isthmus.cli.serving.telemetry import telemetry, telemetry_options
+from isthmus.cli.serving.token import command as token_command
+from isthmus.cli.serving.token import tier_name
+from isthmus.cli.serving.users import sign_in, users_options
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.programs.process.logs import FORMATS, LEVELS
+from isthmus.programs.setup.setup import APPROVAL_MODES, BadInputError, GivenOptions, decide
 
 if TYPE_CHECKING:
-    from isthmus.app.acp_serving import HostedCommand
-    from isthmus.app.serve_settings import ServeSettings
+    from isthmus.programs.agent.hosted_agent import HostedCommand
+    from isthmus.programs.serve.serve_settings import ServeSettings
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -152,7 +152,7 @@ def command(context: click.Context, given: GivenOptions, **options: Any) -> None
     """
     if context.invoked_subcommand is not None:
         return
-    from isthmus.app.serving import serve
+    from isthmus.programs.serve.serving import serve
 
     if options["strict_extension"] and options["optional_extension"]:
         raise click.UsageError("--strict-extension and --optional-extension contradict each other: give one of them")
@@ -165,7 +165,7 @@ def command(context: click.Context, given: GivenOptions, **options: Any) -> None
                 " only Isthmus's own agent tells of its calls in time. Leave out --repository and give it a clone"
                 " of the repository by --workspace DIR, or leave out --agent"
             )
-        from isthmus.app.acp_serving import settle_consent
+        from isthmus.programs.agent.hosted_agent import settle_consent
 
         settle_consent(settings.agent, setup.data_dir, setup.environment, is_trusted=options["trust_agent"])
     with contextlib.suppress(KeyboardInterrupt):
@@ -174,7 +174,7 @@ def command(context: click.Context, given: GivenOptions, **options: Any) -> None
 
 def _settings(options: dict[str, Any], given: GivenOptions) -> "ServeSettings":
     """Return the settings of the server; raise BadInputError for an option that is invalid."""
-    from isthmus.app.serve_settings import ServeSettings
+    from isthmus.programs.serve.serve_settings import ServeSettings
 
     return ServeSettings(
         host=options["host"],
@@ -223,7 +223,7 @@ def _agent(command: str | None, variables: tuple[str, ...], *, is_trusted: bool)
         if variables or is_trusted:
             raise BadInputError("--agent-env and --trust-agent belong to --agent COMMAND")
         return None
-    from isthmus.app.acp_serving import read_command
+    from isthmus.programs.agent.hosted_agent import read_command
 
     return read_command(command, variables)
 
@@ -235,7 +235,7 @@ def _public_url(url: str | None) -> str | None:
 
 
 def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
-    from isthmus.a2a.server.cross_origin import OriginError, read_origin
+    from isthmus.a2a.server.http.cross_origin import OriginError, read_origin
 
     try:
         return tuple(read_origin(each) for each in origins)

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
-from isthmus.app.command_groups import JsonErrorGroup
-from isthmus.app.setup import BadInputError, GivenOptions, data_directory
-from isthmus.app.task_files import TaskFiles
-from isthmus.cli.journal_option import journal_option
+from isthmus.cli.arguments.command_groups import JsonErrorGroup
+from isthmus.cli.arguments.journal_option import journal_option
 from isthmus.errors import IsthmusError
+from isthmus.parts.files.task_files import TaskFiles
+from isthmus.programs.setup.setup import BadInputError, GivenOptions, data_directory
 from isthmus.record import record
 from isthmus.text.units import AmountError, parse_age, parse_size, show_count, show_size
 
 if TYPE_CHECKING:
-    from isthmus.agent.turn import AgentTurn
+    from isthmus.agent.session.turn import AgentTurn
     from isthmus.client import HistoryMessage
     from isthmus.events import ArtifactUpdate, StateChange
-    from isthmus.journal.base import Journal
-    from isthmus.journal.pushes import PushRow
-    from isthmus.journal.task_rows import TaskRow
+    from isthmus.journal.port.base import Journal
+    from isthmus.journal.port.pushes import PushRow
+    from isthmus.journal.port.task_rows import TaskRow
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def list_(
     tasks of agents that `isthmus serve --agent` and `isthmus acp --agent` host are listed after yours, each agent with
     its folder: other commands find them with --data-dir FOLDER.
     """
-    from isthmus.app.task_table import task_json, task_lines
+    from isthmus.cli.output.task_table import task_json, task_lines
     from isthmus.events import TaskState
 
     for state in states:
@@ -120,8 +120,8 @@ def list_(
 @journal_option
 def show(task_id: str, as_json: bool, data_dir: Path | None, journal: str) -> None:
     """Show one task: its state, what it waits for, its conversation and its artifacts."""
-    from isthmus.app.task_table import detail_json, detail_lines
-    from isthmus.engine.asking import artifacts_of, history_of
+    from isthmus.cli.output.task_table import detail_json, detail_lines
+    from isthmus.engine.requests.asking import artifacts_of, history_of
 
     async def read(
         journal: "Journal",
@@ -169,7 +169,7 @@ def export(task_id: str, output: Path | None, data_dir: Path | None, journal: st
 
 
 async def _export(journal: "Journal", row: "TaskRow", file: TextIO) -> None:
-    from isthmus.app.task_table import task_json
+    from isthmus.cli.output.task_table import task_json
     from isthmus.events import event_to_json
 
     def say(value: object) -> None:
@@ -211,7 +211,7 @@ def delete(task_ids: tuple[str, ...], force: bool, data_dir: Path | None, journa
 
 
 async def _delete(journal: "Journal", files: TaskFiles, task_ids: Sequence[str]) -> Sequence[str]:
-    from isthmus.engine.retention import Retention
+    from isthmus.engine.port.retention import Retention
 
     removed = await Retention(journal, files.delete).delete(task_ids, also_waiting=True)
     await _erase(journal)
@@ -222,8 +222,8 @@ async def _delete(journal: "Journal", files: TaskFiles, task_ids: Sequence[str])
 
 async def _cancel(journal: "Journal", task_ids: Sequence[str]) -> None:
     from isthmus.client import TaskNotCancelable
-    from isthmus.engine.options import EngineOptions
-    from isthmus.engine.runner import Runner
+    from isthmus.engine.port.options import EngineOptions
+    from isthmus.engine.runs.runner import Runner
 
     runner = Runner(_NoAgent(), journal, EngineOptions(takes_over=False))
     try:
@@ -288,8 +288,8 @@ def prune(
 async def _prune(
     journal: "Journal", files: TaskFiles, found: "Sequence[TaskRow]", size: int | None, *, dry_run: bool
 ) -> None:
-    from isthmus.app.task_table import task_lines
-    from isthmus.engine.retention import Retention
+    from isthmus.cli.output.task_table import task_lines
+    from isthmus.engine.port.retention import Retention
 
     if dry_run:
         _print(task_lines(found, time.time()) or ["Nothing would be deleted."])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.setup import BadInputError
-from isthmus.app.trust_items import ShownItem, listed, shown_items
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust, stated_trust, trusted_folders_path
+from isthmus.programs.setup.setup import BadInputError
+from isthmus.programs.setup.trust_items import ShownItem, listed, shown_items
 from isthmus.settings.edit_file import SettingsFileError
 from isthmus.settings.trust.agreements import Agreement, agreement_path, read_agreement, write_agreement
 from isthmus.settings.trust.items import ProjectItem

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.event_loop import run_loop
-from isthmus.app.setup import GivenOptions, decide
-from isthmus.cli.agent_options import agent_options
-from isthmus.cli.journal_option import journal_option
+from isthmus.cli.arguments.agent_options import agent_options
+from isthmus.cli.arguments.journal_option import journal_option
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.programs.setup.setup import GivenOptions, decide
 
 
 @click.command("web")
@@ -28,8 +28,8 @@ def command(port: int, opens: bool, journal: str, given: GivenOptions) -> None:
     isthmus web
     isthmus web --workspace ~/project --no-open
     """
-    from isthmus.app.serve_settings import ServeSettings
-    from isthmus.app.serving import serve
+    from isthmus.programs.serve.serve_settings import ServeSettings
+    from isthmus.programs.serve.serving import serve
 
     workspace = (given.workspace or Path.cwd()).resolve()
     given = replace(given, workspace=workspace)

@@ -25,7 +25,7 @@ from isthmus.demo.users import HeadlessUser, ScriptedUser, neovim
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.models.scripted import DEMO_PROMPT
+from isthmus.models.scripted.scripted import DEMO_PROMPT
 from isthmus.record import record
 from isthmus.rpc.wire_log import WIRE_LOG, WireMessage, read_line
 

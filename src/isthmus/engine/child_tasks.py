@@ -11,16 +11,16 @@ from dataclasses import replace
 from typing_extensions import override
 
 from isthmus.agent.approval.policy import ApprovalMode
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.agent.subagents.child_tasks import ChildTaskError, ChildTasks, NewSubagent, child_task_id
 from isthmus.client import Delivery, InvalidRequest, LimitReached, TaskNotCancelable, TaskNotFound, TaskNotResumable
 from isthmus.development_tool import AgentSettings, ToolCallConfirmation
 from isthmus.encoding.codec import to_json
-from isthmus.engine.asking import check_answers, title_of
-from isthmus.engine.runner import Runner
+from isthmus.engine.requests.asking import check_answers, title_of
+from isthmus.engine.runs.runner import Runner
 from isthmus.events import ConfirmationAccepted, Prompt
 from isthmus.internal_events import AnsweredCall, FolderIncluded, SubagentBegun
-from isthmus.journal.task_rows import NewTask, TaskRow
+from isthmus.journal.port.task_rows import NewTask, TaskRow
 
 MAXIMUM_CHILDREN = 20
 """Maximum number of tasks that one task begins for subagents."""

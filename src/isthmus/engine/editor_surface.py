@@ -21,7 +21,7 @@ from isthmus.client import (
     offered_option,
 )
 from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
-from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
+from isthmus.engine.followers.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 from isthmus.record import record
 

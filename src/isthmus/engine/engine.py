@@ -11,22 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import override
 
 from isthmus.agent.approval.session_policy import check_agent_settings
-from isthmus.agent.session import Session
-from isthmus.agent.spending import Spending
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.spending import Spending
 from isthmus.agent.subagents.child_tasks import ChildTasks
 from isthmus.client import AgentClient, TaskNotCancelable, TaskNotFound, TaskQuery, UserLimits
 from isthmus.development_tool import AgentSettings
-from isthmus.engine.agents import Agent
 from isthmus.engine.child_tasks import EngineChildTasks
+from isthmus.engine.followers.open_questions import OpenQuestions
 from isthmus.engine.forking import MAXIMUM_TASKS, fork_session
-from isthmus.engine.open_questions import OpenQuestions
-from isthmus.engine.options import EngineOptions
-from isthmus.engine.runner import Runner
-from isthmus.engine.user_tasks import UserTasks
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.agents import Agent
+from isthmus.engine.port.options import EngineOptions
+from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.runs.runner import Runner
+from isthmus.engine.users.user_tasks import UserTasks
 from isthmus.errors import IsthmusError
 from isthmus.events import Command, Prompt
-from isthmus.journal.base import Journal
+from isthmus.journal.port.base import Journal
 
 DELETED_AT_ONCE = 100
 """Maximum number of tasks of a session that are deleted in one step."""

@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 from isthmus.client import InvalidRequest, TaskNotFound, TaskSnapshot
-from isthmus.engine.runner import Runner
+from isthmus.engine.runs.runner import Runner
 from isthmus.events import AgentEvent, StateChange, event_from_json, event_to_json
-from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.task_rows import NewTask
 from isthmus.runtime.large_work import off_loop
 
 MAXIMUM_TASKS = 1000

@@ -2,7 +2,7 @@
 
 A path that was resolved and found inside a workspace leads elsewhere if a link replaces one of its folders before it is
 used. Here each folder is opened relative to the previous one, which excludes that race. POSIX only. Not here: resolving
-and allowing paths, see `isthmus.tools.workspace`.
+and allowing paths, see `isthmus.tools.port.workspace`.
 """
 
 import contextlib

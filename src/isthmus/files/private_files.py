@@ -1,7 +1,7 @@
 """Files that hold secrets by their names: settings with passwords, private keys, and credentials.
 
-Not here: what `.geminiignore` closes, see `isthmus.tools.workspace`, and what a companion hides, see
-`isthmus.ide.privacy`.
+Not here: what `.geminiignore` closes, see `isthmus.tools.port.workspace`, and what a companion hides, see
+`isthmus.ide.workspace.privacy`.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """The companion: one editor, the clients that are attached to it, and the information that they may have about it.
 
 Independent of protocol and transport. A wire attaches a :class:`Client` and uses only the companion, never the editor
-itself, so that hidden files stay hidden (:mod:`isthmus.ide.privacy`). Reviews are in
+itself, so that hidden files stay hidden (:mod:`isthmus.ide.workspace.privacy`). Reviews are in
 :mod:`isthmus.ide.reviews.review_queue`.
 """
 
@@ -18,7 +18,6 @@ from isthmus.ide.agent_client import AgentObserver, Client
 from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.context_tracker import ContextTracker, UserFocus, can_be_sent
 from isthmus.ide.control.asking import CompanionQuestions
-from isthmus.ide.disk_follower import DiskFollower
 from isthmus.ide.editor import (
     Capability,
     ContextChanged,
@@ -44,11 +43,12 @@ from isthmus.ide.linters.runner import LinterRunner
 from isthmus.ide.mcp.custom_tools import ToolRegistry
 from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionLimits, CompanionOptions
-from isthmus.ide.privacy import HiddenFiles
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.reviews.review_queue import ReviewQueue
-from isthmus.ide.workspace_files import require_within_reach
+from isthmus.ide.workspace.disk_follower import DiskFollower
+from isthmus.ide.workspace.privacy import HiddenFiles
+from isthmus.ide.workspace.workspace_files import require_within_reach
 from isthmus.ide.written_changes.written_changes import STORE_FOLDER, WrittenChanges
 from isthmus.rpc.wire_log import WireRecord
 

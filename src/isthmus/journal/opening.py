@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isthmus.journal.base import Journal
     from isthmus.journal.place import JournalPlace
-    from isthmus.journal.snapshot import Snapshot
+    from isthmus.journal.port.base import Journal
+    from isthmus.journal.sql.snapshot import Snapshot
 
 
 async def open_journal(file: Path, url: str = "", agent: Sequence[str] = ()) -> "Journal":
@@ -20,10 +20,10 @@ async def open_journal(file: Path, url: str = "", agent: Sequence[str] = ()) -> 
         JournalError: it cannot be used; it is unchanged.
     """
     if url:
-        from isthmus.journal.postgres import PostgresJournal
+        from isthmus.journal.postgres.journal import PostgresJournal
 
         return await PostgresJournal.open(url, agent=agent)
-    from isthmus.journal.sqlite import SqliteJournal
+    from isthmus.journal.sqlite.journal import SqliteJournal
 
     return await SqliteJournal.open(file, agent=agent)
 
@@ -37,12 +37,12 @@ async def snapshot_of(place: "JournalPlace", *, alone: bool = False) -> "AsyncGe
             with it.
     """
     if place.url:
-        from isthmus.journal.postgres_snapshot import postgres_snapshot
+        from isthmus.journal.postgres.snapshot import postgres_snapshot
 
         async with postgres_snapshot(place.url, alone=alone) as snapshot:
             yield snapshot
     else:
-        from isthmus.journal.sqlite_snapshot import sqlite_snapshot
+        from isthmus.journal.sqlite.snapshot import sqlite_snapshot
 
         async with sqlite_snapshot(place.file, alone=alone) as snapshot:
             yield snapshot

@@ -3,7 +3,7 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from isthmus.journal.base import JournalError
+from isthmus.journal.port.base import JournalError
 from isthmus.record import record
 
 
@@ -19,7 +19,7 @@ class JournalPlace:
         """The place for messages; no password is in it."""
         if not self.url:
             return str(self.file)
-        from isthmus.journal.postgres_connection import Database
+        from isthmus.journal.postgres.connection import Database
 
         return Database(self.url).name
 

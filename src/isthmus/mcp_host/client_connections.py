@@ -14,7 +14,7 @@ from isthmus.encoding.codec import to_json
 from isthmus.mcp_host.config.client_servers import client_config
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 MAXIMUM_SESSIONS = 8
 """Maximum number of sessions without a running turn whose programs go on."""

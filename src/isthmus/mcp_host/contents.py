@@ -15,10 +15,10 @@ from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.errors import ServerLostError
 from isthmus.mcp_host.host import McpHost
 from isthmus.mcp_host.results.reading import prompt_from, resource_from
-from isthmus.tools.base import Content
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.server_contents import ServerContents, ServerInstructions, ServerPrompt, ServerResource
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import Content
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.server_contents import ServerContents, ServerInstructions, ServerPrompt, ServerResource
+from isthmus.tools.port.tool_set import ToolScope
 
 COMPLETION_SECONDS = 1.0
 """Maximum wait in seconds for suggestions: the user is typing."""

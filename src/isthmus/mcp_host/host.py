@@ -32,9 +32,9 @@ from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
 from isthmus.record import record
 from isthmus.settings.edit_file import SettingsFileError, change_file
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
-from isthmus.tools.tool_set import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy

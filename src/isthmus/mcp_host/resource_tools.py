@@ -10,10 +10,10 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, McpDetails, ToolOutput
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.results.reading import resource_from
-from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
-from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.server_contents import ServerResource
+from isthmus.tools.port.arguments import INVALID_ARGUMENTS, check_arguments
+from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.server_contents import ServerResource
 
 LIST = "list_mcp_resources"
 READ = "read_mcp_resource"

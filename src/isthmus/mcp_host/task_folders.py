@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 
 class TaskFolders:

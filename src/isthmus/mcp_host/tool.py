@@ -29,8 +29,8 @@ from isthmus.mcp_host.results.result import (
     said_maximum,
 )
 from isthmus.text.visible import with_ellipsis, without_control_characters
-from isthmus.tools.arguments import INVALID_ARGUMENTS
-from isthmus.tools.base import (
+from isthmus.tools.port.arguments import INVALID_ARGUMENTS
+from isthmus.tools.port.base import (
     Arguments,
     CallContext,
     ToolContext,
@@ -39,8 +39,8 @@ from isthmus.tools.base import (
     ToolResult,
     ToolSucceeded,
 )
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.user_question import Chosen, Reply, UserQuestion
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.user_question import Chosen, Reply, UserQuestion
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

@@ -13,10 +13,10 @@ from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.resource_tools import resource_tools
 from isthmus.mcp_host.tool import McpTool
 from isthmus.mcp_host.workspace_servers import WorkspaceServers, server_tools
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.tool_set import ToolSet
 
 if TYPE_CHECKING:
-    from isthmus.tools.base import Tool
+    from isthmus.tools.port.base import Tool
 
 Key: TypeAlias = tuple[str, str]
 """A session and its task."""

@@ -21,8 +21,8 @@ from isthmus.record import record
 from isthmus.sandbox.confinement import describe_policy
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line
-from isthmus.tools.servers import ServerState, ServerStatus, ServerTool
-from isthmus.tools.tool_set import ServerTools
+from isthmus.tools.port.servers import ServerState, ServerStatus, ServerTool
+from isthmus.tools.port.tool_set import ServerTools
 
 OnWait: TypeAlias = Callable[[Sequence[str], float], None]
 """Callback that gets the names of the awaited servers, in configuration order, and the time waited in seconds. It gets
@@ -247,7 +247,7 @@ def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnectio
 
 
 def origin_text(config: ServerConfig) -> str:
-    """Return the owner and the file of a server's configuration, for :class:`~isthmus.tools.base.ServerTools`."""
+    """Return the owner and the file of a server's configuration, for :class:`~isthmus.tools.port.base.ServerTools`."""
     if config.origin is Origin.RUN:
         return f"{config.origin.value} {config.source}"
     return f"project {config.source}" if config.origin.is_of_project else config.origin.value

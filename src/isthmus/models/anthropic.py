@@ -18,7 +18,10 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
-from isthmus.models.base import (
+from isthmus.models.conversation import in_order, sampling_fields, state_for, used_ids
+from isthmus.models.endpoint.failure import HttpFailure, error_object
+from isthmus.models.endpoint.providers import ANTHROPIC
+from isthmus.models.port.base import (
     Capabilities,
     Finish,
     Message,
@@ -37,10 +40,7 @@ from isthmus.models.base import (
     ToolRequestStarted,
     Usage,
 )
-from isthmus.models.conversation import in_order, sampling_fields, state_for, used_ids
-from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.providers import ANTHROPIC
-from isthmus.models.received import as_count, tool_arguments, without
+from isthmus.models.port.received import as_count, tool_arguments, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
 from isthmus.models.web_search import AnthropicSearchReader, SearchReader, anthropic_search
 

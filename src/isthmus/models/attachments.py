@@ -2,7 +2,7 @@
 
 ``read_attachments`` chooses the media to send, newest first, within a provider's :class:`MediaRules`. Each of the
 others becomes a line of text with the reason and the path of its file. Not here: the rules, see
-:mod:`isthmus.models.media_rules`.
+:mod:`isthmus.models.endpoint.media_rules`.
 """
 
 import base64
@@ -13,8 +13,8 @@ from dataclasses import field
 
 from isthmus.files.atomic import reader_of
 from isthmus.media import Media
-from isthmus.models.base import Message, ModelToolResult
-from isthmus.models.media_rules import MediaRules, UnsupportedMedia, media_type_to_send, plain_media_type
+from isthmus.models.endpoint.media_rules import MediaRules, UnsupportedMedia, media_type_to_send, plain_media_type
+from isthmus.models.port.base import Message, ModelToolResult
 from isthmus.record import record
 
 MAXIMUM_COUNT = 20

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
-from isthmus.models.endpoint import configured_by, endpoint
-from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
-from isthmus.models.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, Provider, provider_with_id
+from isthmus.models.endpoint.endpoint import configured_by, endpoint
+from isthmus.models.endpoint.local_servers import LocalServer, find_local_server, ollama_address, served_model
+from isthmus.models.endpoint.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, Provider, provider_with_id
 from isthmus.record import record
 
 if TYPE_CHECKING:
-    from isthmus.models.base import ChatModel
+    from isthmus.models.port.base import ChatModel
     from isthmus.models.streaming import StreamOptions
 
 FORMS = (
@@ -112,7 +112,7 @@ def choose_by_name(spec: str, environment: Mapping[str, str], reason: str) -> Mo
     if spec.lower() == "demo":
         return ModelChoice("demo", "demo", reason)
     if separator and prefix.lower() == "scripted" and name:
-        from isthmus.models.script_file import read_script
+        from isthmus.models.scripted.script_file import read_script
 
         script = Path(name).expanduser()
         # Fail now if it has a mistake.
@@ -157,7 +157,7 @@ def open_model(
     """
     provider = provider_with_id(choice.provider)
     if provider is None:
-        from isthmus.models.scripted import DEMO_SCRIPT, open_scripted
+        from isthmus.models.scripted.scripted import DEMO_SCRIPT, open_scripted
 
         return open_scripted(choice.script or DEMO_SCRIPT)
     from isthmus.models.streaming import open_provider
@@ -169,7 +169,7 @@ def open_model(
 
 def open_patient_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
     """Return the chosen model for work that no user watches: as :func:`open_model`, with more and longer retries."""
-    from isthmus.models.retry import PATIENT
+    from isthmus.models.endpoint.retry import PATIENT
     from isthmus.models.streaming import StreamOptions
 
     return open_model(choice, environment, StreamOptions(policy=PATIENT))

@@ -8,7 +8,7 @@ the order of the calls, and every call has a result. The caller's messages are n
 from collections.abc import Iterable, Sequence
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     NOT_RUN,
     Message,
     ModelToolResult,

@@ -19,7 +19,11 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import JPEG, PDF, PNG, WEBP, Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
-from isthmus.models.base import (
+from isthmus.models.conversation import in_order, state_for, used_ids
+from isthmus.models.endpoint.endpoint import ModelEndpoint
+from isthmus.models.endpoint.failure import HttpFailure, error_object
+from isthmus.models.endpoint.providers import GEMINI
+from isthmus.models.port.base import (
     Capabilities,
     Effort,
     Finish,
@@ -39,11 +43,7 @@ from isthmus.models.base import (
     ToolRequestStarted,
     Usage,
 )
-from isthmus.models.conversation import in_order, state_for, used_ids
-from isthmus.models.endpoint import ModelEndpoint
-from isthmus.models.failure import HttpFailure, error_object
-from isthmus.models.providers import GEMINI
-from isthmus.models.received import as_count, excerpt, without
+from isthmus.models.port.received import as_count, excerpt, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 from isthmus.models.tool_names import NameRule
 from isthmus.models.web_search import GeminiSearchReader, SearchReader, gemini_search

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Capabilities,
     ChatModel,
     Done,
@@ -26,7 +26,7 @@ from isthmus.models.base import (
     ToolRequest,
     Usage,
 )
-from isthmus.telemetry import NO_TELEMETRY, ModelCall, Telemetry
+from isthmus.runtime.telemetry import NO_TELEMETRY, ModelCall, Telemetry
 
 if TYPE_CHECKING:
     from isthmus.encoding.codec import JsonObject

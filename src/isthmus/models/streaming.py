@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
-from isthmus.models.base import (
+from isthmus.models.endpoint.endpoint import ModelEndpoint, endpoint
+from isthmus.models.endpoint.failure import HttpFailure, model_error
+from isthmus.models.endpoint.http import Timeouts, connection_error, http_client
+from isthmus.models.endpoint.providers import Provider
+from isthmus.models.endpoint.retry import BRIEF, PASSING, RetryPolicy
+from isthmus.models.lazy import Lazy
+from isthmus.models.port.base import (
     Capabilities,
     Done,
     Finish,
@@ -37,13 +43,7 @@ from isthmus.models.base import (
     ToolRequest,
     Usage,
 )
-from isthmus.models.endpoint import ModelEndpoint, endpoint
-from isthmus.models.failure import HttpFailure, model_error
-from isthmus.models.http import Timeouts, connection_error, http_client
-from isthmus.models.lazy import Lazy
-from isthmus.models.providers import Provider
-from isthmus.models.received import as_count, unused_id
-from isthmus.models.retry import BRIEF, PASSING, RetryPolicy
+from isthmus.models.port.received import as_count, unused_id
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
 from isthmus.record import record
@@ -169,7 +169,7 @@ def _may_be_of_media(error: ModelError) -> bool:
 
 
 class ProviderModel(ABC, Generic[Client]):
-    """A :class:`~isthmus.models.base.ChatModel` that uses the client of a provider's official SDK.
+    """A :class:`~isthmus.models.port.base.ChatModel` that uses the client of a provider's official SDK.
 
     The client is created at the first request. A subclass handles the SDK and the provider's JSON.
     """

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Done,
     Message,
     ModelRequest,

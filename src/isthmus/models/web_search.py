@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
-from isthmus.models.base import SearchAnswer, SearchSource, Usage
-from isthmus.models.received import as_count
+from isthmus.models.port.base import SearchAnswer, SearchSource, Usage
+from isthmus.models.port.received import as_count
 
 MAXIMUM_TOKENS = 4096
 """Maximum length of an answer in tokens, where a provider requires one."""

@@ -15,8 +15,8 @@ from isthmus.engine import Engine
 from isthmus.engine.readiness import Readiness
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
-from isthmus.journal.base import TaskCount
-from isthmus.journal.pushes import PushState
+from isthmus.journal.port.base import TaskCount
+from isthmus.journal.port.pushes import PushState
 from isthmus.observability.exposition import OTHER, Family, gauge, gauges, page
 from isthmus.observability.metrics import WorkMetrics
 from isthmus.observability.process import process_families

@@ -33,7 +33,7 @@ from typing_extensions import override
 from isthmus import __version__
 from isthmus.observability.otel_names import FINISHES, PROVIDERS
 from isthmus.observability.otel_resource import described, end
-from isthmus.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
+from isthmus.runtime.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
 
 REMEMBERED = 1000
 """Maximum number of tasks of which the last span is remembered; each links to it when its work goes on."""

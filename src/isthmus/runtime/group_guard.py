@@ -1,7 +1,7 @@
 """A guard of a process group: kills it when this process ends in any way, ``kill -9`` included. Linux and macOS.
 
 The guard is a small shell outside of the group, which waits on a pipe that closes with this process. Not here: ending a
-group politely, see :mod:`isthmus.tools.process_group`.
+group politely, see :mod:`isthmus.tools.shell.process_group`.
 """
 
 import contextlib

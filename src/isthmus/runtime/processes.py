@@ -1,7 +1,7 @@
 """Starts processes and kills them with their group: nothing of them is left, even if the caller is cancelled.
 
-:mod:`isthmus.tools.process_group` ends processes politely, :mod:`isthmus.runtime.group_guard` guards them against the
-death of this one.
+:mod:`isthmus.tools.shell.process_group` ends processes politely, :mod:`isthmus.runtime.group_guard` guards them
+against the death of this one.
 """
 
 import asyncio

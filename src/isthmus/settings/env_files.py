@@ -12,8 +12,8 @@ from dataclasses import field
 from pathlib import Path
 
 from isthmus.files.atomic import read_regular
-from isthmus.model_keys import MODEL_KEY_VARIABLES
 from isthmus.record import record
+from isthmus.runtime.model_keys import MODEL_KEY_VARIABLES
 from isthmus.settings.keys import EXCLUDED_VARIABLES
 from isthmus.settings.trust.agreements import new_items
 from isthmus.settings.trust.items import ItemKind, ProjectItem

@@ -12,8 +12,8 @@ from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFiles
 from isthmus.settings.extensions import Extension
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
 from isthmus.settings.keys import HOOKS
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.settings.settings_file import Owner
 from isthmus.settings.sources import OF_OWNER, Sources
 from isthmus.settings.values import first, first_or, flag, strings

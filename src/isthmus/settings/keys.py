@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
-from isthmus.settings.rules import ReadOnlyTools
+from isthmus.settings.rules.rules import ReadOnlyTools
 from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.trust.items import ItemKind
 from isthmus.settings.values import (

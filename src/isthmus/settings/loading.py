@@ -20,7 +20,7 @@ from isthmus.settings.in_force import settings_in_force
 from isthmus.settings.misspelt import misspelt_keys
 from isthmus.settings.permission_files import Permissions, read_permissions
 from isthmus.settings.policy_files import Policies, read_policies
-from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
+from isthmus.settings.rules.rules import FolderRules, ToolList, ToolRules, parse_entry
 from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.settings import Settings
 from isthmus.settings.settings_file import Owner, SettingsSource

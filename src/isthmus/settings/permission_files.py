@@ -13,8 +13,8 @@ from typing import Any, cast
 from isthmus.encoding.json_shapes import as_list, as_object, is_object
 from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFile, ClaudeFiles
-from isthmus.settings.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
+from isthmus.settings.rules.rule_decision import RuleDecision
 from isthmus.settings.settings_file import Owner
 from isthmus.settings.sources import Sources
 from isthmus.settings.trust.forms import folder_refusal

@@ -16,8 +16,8 @@ from isthmus.files.atomic import read_regular
 from isthmus.record import record
 from isthmus.settings.extensions import Extension
 from isthmus.settings.keys import ADMIN_POLICY_PATHS, POLICY_PATHS
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.rules import PolicyRule, in_order
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.settings.rules.rules import PolicyRule, in_order
 from isthmus.settings.setting_key import SettingKey
 from isthmus.settings.settings_file import insecure_system_file
 from isthmus.settings.sources import OF_OWNER, Sources, system_folder

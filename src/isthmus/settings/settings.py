@@ -12,7 +12,7 @@ from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import keys
 from isthmus.settings.field_keys import all_of, made_of, of
 from isthmus.settings.in_force import SettingInForce
-from isthmus.settings.rules import FolderRules, ReadOnlyTools
+from isthmus.settings.rules.rules import FolderRules, ReadOnlyTools
 
 
 @record

@@ -12,7 +12,7 @@ from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.errors import DecodeError
 from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
-from isthmus.settings.rules import ReadOnlyTools
+from isthmus.settings.rules.rules import ReadOnlyTools
 from isthmus.settings.settings_file import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 

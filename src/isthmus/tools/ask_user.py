@@ -12,9 +12,9 @@ from isthmus.development_tool import ConfirmationDetails, ConfirmationOption, Fi
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.forms.asked_question import ASK_USER, AskedQuestion, QuestionKind, asked_question, filled_answer
-from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.arguments import INVALID_ARGUMENTS, check_arguments
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
 
 MAXIMUM_QUESTIONS = 4
 """Maximum number of questions of one call, as in Gemini CLI."""

@@ -1,23 +1,23 @@
-"""The tools that every agent has. To add one, copy a file of this folder and list its class here."""
+"""The tools that every agent has. To add one, copy a file of a room beside this one and list its class here."""
 
-from isthmus.tools.apply_patch import ApplyPatch
 from isthmus.tools.ask_user import AskUserTool
-from isthmus.tools.background_commands import BackgroundCommands
-from isthmus.tools.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
-from isthmus.tools.editor_text import EditorText, no_editor
-from isthmus.tools.glob import Glob
-from isthmus.tools.google_web_search import GoogleWebSearch
-from isthmus.tools.grep_search import GrepSearch
-from isthmus.tools.list_directory import ListDirectory
-from isthmus.tools.notebook_edit import NotebookEdit
-from isthmus.tools.read_file import ReadFile
-from isthmus.tools.read_many_files import ReadManyFiles
-from isthmus.tools.replace import Replace
-from isthmus.tools.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
-from isthmus.tools.shell_sandbox import ShellSandbox
-from isthmus.tools.tool_set import ToolSet
-from isthmus.tools.web_fetch import WebFetch
-from isthmus.tools.write_file import WriteFile
+from isthmus.tools.edits.apply_patch import ApplyPatch
+from isthmus.tools.edits.editor_text import EditorText, no_editor
+from isthmus.tools.edits.notebook_edit import NotebookEdit
+from isthmus.tools.edits.replace import Replace
+from isthmus.tools.edits.write_file import WriteFile
+from isthmus.tools.port.tool_set import ToolSet
+from isthmus.tools.reading.read_file import ReadFile
+from isthmus.tools.reading.read_many_files import ReadManyFiles
+from isthmus.tools.search.glob import Glob
+from isthmus.tools.search.grep_search import GrepSearch
+from isthmus.tools.search.list_directory import ListDirectory
+from isthmus.tools.shell.background_commands import BackgroundCommands
+from isthmus.tools.shell.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
+from isthmus.tools.shell.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
+from isthmus.tools.shell.shell_sandbox import ShellSandbox
+from isthmus.tools.web.google_web_search import GoogleWebSearch
+from isthmus.tools.web.web_fetch import WebFetch
 from isthmus.tools.write_todos import WriteTodos
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.todo_list import MAXIMUM_CHARACTERS, MAXIMUM_TODOS, WRITE_TODOS, Todo, TodoStatus, checklist, summary
-from isthmus.tools.arguments import INVALID_ARGUMENTS, check_arguments
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.arguments import INVALID_ARGUMENTS, check_arguments
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
 
 _STATUSES = ", ".join(TodoStatus)
 PARAMETERS: Mapping[str, Any] = {

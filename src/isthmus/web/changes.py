@@ -17,8 +17,8 @@ from isthmus.client import TaskQuery
 from isthmus.encoding.event_stream import comment, event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError, Unavailable
-from isthmus.journal.base import Journal
-from isthmus.journal.task_rows import TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.task_rows import TaskRow
 
 GATHER_SECONDS = 0.05
 """Time in seconds for which changes are gathered before they are read and sent."""

@@ -1,7 +1,7 @@
 """The workbench in the process of a companion: the page, its devices and the reviews, without A2A.
 
 Devices are kept in memory and end with the companion. Links come from its owner's commands alone, never to agents. No
-sockets; :mod:`isthmus.app.companion_page` has them.
+sockets; :mod:`isthmus.programs.companion.page` has them.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from isthmus.a2a.server.auth import Principal, Refusal, RequestGate
-from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.users.auth import Principal, Refusal, RequestGate
+from isthmus.a2a.server.users.users import UserTable
 from isthmus.encoding.json_text import encode
 from isthmus.web.bundle import HEADERS, ROOT, Bundle, read_bundle
 from isthmus.web.pages import WorkbenchPages

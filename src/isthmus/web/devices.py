@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.users import UserTable
 
 T = TypeVar("T")
 
 
 class Devices(Protocol):
-    """The table of users with their devices, as :class:`isthmus.a2a.server.users_file.UsersFile` keeps it."""
+    """The table of users with their devices, as :class:`isthmus.a2a.server.users.users_file.UsersFile` keeps it."""
 
     def table(self) -> UserTable:
         """Return the current table."""

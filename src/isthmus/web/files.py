@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 from urllib.parse import parse_qs
 
-from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.http.http_request import HttpRequest
 
 MAXIMUM_FILES_BODY: Final = 40_000
 """Maximum size of a request about a file in bytes; it has a path."""

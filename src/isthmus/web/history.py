@@ -10,13 +10,13 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 from isthmus.a2a.server.application import BodyOf
-from isthmus.a2a.server.auth import Principal, Refusal
-from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.users.auth import Principal, Refusal
 from isthmus.client import TaskPlace
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import TaskState
-from isthmus.journal.base import Journal, TaskSearch
-from isthmus.journal.task_rows import TaskRow
+from isthmus.journal.port.base import Journal, TaskSearch
+from isthmus.journal.port.task_rows import TaskRow
 from isthmus.text.visible import with_ellipsis
 
 MAXIMUM_WORDS: Final = 200

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from isthmus.a2a.push.sender import PushFailed, PushSender
 from isthmus.a2a.push.targets import PushRefused
-from isthmus.a2a.server.users import BrowserPush, TokenEntry
+from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
 from isthmus.client import PushTarget
-from isthmus.engine.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
+from isthmus.engine.followers.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.files.locations import make_private_directory
@@ -27,7 +27,7 @@ from isthmus.network.loopback import is_loopback
 from isthmus.web.devices import Devices
 
 if TYPE_CHECKING:
-    from isthmus.a2a.server.users import UserTable
+    from isthmus.a2a.server.users.users import UserTable
     from isthmus.web.push_message import ServerKey
 
 KEY_FILE = "push-key.json"

@@ -19,10 +19,10 @@ from isthmus import __version__
 from isthmus.a2a.protocol.errors import RETRY_AFTER_SECONDS
 from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
-from isthmus.a2a.server.auth import Principal, Refusal
-from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.a2a.server.sse import EventStream, OpenStreams
-from isthmus.a2a.server.users import BrowserPush, TokenEntry, UsersError, UserTable
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.http.sse import EventStream, OpenStreams
+from isthmus.a2a.server.users.auth import Principal, Refusal
+from isthmus.a2a.server.users.users import BrowserPush, TokenEntry, UsersError, UserTable
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.event_stream import comment
 from isthmus.encoding.json_text import JsonError, decode, encode

@@ -3,7 +3,7 @@
 A code names a user, and is worth a device token to the first browser that shows it. There are 2 to the power of 40
 short codes, and each is void after :data:`MAXIMUM_GUESSES` wrong ones: it cannot be guessed within its minute. The
 right code is always accepted, so that a sender of wrong ones keeps nobody out. Tokens of devices:
-:mod:`isthmus.a2a.server.users`.
+:mod:`isthmus.a2a.server.users.users`.
 """
 
 import secrets

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, cast
 from starlette.responses import Response
 
 from isthmus.a2a.server.application import BodyOf
-from isthmus.a2a.server.auth import Principal, Refusal
-from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.users.auth import Principal, Refusal
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import JsonError, decode, encode
 from isthmus.errors import IsthmusError

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, TypeGuard, cast
 from urllib.parse import parse_qs
 
-from isthmus.a2a.server.auth import Refusal
+from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError
 from isthmus.web.view import ChangedQuestionError, NotShownError, WorkbenchView
 

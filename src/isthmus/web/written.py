@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 from urllib.parse import parse_qs
 
-from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.http.http_request import HttpRequest
 
 MAXIMUM_WRITTEN_BODY: Final = 1024 * 1024
 """Maximum size of a decision in bytes; it has a path and the ids of hunks."""

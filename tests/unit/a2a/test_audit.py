@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from isthmus.a2a.server.access_log import AnswerNote, RequestNote
-from isthmus.a2a.server.audit import ANONYMOUS_LINES, REFUSED_LINES, request_line
-from isthmus.a2a.server.audit_file import AuditError, AuditFile
+from isthmus.a2a.server.logs.access_log import AnswerNote, RequestNote
+from isthmus.a2a.server.logs.audit import ANONYMOUS_LINES, REFUSED_LINES, request_line
+from isthmus.a2a.server.logs.audit_file import AuditError, AuditFile
 
 HOSTILE = 'x\n{"event": "request", "user": "admin"}\r\u2028\x85\x1b[2J"\\\ud800'
 

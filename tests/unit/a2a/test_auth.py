@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.server.auth import LOCAL_USER, Refusal, RequestGate
+from isthmus.a2a.server.users.auth import LOCAL_USER, Refusal, RequestGate
 from isthmus.a2a.token_file import TokenFileError, client_token, ensure_token_file, read_token_file
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from isthmus.a2a.server.bytes_in_flight import BytesInFlight, NoRoomError, Room
+from isthmus.a2a.server.http.bytes_in_flight import BytesInFlight, NoRoomError, Room
 
 pytestmark = pytest.mark.anyio
 

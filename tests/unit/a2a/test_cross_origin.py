@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.a2a.server.cross_origin import OriginError, read_origin
+from isthmus.a2a.server.http.cross_origin import OriginError, read_origin
 
 
 @pytest.mark.parametrize(

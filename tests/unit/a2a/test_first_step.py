@@ -3,7 +3,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from isthmus.a2a.server.first_step import FirstStep
+from isthmus.a2a.server.http.first_step import FirstStep
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from isthmus.a2a.frameworks import host
 from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.session_record import SessionRecord
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.events import TextContent
 from isthmus.internal_events import AgentRecord
 

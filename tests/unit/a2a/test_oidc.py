@@ -13,8 +13,8 @@ from isthmus.a2a.oidc.claims import ClaimNames
 from isthmus.a2a.oidc.issuer import DOCUMENT_BYTES, Issuer
 from isthmus.a2a.oidc.keys import IssuerError
 from isthmus.a2a.oidc.tokens import MAXIMUM_CHARACTERS
-from isthmus.a2a.server.auth import Principal, Refusal
-from isthmus.a2a.server.users import NAME
+from isthmus.a2a.server.users.auth import Principal, Refusal
+from isthmus.a2a.server.users.users import NAME
 from support.oidc_issuer import (
     AUDIENCE,
     DOCUMENT,

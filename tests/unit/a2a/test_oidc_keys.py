@@ -9,7 +9,7 @@ import pytest
 from isthmus.a2a.oidc.claims import ClaimNames
 from isthmus.a2a.oidc.issuer import Issuer
 from isthmus.a2a.oidc.users import IssuerUsers
-from isthmus.a2a.server.auth import Principal
+from isthmus.a2a.server.users.auth import Principal
 from support.oidc_issuer import (
     AUDIENCE,
     DOCUMENT,

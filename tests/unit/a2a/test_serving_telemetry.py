@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.a2a.serving.names import ServingError
 from isthmus.a2a.serving.telemetry import ServedTelemetry, TelemetryOptions
-from isthmus.app.serve_settings import NAMES
+from isthmus.programs.serve.serve_settings import NAMES
 
 OFF = {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 import pytest
 from starlette.types import Message
 
-from isthmus.a2a.server import sse
-from isthmus.a2a.server.sse import EventStream, OpenStreams
+from isthmus.a2a.server.http import sse
+from isthmus.a2a.server.http.sse import EventStream, OpenStreams
 from isthmus.encoding.event_stream import KEEP_ALIVE
 
 pytestmark = pytest.mark.anyio

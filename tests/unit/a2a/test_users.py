@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal, RequestGate
-from isthmus.a2a.server.quota import RequestRate
-from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
-from isthmus.a2a.server.users_file import UsersFile
-from isthmus.app.setup import BadInputError
-from isthmus.cli.serve_token import expiry
+from isthmus.a2a.server.users.auth import LOCAL_USER, Principal, Refusal, RequestGate
+from isthmus.a2a.server.users.quota import RequestRate
+from isthmus.a2a.server.users.users import Caps, ExpiredToken, UsersError, UserTable
+from isthmus.a2a.server.users.users_file import UsersFile
+from isthmus.cli.serving.token import expiry
 from isthmus.client import UserLimits
+from isthmus.programs.setup.setup import BadInputError
 
 NOW = 1_800_000_000.0
 

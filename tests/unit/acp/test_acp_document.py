@@ -26,9 +26,9 @@ from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.agent.approval import outside_reads, policy, private_reads
-from isthmus.app.acp_front import AUTH_METHODS
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
+from isthmus.programs.acp.front import AUTH_METHODS
 from isthmus.rpc import messages
 from support.acp_front import OPTIONS as FRONT
 from support.acp_front import front

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.acp.front.server import FrontOptions
-from isthmus.app.acp_place import LocalPlace
 from isthmus.client import PromptMessage, TaskQuery
 from isthmus.engine import Engine
+from isthmus.programs.acp.place import LocalPlace
 from support.acp_front import OPTIONS, FrontClient, RefusedError, front
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on

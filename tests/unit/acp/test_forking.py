@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from isthmus.acp.front.server import FrontOptions
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
-from isthmus.app.acp_place import LocalPlace
-from isthmus.app.task_files import TaskFiles
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.forking import with_other_ids
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.internal_events import ModelReply
-from isthmus.journal.base import Journal, JournalError
+from isthmus.journal.port.base import Journal, JournalError
 from isthmus.media import Media
-from isthmus.models.base import Message, Text, text_of
-from isthmus.models.message import message_to_json
+from isthmus.models.port.base import Message, Text, text_of
+from isthmus.models.port.message import message_to_json
+from isthmus.parts.files.task_files import TaskFiles
+from isthmus.programs.acp.place import LocalPlace
 from support.acp_front import OPTIONS, FrontClient, RefusedError, front
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.acp_place import LocalPlace
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
+from isthmus.programs.acp.place import LocalPlace
 from support.acp_front import BOTH_VERSIONS, CANCELLED, FROM_START, RefusedError, front
 from support.agents import EchoAgent
 from support.engines import engine_on

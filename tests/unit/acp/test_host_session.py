@@ -10,7 +10,7 @@ from isthmus.acp.host.known_agent import UNKNOWN
 from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.host.prompt_turn import PromptTurn
 from isthmus.acp.host.update_reader import UpdateReader
-from isthmus.app.acp_files import WorkspaceFiles
+from isthmus.acp.served.files import WorkspaceFiles
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.engine import attachments
+from isthmus.engine.requests import attachments
 from support.acp_front import RefusedError, front
 from support.agents import EchoAgent
 from support.engines import engine_on

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.acp.front import session_list
-from isthmus.app.acp_front import AUTH_METHODS
+from isthmus.programs.acp.front import AUTH_METHODS
 from support.acp_front import ALLOW, BOTH_VERSIONS, RefusedError, front
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on

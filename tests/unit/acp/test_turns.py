@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.events import StateChange, TaskState, TextContent
-from isthmus.models.base import Text
+from isthmus.models.port.base import Text
 from support.acp_front import FrontClient, RefusedError, front, running_tasks
 from support.agents import WaitingAgent, reply
 from support.engines import engine_on

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from isthmus.acp.front.place import AskClient, FrontPlace
-from isthmus.agent.turn import AgentTurn
-from isthmus.app.acp_place import LocalPlace
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import AgentClient
 from isthmus.development_tool import FileDiff
 from isthmus.events import StateChange, TaskState
+from isthmus.programs.acp.place import LocalPlace
 from support import acp_front
 from support.acp_front import ALLOW, BOTH_VERSIONS, CANCELLED, FrontClient, RefusedError
 from support.agents import AskingAgent, EchoAgent, WaitingAgent

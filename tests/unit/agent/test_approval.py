@@ -25,7 +25,7 @@ from isthmus.agent.approval.policy import (
     is_guarded,
 )
 from isthmus.development_tool import McpDetails
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 
 SHELL = "run_shell_command"
 

@@ -16,7 +16,7 @@ from isthmus.forms.asked_question import asked_question, filled_answer
 from isthmus.internal_events import Checkpoint
 from isthmus.tools.ask_user import AskUserTool
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 from support.tool_calls import tool_context

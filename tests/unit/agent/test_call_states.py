@@ -13,14 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from isthmus.agent.calls.events import cancelled_calls
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, ToolCallUpdate, event_from_json, event_to_json
 from isthmus.internal_events import ModelReply
-from isthmus.models.base import Message, ToolRequest
-from isthmus.models.message import message_to_json
-from isthmus.tools.base import ToolKind
-from isthmus.tools.tool_set import ToolSet
+from isthmus.models.port.base import Message, ToolRequest
+from isthmus.models.port.message import message_to_json
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.tool_set import ToolSet
 from support.effect_tools import EffectTool
 from support.emitting import collecting_turn, until_killed
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from isthmus.agent.context.compaction import NotCompactedError, compact, planned, summary_request
 from isthmus.agent.context.keeper import request_tokens
-from isthmus.agent.context.size import estimate_tokens, messages_tokens
-from isthmus.agent.session import SUMMARY_HEADING, Session
+from isthmus.agent.session.session import SUMMARY_HEADING, Session
+from isthmus.agent.session.size import estimate_tokens, messages_tokens
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, Thought, event_from_json, event_to_json
 from isthmus.internal_events import (
     Checkpoint,
@@ -22,7 +22,7 @@ from isthmus.internal_events import (
     Restored,
     ToolResultRecorded,
 )
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Capabilities,
     Done,
     Finish,
@@ -36,7 +36,7 @@ from isthmus.models.base import (
     Usage,
     requests_of,
 )
-from isthmus.models.message import message_to_json
+from isthmus.models.port.message import message_to_json
 from support.emitting import collecting_turn
 
 pytestmark = pytest.mark.anyio

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.environment import Environment, GitState, environment_text, has_environment, is_environment
-from isthmus.agent.session import Session
-from isthmus.app.session_environment import SessionEnvironment
+from isthmus.agent.session.session import Session
 from isthmus.events import Prompt
 from isthmus.internal_events import Compacted, EnvironmentContext
-from isthmus.models.base import Message, Text, text_of
-from isthmus.tools.tool_set import ToolScope
+from isthmus.models.port.base import Message, Text, text_of
+from isthmus.parts.session_environment import SessionEnvironment
+from isthmus.tools.port.tool_set import ToolScope
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 

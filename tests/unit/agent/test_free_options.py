@@ -8,7 +8,7 @@ from isthmus.agent.approval.guarded_commands import changes_guarded_file
 from isthmus.agent.approval.known_programs.rows import ROWS
 from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, PrefixGrant, decide
 from isthmus.agent.approval.shell_command import analyse
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 
 
 def decision(command: str, *prefix: str, may_ask: bool = True) -> Allow | ApprovalRequired | Deny:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import TaskState
+from isthmus.parts.hook_processes import HookProcesses
 from isthmus.settings import load_folder_rules
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness

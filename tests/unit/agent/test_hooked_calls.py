@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.app.hook_processes import HookProcesses
 from isthmus.events import TaskState, Thought
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.parts.hook_processes import HookProcesses
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire

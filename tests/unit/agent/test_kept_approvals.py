@@ -9,9 +9,9 @@ import pytest
 
 from isthmus.agent.approval.kept_approvals import ApprovalsError, KeptApproval
 from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME, Policy, is_guarded
-from isthmus.app.approvals_file import MAXIMUM_APPROVALS, ApprovalsFile
 from isthmus.events import TaskState
-from isthmus.tools.tool_set import ServerTools, ToolSet
+from isthmus.parts.approvals_file import MAXIMUM_APPROVALS, ApprovalsFile
+from isthmus.tools.port.tool_set import ServerTools, ToolSet
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Reply, Say
 

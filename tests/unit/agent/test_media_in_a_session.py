@@ -10,17 +10,17 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.context.compaction import transcript
-from isthmus.agent.context.size import MEDIA_TOKENS, message_tokens
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.size import MEDIA_TOKENS, message_tokens
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput
 from isthmus.events import event_from_json, event_to_json
 from isthmus.internal_events import CommandPrompt, ModelReply, ToolResultRecorded
 from isthmus.media import Media
-from isthmus.models.base import Message, Text, ToolRequest
-from isthmus.models.base import ModelToolResult as ToolResultPart
-from isthmus.models.message import message_to_json
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolFailed, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.tool_set import ToolSet
+from isthmus.models.port.base import Message, Text, ToolRequest
+from isthmus.models.port.base import ModelToolResult as ToolResultPart
+from isthmus.models.port.message import message_to_json
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolFailed, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.tool_set import ToolSet
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say

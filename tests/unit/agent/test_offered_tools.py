@@ -14,7 +14,7 @@ from isthmus.agent.approval.policy import (
     grants_from_settings,
     is_always_refused,
 )
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, PrefixGrant, decide
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 
 LINES: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("ordinary_commands.toml").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from isthmus.agent.part import AgentParts, PartBase, PartTurn
 from isthmus.internal_events import ContextNote
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 pytestmark = pytest.mark.anyio
 

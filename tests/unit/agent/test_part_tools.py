@@ -13,7 +13,7 @@ from isthmus.agent.personal_part import PersonalFiles, PersonalPart
 from isthmus.agent.skills.finding import find_skills
 from isthmus.events import TaskState
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import FixedTools, ToolScope, ToolSet
+from isthmus.tools.port.tool_set import FixedTools, ToolScope, ToolSet
 from support.agent_harness import AgentHarness
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Reply, Say

@@ -8,8 +8,8 @@ import pytest
 
 from isthmus.agent.approval.permission_rules import PermittedCall, may_permit, permission_on, withheld
 from isthmus.agent.approval.policy_rules import NamedTool
-from isthmus.settings.permissions import PathFolders, PermissionRule, parse_rule
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.permissions import PathFolders, PermissionRule, parse_rule
+from isthmus.settings.rules.rule_decision import RuleDecision
 from support.processor_time import seconds_here
 
 WORDS = {"deny": RuleDecision.DENY, "ask": RuleDecision.ASK, "allow": RuleDecision.ALLOW}

@@ -10,8 +10,8 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.restricted_tools import restrict
 from isthmus.events import TaskState
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.rules import PolicyRule, ToolRules, in_order
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.settings.rules.rules import PolicyRule, ToolRules, in_order
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire

@@ -4,8 +4,8 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.policy_rules import NamedTool, RuledCall, arguments_text, exclusion, rule_on
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.rules import PolicyRule, in_order
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.settings.rules.rules import PolicyRule, in_order
 from isthmus.text import linear_pattern
 
 DENY, ASK, ALLOW = RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW

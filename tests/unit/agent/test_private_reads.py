@@ -9,8 +9,8 @@ import pytest
 from isthmus.agent.approval.policy import ApprovalMode, Policy, PrefixGrant, ToolGrant
 from isthmus.agent.approval.private_reads import asked_reads
 from isthmus.events import TaskState
-from isthmus.tools.base import ToolKind
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.workspace import Workspace
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say
 

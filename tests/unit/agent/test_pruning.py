@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.context.pruning import planned_pruning, pruned
-from isthmus.agent.context.size import messages_tokens
+from isthmus.agent.session.pruning import planned_pruning, pruned
+from isthmus.agent.session.size import messages_tokens
 from isthmus.events import TaskState
 from isthmus.internal_events import Compacted, ModelReply, ResultsPruned
-from isthmus.models.base import Message, ModelToolResult, Text, ToolRequest
+from isthmus.models.port.base import Message, ModelToolResult, Text, ToolRequest
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
 

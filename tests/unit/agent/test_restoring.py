@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.calls.runner import CallRunner
-from isthmus.agent.commands.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable
-from isthmus.agent.open_call import OpenCall
+from isthmus.agent.commands.builtin.restore_checkpoint import RestoreCheckpoint, checkpoint_list, restorable
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import Session
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.session import Session
 from isthmus.checkpoints.base import CheckpointFor, CheckpointInfo
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, Command, ConfirmationAccepted, Prompt, ToolCallUpdate
 from isthmus.internal_events import Checkpoint
-from isthmus.models.base import ToolRequest
-from isthmus.tools.tool_set import ToolSet
+from isthmus.models.port.base import ToolRequest
+from isthmus.tools.port.tool_set import ToolSet
 from support.emitting import collecting_turn, until_killed
 
 pytestmark = pytest.mark.anyio

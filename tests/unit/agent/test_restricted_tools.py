@@ -6,13 +6,13 @@ import pytest
 
 from isthmus.agent.approval.restricted_tools import CommandRules, RestrictedTools, restrict
 from isthmus.development_tool import ErrorDetails
-from isthmus.settings.rules import FolderRules, ToolList, ToolRules, parse_entry
+from isthmus.settings.rules.rules import FolderRules, ToolList, ToolRules, parse_entry
 from isthmus.settings.settings_file import SettingsError
-from isthmus.tools.base import CallContext, Tool, ToolContext, ToolFailed, ToolKind, ToolResult
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ServerTools, ToolScope, ToolSet
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import CallContext, Tool, ToolContext, ToolFailed, ToolKind, ToolResult
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ServerTools, ToolScope, ToolSet
+from isthmus.tools.port.workspace import Workspace
 from support.tool_calls import running
 
 pytestmark = pytest.mark.anyio

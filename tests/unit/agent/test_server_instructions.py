@@ -1,5 +1,5 @@
 from isthmus.agent.server_instructions import MAXIMUM_ALL, MAXIMUM_EACH, server_instructions
-from isthmus.tools.server_contents import ServerInstructions as Said
+from isthmus.tools.port.server_contents import ServerInstructions as Said
 
 
 def test_each_server_is_quoted_under_its_name_in_the_order_given() -> None:

@@ -1,9 +1,9 @@
 import pytest
 
 from isthmus.agent.calls.split_calls import with_split_calls
-from isthmus.models.base import Message, ProviderState, Text, ToolRequest
-from isthmus.tools.apply_patch import ApplyPatch
+from isthmus.models.port.base import Message, ProviderState, Text, ToolRequest
 from isthmus.tools.builtin import builtin_tools
+from isthmus.tools.edits.apply_patch import ApplyPatch
 
 TOOLS = builtin_tools().tools
 TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"

@@ -16,9 +16,9 @@ from isthmus.agent import system_prompt as system_prompt_module
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.subagents.finding import built_in
 from isthmus.agent.system_prompt import PROVIDERS_WITH_NOTES, PromptVariant, prompt_text, subagent_text, system_prompt
-from isthmus.models.base import ModelRequest
-from isthmus.models.providers import PROVIDERS
-from isthmus.models.scripted import WORKSPACE
+from isthmus.models.endpoint.providers import PROVIDERS
+from isthmus.models.port.base import ModelRequest
+from isthmus.models.scripted.scripted import WORKSPACE
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Reply, Say

@@ -9,8 +9,8 @@ import pytest
 from isthmus.agent.tool_search.loading import SearchMode, SearchOptions, ToolLoading
 from isthmus.events import TaskState
 from isthmus.internal_events import ToolsLoaded
-from isthmus.tools.base import ToolKind
-from isthmus.tools.tool_set import SEARCH_TOOL, ServerTools, ToolSet
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ServerTools, ToolSet
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Reply, Say
 

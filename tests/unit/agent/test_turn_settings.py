@@ -14,7 +14,7 @@ from isthmus.development_tool import GenericDetails, McpDetails
 from isthmus.events import Prompt, TaskState
 from isthmus.internal_events import Checkpoint
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import ServerTools, ToolSet
+from isthmus.tools.port.tool_set import ServerTools, ToolSet
 from support.agent_harness import edit, is_update
 from support.effect_tools import EffectTool
 from support.scripted_wire import Call, Failure, Reply, Say, WireUsage

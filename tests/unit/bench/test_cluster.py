@@ -13,7 +13,7 @@ from bench.figures import percentile
 from bench.load import Answer
 from bench.quotas import PERIOD_MICROSECONDS, QuotaUnavailable, quota
 
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal
 
 
 def group_in(cgroups: Path) -> Path:

@@ -9,9 +9,9 @@ import pytest
 
 from isthmus.cli.main import run
 from isthmus.events import Prompt
-from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.whole_journals import fill
 
 VERSION_1 = Path(__file__).parent.parent.parent / "contract" / "journals" / "version_1.sqlite"

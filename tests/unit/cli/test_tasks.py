@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.app.task_files import TaskFiles
 from isthmus.checkpoints.base import CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.cli.main import run
 from isthmus.client import PromptMessage, PushTarget
 from isthmus.events import AgentMessage, ArtifactPart, ArtifactUpdate, Prompt, StateChange, TaskState, event_from_json
 from isthmus.internal_events import ModelReply
-from isthmus.journal.pushes import PushRow
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.pushes import PushRow
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.parts.files.task_files import TaskFiles
 from support.agents import EchoAgent, WaitingAgent
 from support.engines import engine_on
 from support.turns import all_of

@@ -13,7 +13,7 @@ validator = draft_2020_12()({"type": "integer"})
 assert validator.is_valid(1) and not validator.is_valid("1")
 """,
     "schemas of answers": """
-from isthmus.terminal.answer_validator import AnswerValidator
+from isthmus.terminal.headless.answer_validator import AnswerValidator
 validator = AnswerValidator({"type": "integer"})
 assert validator.problem(1) is None and validator.problem("1") is not None
 """,

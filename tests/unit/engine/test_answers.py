@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage, Turn
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate

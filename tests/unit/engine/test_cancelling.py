@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.journal.base import JournalError
+from isthmus.journal.port.base import JournalError
 from support.agents import WaitingAgent
 from support.engines import engine_on
 from support.failing_journals import FullDisk, HeldWrites

@@ -10,8 +10,8 @@ from isthmus.client import PromptMessage
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.editor_surface import EditorPeer, EditorSurface, RejectedWith
-from isthmus.engine.open_questions import QuestionOpened
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.followers.open_questions import QuestionOpened
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, TaskState
 from support.agents import AskingAgent

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import (
     InvalidRequest,
     PromptMessage,
@@ -18,7 +18,7 @@ from isthmus.client import (
 )
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import (
     AgentEvent,
     ConfirmationAccepted,
@@ -29,8 +29,8 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.journal.base import Journal
-from isthmus.models.base import ToolRequest
+from isthmus.journal.port.base import Journal
+from isthmus.models.port.base import ToolRequest
 from support.agents import AskingAgent, EchoAgent, WaitingAgent, reply
 from support.engines import engine_on, events, once
 from support.journals import journal_at

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import Delivery, PromptMessage, TaskNotFound
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.retention import Retention
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.retention import Retention
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentMessage, StateChange, TaskState
 from isthmus.internal_events import AgentRecord
-from isthmus.journal.base import JournalError
+from isthmus.journal.port.base import JournalError
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events
 from support.failing_journals import FullDisk

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage, TaskNotFound
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.placement import Placement
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.placement import Placement
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
-from isthmus.journal.base import Journal
+from isthmus.journal.port.base import Journal
 from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, events, once
 from support.journals import journal_at

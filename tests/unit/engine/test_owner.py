@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from isthmus.journal.lease_owner import MACHINE, is_gone, new_owner
+from isthmus.journal.port.lease_owner import MACHINE, is_gone, new_owner
 from support.waiting import eventually
 
 

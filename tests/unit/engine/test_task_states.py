@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isthmus.client import PromptMessage, TaskError, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
-from isthmus.engine.workspaces import WorkspaceRule
+from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
 from support.agents import AskingAgent
 from support.journals import journal_at

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isthmus.files.ignore.ignore_file import IgnoreFile, IgnoreScope, read_ignore_file
-from isthmus.ide.privacy import HiddenFiles
-from isthmus.tools.workspace import Workspace
+from isthmus.ide.workspace.privacy import HiddenFiles
+from isthmus.tools.port.workspace import Workspace
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.txt", "b.log", "build", "é"])
 RULES = st.lists(

@@ -25,7 +25,7 @@ from isthmus.mcp_host.elicitation.server_requests import (
     ServerAsking,
 )
 from isthmus.mcp_host.elicitation.url_elicitation import Page, pages_needed
-from isthmus.tools.user_question import Chosen, ModelAnswer, NoAnswer, Reply, UserQuestion
+from isthmus.tools.port.user_question import Chosen, ModelAnswer, NoAnswer, Reply, UserQuestion
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from isthmus.acp.host.agents import AGENTS
 from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.config.variables import MODEL_KEYS
 from isthmus.mcp_host.config.workspace_config import McpConfiguration, UnusableServer, load_configuration
-from isthmus.models.providers import PROVIDERS
+from isthmus.models.endpoint.providers import PROVIDERS
 from isthmus.sandbox.policy import Demand, OpenPath, SandboxPolicy
 
 VARIABLES = {"DB_CONNECTION_STRING": "postgres://db", "EXTERNAL_API_KEY": "key", "EMPTY": "", "PWD": "/elsewhere"}

@@ -9,7 +9,7 @@ from isthmus.mcp_host.catalogue.manifests import Manifests
 from isthmus.mcp_host.config.server_config import Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
-from isthmus.tools.servers import ServerState
+from isthmus.tools.port.servers import ServerState
 
 
 @pytest.mark.anyio

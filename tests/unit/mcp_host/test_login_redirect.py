@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from isthmus.mcp_host.oauth.redirect import MAXIMUM_CONNECTIONS, RedirectReceiver, receiving
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio

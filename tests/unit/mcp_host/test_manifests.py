@@ -11,7 +11,7 @@ from isthmus.mcp_host.catalogue.listing import ListedTool, Listing
 from isthmus.mcp_host.catalogue.manifests import MAXIMUM_BYTES, MAXIMUM_FILES, Manifest, Manifests
 from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind, Origin, ServerConfig, StdioEndpoint
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
-from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
+from isthmus.tools.port.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 WORKSPACE = Path("/w")
 TOOL = ListedTool("ok", "Works.", {"type": "object", "properties": {"x": {"type": ["string", "null"]}}}, True)

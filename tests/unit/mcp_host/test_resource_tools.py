@@ -7,9 +7,9 @@ import pytest
 
 from isthmus.development_tool import McpDetails, McpServerSettings
 from isthmus.mcp_host.contents import HostContents
-from isthmus.tools.base import ToolKind
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_contents_harness import asked, contents_server, write_listing
 from support.mcp_hosting import hosting
 from support.tool_calls import success_of, tool_context

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from isthmus.mcp_host.task_folders import TaskFolders
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 
 def test_a_task_keeps_its_folder_while_it_works(tmp_path: Path) -> None:

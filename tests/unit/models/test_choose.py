@@ -9,12 +9,20 @@ from pathlib import Path
 import pytest
 
 from isthmus.errors import IsthmusError
-from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.models.choose import ModelChoice, choose, open_model
-from isthmus.models.endpoint import endpoint, is_loopback
-from isthmus.models.http import proxy_for
-from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address
-from isthmus.models.providers import ANTHROPIC, GEMINI, OPENAI, PROVIDERS, RESPONSES, Provider, secret_variables
+from isthmus.models.endpoint.endpoint import endpoint, is_loopback
+from isthmus.models.endpoint.http import proxy_for
+from isthmus.models.endpoint.local_servers import LocalServer, find_local_server, ollama_address
+from isthmus.models.endpoint.providers import (
+    ANTHROPIC,
+    GEMINI,
+    OPENAI,
+    PROVIDERS,
+    RESPONSES,
+    Provider,
+    secret_variables,
+)
+from isthmus.models.port.base import ModelError, ModelErrorKind
 from support.openai_wire import OpenAIWire
 from support.waiting import eventually
 from support.wire_server import Answer, Hold, WireRequest, WireServer

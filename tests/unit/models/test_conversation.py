@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.models.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of
 from isthmus.models.conversation import in_order
+from isthmus.models.port.base import NOT_RUN, Message, ModelToolResult, Part, Text, ToolRequest, requests_of
 
 ids = st.sampled_from(["a", "b", "c", "d"])
 calls = st.lists(ids, unique=True, max_size=3).map(lambda chosen: [ToolRequest(name, "glob", {}) for name in chosen])

@@ -8,13 +8,22 @@ from hypothesis import strategies as st
 from isthmus.models.anthropic import AnthropicReader, output_limit, version_of
 from isthmus.models.anthropic import request_body as anthropic_body
 from isthmus.models.anthropic import thinks as anthropic_thinks
-from isthmus.models.base import Finish, Message, ModelRequest, ModelThought, Opaque, ProviderState, Text, requests_of
 from isthmus.models.gemini import GeminiReader
 from isthmus.models.gemini import request_body as gemini_body
 from isthmus.models.gemini import thinks as gemini_thinks
-from isthmus.models.message import message_from_json, message_to_json
-from isthmus.models.openai import OpenAIReader
-from isthmus.models.openai_body import request_body as openai_body
+from isthmus.models.openai.chat_body import request_body as openai_body
+from isthmus.models.openai.chat_completions import OpenAIReader
+from isthmus.models.port.base import (
+    Finish,
+    Message,
+    ModelRequest,
+    ModelThought,
+    Opaque,
+    ProviderState,
+    Text,
+    requests_of,
+)
+from isthmus.models.port.message import message_from_json, message_to_json
 from isthmus.models.streaming import AnswerReader
 
 NAMES = st.sampled_from(

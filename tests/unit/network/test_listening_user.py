@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.ide import ide_protocol
-from isthmus.ide.claude.finding import find_ides
+from isthmus.ide.claude.discovery.finding import find_ides
 from isthmus.ide.gemini.finding import find_companions
 from isthmus.network.loopback import TABLES, another_user_at, another_user_connects, connecting_users, listening_users
 from support.isolation import IsolatedFolders

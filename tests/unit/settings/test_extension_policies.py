@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.settings import Settings, load_settings
 from isthmus.settings.policy_files import MAXIMUM_POLICY_FILES
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.rule_decision import RuleDecision
 from support.extension_folders import enable_extension, install_extension, link_extension
 from unit.settings.test_policy_files import of_user, write_policy
 

@@ -10,7 +10,7 @@ from isthmus.mcp_host.config.server_config import Origin, ServerConfig
 from isthmus.mcp_host.config.workspace_config import load_configuration
 from isthmus.settings import load_settings
 from isthmus.settings.extensions import MAXIMUM_EXTENSIONS, find_extensions
-from isthmus.settings.hooks import HookDialect, HookEvent
+from isthmus.settings.rules.hooks import HookDialect, HookEvent
 from support.extension_folders import enable_extension, install_extension, link_extension
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from isthmus.settings import Settings, load_folder_rules, load_settings
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from unit.settings.test_guards import write_settings
 
 COMMAND: dict[str, Any] = {"type": "command", "command": "check"}

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.settings import claude_files, load_folder_rules
 from isthmus.settings.permission_files import MAXIMUM_RULES
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.rule_decision import RuleDecision
 from unit.settings.test_guards import write_settings
 from unit.settings.test_hook_files import loaded, write_claude
 

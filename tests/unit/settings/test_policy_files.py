@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from isthmus.settings import load_folder_rules, load_settings, policy_files
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.rules import PolicyRule
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.settings.rules.rules import PolicyRule
 from unit.settings.test_guards import write_settings
 
 DENY, ASK, ALLOW = RuleDecision.DENY, RuleDecision.ASK, RuleDecision.ALLOW

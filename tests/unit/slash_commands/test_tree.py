@@ -13,7 +13,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.engine.command_execution import refusal, resolve_command, start_status
+from isthmus.engine.requests.command_execution import refusal, resolve_command, start_status
 from isthmus.events import TaskState
 from isthmus.slash_commands.tree import (
     CommandLine,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.tools.base import ToolKind
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.failure import ToolFailure
 from support.tool_calls import tool_context
 
 

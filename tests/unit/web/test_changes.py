@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from isthmus.events import Prompt, StateChange, TaskState, TextContent
-from isthmus.journal.base import JournalUnavailable
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import ClaimedTask, NewTask
+from isthmus.journal.port.base import JournalUnavailable
+from isthmus.journal.port.task_rows import ClaimedTask, NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.web import changes
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.a2a.server.auth import Principal, Refusal, RequestGate
-from isthmus.a2a.server.users import Caps, ExpiredToken, UsersError, UserTable
+from isthmus.a2a.server.users.auth import Principal, Refusal, RequestGate
+from isthmus.a2a.server.users.users import Caps, ExpiredToken, UsersError, UserTable
 
 GATE = RequestGate("the-owners-token")
 

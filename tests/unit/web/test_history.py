@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from isthmus.a2a.server.auth import LOCAL_USER, Principal, Refusal
-from isthmus.a2a.server.http_request import HttpRequest
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.users.auth import LOCAL_USER, Principal, Refusal
 from isthmus.events import Command, Prompt, StateChange, TaskState
-from isthmus.journal import sql_reads
-from isthmus.journal.sqlite import SqliteJournal
-from isthmus.journal.task_rows import NewTask
+from isthmus.journal.port.task_rows import NewTask
+from isthmus.journal.sql import reads as sql_reads
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.web.history import HistorySearch, excerpt
 
 pytestmark = pytest.mark.anyio

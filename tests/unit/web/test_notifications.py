@@ -13,10 +13,10 @@ import pytest
 
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.targets import PushRule
-from isthmus.a2a.server.users import BrowserPush, TokenEntry, UserTable
-from isthmus.a2a.server.users_file import UsersFile
+from isthmus.a2a.server.users.users import BrowserPush, TokenEntry, UserTable
+from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.engine.open_questions import OpenQuestions
+from isthmus.engine.followers.open_questions import OpenQuestions
 from isthmus.web.notifications import KEY_FILE, NoNotificationsError, Notifications, load_key
 from support.push_reader import BrowserKeys, claims_of
 from support.waiting import eventually_async

@@ -13,13 +13,13 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.application import application
-from isthmus.a2a.server.auth import UserAccess
-from isthmus.a2a.server.users_file import UsersFile
+from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
-from isthmus.journal.base import JournalUnavailable
-from isthmus.journal.sqlite import SqliteJournal
+from isthmus.journal.port.base import JournalUnavailable
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
 from isthmus.web.history import HistorySearch

@@ -18,7 +18,7 @@ from isthmus.a2a.dialect import Dialect, DialectRoutes
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import Operation, SendMessage
 from isthmus.a2a.protocol.parameters import metadata_of
-from isthmus.a2a.server.sse import OpenStreams
+from isthmus.a2a.server.http.sse import OpenStreams
 from isthmus.a2a.v03.operations import METHODS, SEND, STREAM
 from isthmus.a2a.v03.wire import WireV03
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, TaskPage, Wire

@@ -24,9 +24,9 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import retry_headers, rpc_error
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_value
 from isthmus.a2a.protocol.parameters import optional_id, optional_mapping
-from isthmus.a2a.server.access_log import RequestNote, note_of
 from isthmus.a2a.server.framing import json_response
-from isthmus.a2a.server.sse import EventStream, OpenStreams
+from isthmus.a2a.server.http.sse import EventStream, OpenStreams
+from isthmus.a2a.server.logs.access_log import RequestNote, note_of
 from isthmus.a2a.service import close
 from isthmus.a2a.wire import Caller, JsonDict
 from isthmus.client import CommandMessage, CommandScope, Delivery, TaskError, TaskNotFound, TaskSnapshot, Turn

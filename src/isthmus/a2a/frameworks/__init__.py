@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from isthmus.agent.hosted import AgentPort
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 
 EXPECTED = (
     "expected an agent of pydantic-ai (pip install 'isthmus[pydantic-ai]'), or a graph of LangGraph, compiled or not"

@@ -26,7 +26,7 @@ from isthmus.a2a.frameworks.langgraph_messages import files_of, text_of_content
 from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.session_record import SessionRecord
 from isthmus.a2a.frameworks.shown import TOOL_FAILED, json_object, output_of, text_of
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.errors import IsthmusError
 from isthmus.events import ToolCallUpdate

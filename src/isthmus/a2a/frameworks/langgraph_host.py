@@ -41,7 +41,7 @@ from isthmus.a2a.frameworks.session_record import SessionRecord
 from isthmus.a2a.frameworks.shown import NOT_ANSWERED, text_of
 from isthmus.agent.calls.events import cancelled_call
 from isthmus.agent.hosted import ask, decision, is_allowed
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails
 from isthmus.events import AgentEvent, AgentMessage, Prompt, ToolCallUpdate
 

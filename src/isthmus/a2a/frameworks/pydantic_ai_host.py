@@ -39,7 +39,7 @@ from isthmus.a2a.frameworks.shown import (
 )
 from isthmus.agent.calls.events import cancelled_call
 from isthmus.agent.hosted import ask, decision, is_allowed
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCall
 from isthmus.events import (
     AgentEvent,

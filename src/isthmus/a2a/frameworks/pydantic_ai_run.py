@@ -35,7 +35,7 @@ from isthmus.a2a.frameworks.pydantic_ai_files import artifact_of, files_of, with
 from isthmus.a2a.frameworks.pydantic_ai_state import RunState
 from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.shown import TOOL_FAILED, json_object, output_of, text_of
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, TextContent, Thought, ToolCallUpdate
 from isthmus.internal_events import ModelUsed

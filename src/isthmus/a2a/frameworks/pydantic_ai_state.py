@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 
 from isthmus.a2a.frameworks.pydantic_ai_files import files_of
 from isthmus.a2a.frameworks.session_record import SessionRecord
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.internal_events import AgentRecord
 from isthmus.record import record
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import Any
 
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.encoding.codec import JsonObject
 from isthmus.internal_events import AgentRecord
 

@@ -5,7 +5,7 @@ import math
 from isthmus.a2a.oidc.claims import ClaimNames, TokenRefused, named_user, user_prefix
 from isthmus.a2a.oidc.issuer import Issuer, IssuerUnavailable
 from isthmus.a2a.oidc.tokens import LEEWAY, is_jwt, read_head, verify
-from isthmus.a2a.server.auth import Principal, Refusal
+from isthmus.a2a.server.users.auth import Principal, Refusal
 
 
 class IssuerUsers:

@@ -23,13 +23,13 @@ from isthmus.a2a.push.targets import origin_of
 from isthmus.a2a.wires import Wires
 from isthmus.client import Delivery, InvalidRequest, PushTarget, TaskSnapshot
 from isthmus.encoding.json_text import encode
-from isthmus.engine.past_snapshots import snapshot_after
+from isthmus.engine.followers.past_snapshots import snapshot_after
 from isthmus.errors import IsthmusError
-from isthmus.journal.base import Journal
-from isthmus.journal.lease_owner import new_owner
-from isthmus.journal.pushes import PushJournal, PushRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.pushes import PushJournal, PushRow
 from isthmus.record import record
-from isthmus.telemetry import NO_TELEMETRY, PushAttempt, Telemetry
+from isthmus.runtime.telemetry import NO_TELEMETRY, PushAttempt, Telemetry
 
 IDLE_SECONDS = 60.0
 """Interval in seconds at which the journal is checked for changes by other processes, while there is no target."""

@@ -12,8 +12,8 @@ from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, PushTarget, TaskNotFound
 from isthmus.engine import Engine
-from isthmus.journal.pushes import PushJournal, PushRow
-from isthmus.telemetry import NO_TELEMETRY, Telemetry
+from isthmus.journal.port.pushes import PushJournal, PushRow
+from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
 
 TARGETS = 16
 """Maximum number of push notification configs of one task."""

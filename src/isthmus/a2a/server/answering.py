@@ -35,12 +35,12 @@ from isthmus.a2a.protocol.operations import (
     SetPush,
 )
 from isthmus.a2a.protocol.task_encoder import last_message_of
-from isthmus.a2a.server.access_log import note_of
-from isthmus.a2a.server.bodies import free_room, is_large
 from isthmus.a2a.server.card import card_url, extended_card
 from isthmus.a2a.server.framing import Framing
+from isthmus.a2a.server.http.bodies import free_room, is_large
+from isthmus.a2a.server.http.sse import EventStream, OpenStreams
+from isthmus.a2a.server.logs.access_log import note_of
 from isthmus.a2a.server.sending import send_noted
-from isthmus.a2a.server.sse import EventStream, OpenStreams
 from isthmus.a2a.server.stream_encoders import PromptsEncoder, UnknownEventsEncoder, at_message
 from isthmus.a2a.service import close, follow, page_of_tasks
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire

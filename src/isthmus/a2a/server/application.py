@@ -19,8 +19,20 @@ from starlette.types import Receive, Scope, Send
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.vocabulary import CARD_PATHS
-from isthmus.a2a.server.access_log import RequestNote, begin_note, note_of
-from isthmus.a2a.server.auth import (
+from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
+from isthmus.a2a.server.framing import json_response
+from isthmus.a2a.server.http.bodies import RequestBodies, free_room
+from isthmus.a2a.server.http.bytes_in_flight import BytesInFlight
+from isthmus.a2a.server.http.cross_origin import CrossOrigin, Sharing, sending_with
+from isthmus.a2a.server.http.http_request import HttpRequest
+from isthmus.a2a.server.http.paths import below_mount, served_path
+from isthmus.a2a.server.logs.access_log import RequestNote, begin_note, note_of
+from isthmus.a2a.server.owner_here import is_owner_here, names_command
+from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
+from isthmus.a2a.server.probes import Probes
+from isthmus.a2a.server.rest import raw_path, refusal
+from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
+from isthmus.a2a.server.users.auth import (
     LOCAL_USER,
     NO_USERS,
     OWNER_HERE,
@@ -30,27 +42,15 @@ from isthmus.a2a.server.auth import (
     RequestHead,
     UserAccess,
 )
-from isthmus.a2a.server.bodies import RequestBodies, free_room
-from isthmus.a2a.server.bytes_in_flight import BytesInFlight
-from isthmus.a2a.server.card import PORT_KEY, card_of_request, card_response
-from isthmus.a2a.server.cross_origin import CrossOrigin, Sharing, sending_with
-from isthmus.a2a.server.framing import json_response
-from isthmus.a2a.server.http_request import HttpRequest
-from isthmus.a2a.server.owner_here import is_owner_here, names_command
-from isthmus.a2a.server.paths import below_mount, served_path
-from isthmus.a2a.server.principals import ForUser, Principals, PushFor, ServedPrincipal
-from isthmus.a2a.server.probes import Probes
-from isthmus.a2a.server.quota import CountTokens
-from isthmus.a2a.server.rest import raw_path, refusal
-from isthmus.a2a.server.rest_bindings import allowed_methods, binding_of
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.quota import CountTokens
+from isthmus.a2a.server.users.users import UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
 from isthmus.encoding.json_text import encode
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.listeners.gate import bearer_token
 from isthmus.record import record
-from isthmus.telemetry import NO_TELEMETRY, ServedRequest, Telemetry
+from isthmus.runtime.telemetry import NO_TELEMETRY, ServedRequest, Telemetry
 
 _SHARED_KEY = "isthmus.shared"
 """Key in the ASGI scope of a request of the headers that tell browsers who may read the response."""

@@ -18,13 +18,13 @@ from isthmus.a2a.protocol.extension import HEADERS, URI, Activation, activation
 from isthmus.a2a.protocol.extension_requests import SCOPED
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError, decode_request, decode_value, id_of
 from isthmus.a2a.protocol.parameters import metadata_of
-from isthmus.a2a.server.access_log import note_of
 from isthmus.a2a.server.answering import Answering, echo
 from isthmus.a2a.server.card import version_of
 from isthmus.a2a.server.framing import Framing, JsonRpcFraming, check_content_type
+from isthmus.a2a.server.http.sse import OpenStreams
+from isthmus.a2a.server.logs.access_log import note_of
 from isthmus.a2a.server.rest import RestFraming, raw_path
 from isthmus.a2a.server.rest_bindings import REST_V03, binding_of
-from isthmus.a2a.server.sse import OpenStreams
 from isthmus.a2a.v1.operations import METHODS as V1_METHODS
 from isthmus.a2a.v1.wire import is_version
 from isthmus.a2a.wire import Call, Caller, Wire

@@ -2,7 +2,8 @@
 
 This user's client may have the server start commands. The owner's token alone is not enough: it may be used from other
 machines, and a proxy on this machine sends their requests from here. Not here: tokens, see
-:mod:`isthmus.a2a.server.auth`; whether the server takes such clients at all, see :mod:`isthmus.app.serving`.
+:mod:`isthmus.a2a.server.users.auth`; whether the server takes such clients at all, see
+:mod:`isthmus.programs.serve.serving`.
 """
 
 import asyncio

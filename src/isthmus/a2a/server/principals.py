@@ -1,6 +1,6 @@
 """The principals of a server: the agent, endpoint and open requests of each.
 
-Requests are authenticated in :mod:`isthmus.a2a.server.auth`.
+Requests are authenticated in :mod:`isthmus.a2a.server.users.auth`.
 """
 
 import math
@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
-from isthmus.a2a.server.auth import OWNER_HERE, Principal, Refusal
 from isthmus.a2a.server.endpoint import A2AEndpoint
-from isthmus.a2a.server.quota import CountTokens, RequestRate, TokenQuota
-from isthmus.a2a.server.users import UserTable
+from isthmus.a2a.server.users.auth import OWNER_HERE, Principal, Refusal
+from isthmus.a2a.server.users.quota import CountTokens, RequestRate, TokenQuota
+from isthmus.a2a.server.users.users import UserTable
 from isthmus.a2a.wire import Caller
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, UserLimits
@@ -107,7 +107,7 @@ class Principals:
 
     @property
     def knows_owner_here(self) -> bool:
-        """Whether the agent is another one for :data:`~isthmus.a2a.server.auth.OWNER_HERE`."""
+        """Whether the agent is another one for :data:`~isthmus.a2a.server.users.auth.OWNER_HERE`."""
         return self._owner_here is not None
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from isthmus.a2a.protocol.operations import SendMessage
-from isthmus.a2a.server.access_log import AnswerNote, RequestNote
+from isthmus.a2a.server.logs.access_log import AnswerNote, RequestNote
 from isthmus.a2a.service import SendResult, send
 from isthmus.a2a.wire import Caller
 from isthmus.client import AgentClient, TaskError

@@ -10,7 +10,7 @@ from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule, PushRuleError
 from isthmus.a2a.server.application import Application, Observers, Pages, application
-from isthmus.a2a.server.auth import UserAccess
+from isthmus.a2a.server.users.auth import UserAccess
 from isthmus.a2a.serving.names import OptionNames, ServingError
 from isthmus.a2a.serving.token_use import counted_tokens
 from isthmus.a2a.serving.users import served_users
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isthmus.a2a.options import ServerOptions
-    from isthmus.a2a.server.auth import Authenticate
-    from isthmus.a2a.server.users import UserTable
+    from isthmus.a2a.server.users.auth import Authenticate
+    from isthmus.a2a.server.users.users import UserTable
     from isthmus.a2a.serving.options import ServingOptions
     from isthmus.a2a.serving.telemetry import ServedTelemetry
     from isthmus.engine import Engine

@@ -9,7 +9,7 @@ from isthmus.files.locations import make_private_directory
 
 if TYPE_CHECKING:
     from isthmus.engine import Engine, EngineOptions
-    from isthmus.engine.agents import Agent
+    from isthmus.engine.port.agents import Agent
 
 FILE = "journal.sqlite"
 """Name of the journal's file in the folder of an agent."""

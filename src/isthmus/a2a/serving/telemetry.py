@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.a2a.serving.names import IN_PYTHON, OptionNames, ServingError
 from isthmus.record import record
-from isthmus.telemetry import Telemetries, Telemetry
+from isthmus.runtime.telemetry import Telemetries, Telemetry
 
 if TYPE_CHECKING:
     from isthmus.a2a.server.probes import Probes

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.a2a.server.quota import UsedToday, again, spent
-from isthmus.a2a.server.users import Caps, UserTable
-from isthmus.agent.spending import Budget
+from isthmus.a2a.server.users.quota import UsedToday, again, spent
+from isthmus.a2a.server.users.users import Caps, UserTable
+from isthmus.agent.session.spending import Budget
 from isthmus.events import AgentEvent
-from isthmus.journal.base import Journal
-from isthmus.journal.removed_tokens import day_of, tokens_of
-from isthmus.journal.task_rows import TaskRow
+from isthmus.journal.port.base import Journal
+from isthmus.journal.port.removed_tokens import day_of, tokens_of
+from isthmus.journal.port.task_rows import TaskRow
 
 if TYPE_CHECKING:
     from isthmus.engine import Engine

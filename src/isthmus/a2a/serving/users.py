@@ -67,7 +67,7 @@ def _audit(path: Path | None, names: OptionNames) -> Generator["Audit | None"]:
     if path is None:
         yield None
         return
-    from isthmus.a2a.server.audit_file import AuditError, AuditFile
+    from isthmus.a2a.server.logs.audit_file import AuditError, AuditFile
 
     try:
         file = AuditFile(path)

@@ -30,9 +30,9 @@ from isthmus.acp.v1.updates import CompactionUpdate, ConfigOptionsUpdate, ModeUp
 from isthmus.client import AgentClient, TaskNotFound, TaskQuery, TaskSnapshot
 from isthmus.encoding.codec import JsonObject, from_json, to_camel_json
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.fronts.task_stream import FrontTimeouts
 from isthmus.record import record
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
-from isthmus.task_stream import FrontTimeouts
 
 log = logging.getLogger(__name__)
 

@@ -54,8 +54,8 @@ from isthmus.client import (
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
+from isthmus.fronts.task_stream import FrontTimeouts, TaskStream
 from isthmus.rpc.messages import INVALID_PARAMS, INVALID_REQUEST, RpcError
-from isthmus.task_stream import FrontTimeouts, TaskStream
 
 if TYPE_CHECKING:
     from isthmus.development_tool import SlashCommand

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from isthmus.acp.front.place import FrontPlace
 from isthmus.acp.v1.sessions import ListSessionsRequest, ListSessionsResponse, SessionInfo
 from isthmus.client import AgentClient
-from isthmus.conversations import Conversation, list_sessions
 from isthmus.encoding.codec import JsonObject, to_camel_json
+from isthmus.fronts.conversations import Conversation, list_sessions
 from isthmus.rpc.messages import INVALID_PARAMS, RpcError
 
 PAGE_SESSIONS = 50

@@ -18,10 +18,10 @@ from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskN
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import AgentEvent, StateChange, TaskState
+from isthmus.fronts.task_stream import FrontTimeouts, TaskStream
 from isthmus.internal_events import ModelReply
 from isthmus.record import record
 from isthmus.rpc.messages import INTERNAL_ERROR, SERVER_ERROR, RpcError
-from isthmus.task_stream import FrontTimeouts, TaskStream
 from isthmus.task_view import TaskView
 
 AUTH_REQUIRED = SERVER_ERROR

@@ -2,7 +2,7 @@
 
 Only the local user's answers are kept, and only for tools of configured MCP servers. Each is bound to the server's
 name, to the settings file that configures it, and to the tool's definition at the time. Not here: the file, see
-:mod:`isthmus.app.approvals_file`.
+:mod:`isthmus.parts.approvals_file`.
 """
 
 import logging
@@ -13,7 +13,7 @@ from isthmus.agent.approval.policy import ServerToolGrant
 from isthmus.development_tool import McpDetails
 from isthmus.errors import IsthmusError
 from isthmus.record import record
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.tool_set import ToolSet
 
 _log = logging.getLogger(__name__)
 

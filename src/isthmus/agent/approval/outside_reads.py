@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
-from isthmus.agent.open_call import OpenCall
+from isthmus.agent.session.open_call import OpenCall
 from isthmus.development_tool import ConfirmationOption, GenericDetails, ToolCall
 
 PROCEED_ALWAYS_FOLDER = "proceed_always_folder"

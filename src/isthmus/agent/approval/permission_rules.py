@@ -19,9 +19,9 @@ from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.encoding.json_shapes import as_list
 from isthmus.files.path_rules import PathAccess, PathRule, compiled, expand_home, followed
 from isthmus.record import record
-from isthmus.settings.claude_names import CLAUDE_NAMES, EDITING_TOOLS, READING_TOOLS
-from isthmus.settings.permissions import CommandPattern, DomainPattern, NamePattern, PermissionRule
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.claude_names import CLAUDE_NAMES, EDITING_TOOLS, READING_TOOLS
+from isthmus.settings.rules.permissions import CommandPattern, DomainPattern, NamePattern, PermissionRule
+from isthmus.settings.rules.rule_decision import RuleDecision
 from isthmus.text.wildcards import matches_wildcard
 
 _PLAIN_URL = re.compile(r"(?i)https?://[a-z0-9.-]+(?::\d+)?(?:[/?#].*)?", re.DOTALL)

@@ -17,7 +17,7 @@ from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
 from isthmus.record import record
 from isthmus.sandbox.guarded_paths import effect_of
-from isthmus.tools.base import ToolKind
+from isthmus.tools.port.base import ToolKind
 
 
 class ApprovalMode(StrEnum):

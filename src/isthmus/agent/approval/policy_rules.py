@@ -1,6 +1,7 @@
 """Decisions of the rules of policy files on a tool call, with Gemini CLI's names of tools and form of arguments. Pure.
 
-The first rule that applies counts, as :func:`isthmus.settings.rules.in_order` sorts them. Of the decisions for each
+The first rule that applies counts, as :func:`isthmus.settings.rules.rules.in_order` sorts them. Of the decisions for
+each
 project and extension the strictest counts, so that none of them hides what another forbids. A shell command is also
 decided in its parts, of which the strictest counts. What only the agent's own approval policy knows (modes, answers of
 the user, guarded files) is in :mod:`isthmus.agent.approval.policy`.
@@ -17,8 +18,8 @@ from typing import Any
 from isthmus.agent.approval.policy import SHELL_NAMES, ApprovalMode
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.record import record
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.settings.rules import PolicyRule
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.settings.rules.rules import PolicyRule
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 
 _FOREIGN_TO_NAMES = re.compile(r"[^A-Za-z0-9_.-]")

@@ -22,8 +22,8 @@ from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, ToolCall
 from isthmus.files.private_files import is_private
 from isthmus.record import record
-from isthmus.tools.base import ToolKind
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import ToolKind
+from isthmus.tools.port.workspace import Workspace
 
 PROCEED_ALWAYS_FILE = "proceed_always_file"
 _READERS = frozenset({"grep_search", "read_file", "read_many_files"})

@@ -6,7 +6,7 @@ folder qualifies, so that no name chosen by a project allows an edit of a file t
 
 from pathlib import Path
 
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 
 
 def is_requested(session: Session, file_path: str) -> bool:

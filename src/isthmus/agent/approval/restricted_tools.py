@@ -17,12 +17,12 @@ from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.record import record
-from isthmus.settings.permissions import PermissionRule
-from isthmus.settings.rules import FolderRules, PolicyRule, ToolList, ToolRules
+from isthmus.settings.rules.permissions import PermissionRule
+from isthmus.settings.rules.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.settings_file import SettingsError
-from isthmus.tools.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope, ToolSet, ToolSource
 
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "glob": ("GlobTool",),

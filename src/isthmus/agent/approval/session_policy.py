@@ -1,7 +1,7 @@
 """Checks of a session's AgentSettings, and their effect on the agent's own approval policy. Pure.
 
 A server may set a ceiling that no client can lift. Not here: addresses of MCP servers, which are checked on
-connecting, and workspaces, see ``isthmus.engine.workspaces``.
+connecting, and workspaces, see ``isthmus.engine.port.workspaces``.
 """
 
 import re
@@ -13,7 +13,7 @@ from isthmus.client import InvalidRequest
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
-from isthmus.models.base import EFFORTS
+from isthmus.models.port.base import EFFORTS
 from isthmus.record import record
 
 FREEDOM = (ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)

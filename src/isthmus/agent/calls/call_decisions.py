@@ -39,17 +39,17 @@ from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.call_rules import ruling_of, server_of
 from isthmus.agent.calls.withheld_tools import WithheldTools
-from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.session import Session
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ConfirmationDetails, ExecuteDetails, FileDiff, McpDetails
 from isthmus.files.path_rules import PathAccess
 from isthmus.files.private_files import PRIVATE_FILES
 from isthmus.sandbox.guarded_paths import starts_program
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.tools.base import AskingTool, Tool, ToolKind, version_of
-from isthmus.tools.tool_set import ToolSet
-from isthmus.tools.workspace import Workspace
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.tools.port.base import AskingTool, Tool, ToolKind, version_of
+from isthmus.tools.port.tool_set import ToolSet
+from isthmus.tools.port.workspace import Workspace
 
 
 class CallDecisions:

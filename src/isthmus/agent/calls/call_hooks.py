@@ -18,16 +18,16 @@ from isthmus.agent.calls.call_rules import server_of
 from isthmus.agent.hooks.dialects import GEMINI_NAMES, HookedCall, HookedPrompt, HookedResult, HookedSubagent
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
 from isthmus.agent.hooks.verdicts import Verdict, strictest
-from isthmus.agent.loops import TextLoop
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.loops import TextLoop
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought, ConfirmationDetails, ToolCall
 from isthmus.events import Thought
-from isthmus.models.base import ChatModel, ModelError, ModelErrorKind
-from isthmus.settings.hooks import MODEL_EVENTS
-from isthmus.tools.base import Tool, ToolFailed, ToolResult, ToolSucceeded
-from isthmus.tools.tool_set import ToolSet
+from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind
+from isthmus.settings.rules.hooks import MODEL_EVENTS
+from isthmus.tools.port.base import Tool, ToolFailed, ToolResult, ToolSucceeded
+from isthmus.tools.port.tool_set import ToolSet
 
 log = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ class CallHooks:
 
 def _begin_watch(*, stops_loops: bool) -> Callable[[str], None]:
     """Return a watcher of an answer's text, which raises RepeatedTextError if it repeats itself without end."""
-    from isthmus.agent.model_reply import RepeatedTextError
+    from isthmus.agent.calls.model_reply import RepeatedTextError
 
     loop = TextLoop()
 

@@ -10,8 +10,8 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.development_tool import ConfirmationDetails
-from isthmus.tools.base import Tool
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.tool_set import ToolSet
 
 
 def server_of(tools: ToolSet, name: str) -> str | None:

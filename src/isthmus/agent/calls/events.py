@@ -6,14 +6,14 @@ Pure. Not here: deciding and running, see :mod:`isthmus.agent.calls.runner`.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from isthmus.agent.interruption import begins_sentence
-from isthmus.agent.open_call import OpenCall
-from isthmus.agent.session import Session
+from isthmus.agent.session.interruption import begins_sentence
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ErrorDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, ToolCallUpdate
 from isthmus.internal_events import ToolResultRecorded
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolSet
 
 INTERRUPTED = "interrupted"
 """The error type of a call whose outcome is not known after a crash."""
@@ -66,7 +66,7 @@ def _end(call: ToolCall, status: ToolCallStatus, error: ErrorDetails) -> ToolCal
 def interruption_events(call: ToolCall, reason: str) -> tuple[AgentEvent, ...]:
     """Return the events for a call with an effect that ran when the work broke off; ``reason`` is a part of a sentence.
 
-    The same holds for the other functions with a ``reason``; see :mod:`isthmus.agent.interruption`.
+    The same holds for the other functions with a ``reason``; see :mod:`isthmus.agent.session.interruption`.
     """
     message = (
         f"{call.tool_name} was interrupted when {reason}; its outcome is not known. "

@@ -26,7 +26,7 @@ from isthmus.agent.calls.running_call import OpenQuestion, Progress, RunningCall
 from isthmus.agent.calls.suspended_calls import SuspendedCall, SuspendedCalls
 from isthmus.agent.hooks.refusal import RefusedByHookError
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
 from isthmus.client import APPROVAL_REQUIRED, QUESTION_MARK
 from isthmus.development_tool import (
@@ -40,9 +40,9 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentEvent, ToolCallUpdate
 from isthmus.internal_events import Checkpoint, FilesSeen, ModelUsed, SeenText, ToolResultRecorded, ToolsLoaded
-from isthmus.models.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
+from isthmus.models.port.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
 from isthmus.text.visible import with_ellipsis
-from isthmus.tools.base import (
+from isthmus.tools.port.base import (
     Approved,
     DelegatingTool,
     ModelTokens,
@@ -54,8 +54,8 @@ from isthmus.tools.base import (
     ToolSucceeded,
     ToolWaits,
 )
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.user_question import Chosen, ModelAnswer, ModelPrompt, NoAnswer, UserQuestion
 
 ABOUT_CHARACTERS = 80
 BeforeEdit: TypeAlias = Callable[[Path], Awaitable[None]]

@@ -3,18 +3,18 @@
 A file that was as the model knew it before the call, and is not after it, was changed by the call: by its command, a
 tool of a server, a subagent, or a hook that formats what was edited. What others change while a call runs cannot be
 told apart, and counts as its own, too; not while it waits for an answer. The decision on an edit is in
-:mod:`isthmus.agent.known_files`.
+:mod:`isthmus.agent.session.known_files`.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import FileDiff, ToolOutput
 from isthmus.internal_events import SeenText
-from isthmus.tools.base import ToolResult, ToolSucceeded
-from isthmus.tools.seen_text import file_now, text_digest
+from isthmus.tools.port.base import ToolResult, ToolSucceeded
+from isthmus.tools.port.seen_text import file_now, text_digest
 
 
 async def unchanged_files(session: Session) -> Mapping[str, str]:

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from isthmus.agent.approval.policy import CANCEL
 from isthmus.agent.calls.events import CANCELLED_CATEGORY
-from isthmus.agent.open_call import OpenCall
-from isthmus.agent.session import Session
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.session import Session
 from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallConfirmation, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, ToolCallUpdate

@@ -46,12 +46,12 @@ from isthmus.agent.calls.web_search import search_web
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
-from isthmus.agent.known_files import OverwriteRefusal
-from isthmus.agent.loops import LOOP_QUESTION
-from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.known_files import OverwriteRefusal
+from isthmus.agent.session.loops import LOOP_QUESTION
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import (
     ConfirmationDetails,
@@ -65,10 +65,10 @@ from isthmus.development_tool import (
 )
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.internal_events import FilesSeen, ToolResultRecorded
-from isthmus.models.base import ChatModel
+from isthmus.models.port.base import ChatModel
 from isthmus.record import record
-from isthmus.settings.rule_decision import RuleDecision
-from isthmus.tools.base import (
+from isthmus.settings.rules.rule_decision import RuleDecision
+from isthmus.tools.port.base import (
     Approved,
     AskingTool,
     DelegatingTool,
@@ -79,8 +79,8 @@ from isthmus.tools.base import (
     ToolKind,
     version_of,
 )
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolSet
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolSet
 
 ABOUT_CHARACTERS = 80
 _REJECTED = ("Rejected by the user", "The user rejected this call; it was not run.")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isthmus.development_tool import McpDetails, ToolCall, ToolCallConfirmation
 from isthmus.record import record
-from isthmus.telemetry import NO_TELEMETRY, Telemetry, ToolRun
-from isthmus.tools.base import (
+from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry, ToolRun
+from isthmus.tools.port.base import (
     Approved,
     Arguments,
     CallContext,
@@ -26,8 +26,8 @@ from isthmus.tools.base import (
     ToolSucceeded,
     ToolWaits,
 )
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.user_question import NoAnswer, Reply, UserQuestion
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.user_question import NoAnswer, Reply, UserQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ The conversation then has the calls as if the model had made them so. How a call
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from isthmus.models.base import Message, Part, ToolRequest
-from isthmus.tools.base import SplittingTool, Tool
+from isthmus.models.port.base import Message, Part, ToolRequest
+from isthmus.tools.port.base import SplittingTool, Tool
 
 
 def with_split_calls(message: Message, tools: Mapping[str, Tool]) -> Message:

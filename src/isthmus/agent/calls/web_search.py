@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import Sequence
 
 from isthmus.agent.resources import ModelSource
-from isthmus.models.base import ModelError, ModelErrorKind, SearchingModel
-from isthmus.tools.base import ModelTokens, WebAnswer
-from isthmus.tools.failure import ToolFailure
+from isthmus.models.port.base import ModelError, ModelErrorKind, SearchingModel
+from isthmus.tools.port.base import ModelTokens, WebAnswer
+from isthmus.tools.port.failure import ToolFailure
 
 SECONDS = 90.0
 """Maximum time for a search: a provider reads pages before it answers."""

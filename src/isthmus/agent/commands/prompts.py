@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from isthmus.agent.commands.base import ArgumentCompletion, CommandNode, CompletionContext, argument
-from isthmus.agent.commands.context import CommandContext, CommandError
+from isthmus.agent.commands.port.base import ArgumentCompletion, CommandNode, CompletionContext, argument
+from isthmus.agent.commands.port.context import CommandContext, CommandError
 from isthmus.development_tool import SlashCommandArgument
 from isthmus.slash_commands.arguments import (
     CommandArgumentError,
@@ -25,7 +25,7 @@ from isthmus.slash_commands.arguments import (
     usage,
 )
 from isthmus.slash_commands.tree import ALIASES, FRONT_COMMANDS
-from isthmus.tools.server_contents import ServerPrompt
+from isthmus.tools.port.server_contents import ServerPrompt
 
 MAXIMUM_NAME = 63
 MAXIMUM_WORKSPACES = 64

@@ -1,6 +1,6 @@
-"""The built-in slash commands. To add one, copy ``examples/slash_commands/folder.py`` to here and list it below."""
+"""The built-in slash commands. To add one, copy ``examples/slash_commands/folder.py`` to ``builtin``; list it below."""
 
-from isthmus.agent.commands import (
+from isthmus.agent.commands.builtin import (
     about,
     agents,
     chat,
@@ -25,7 +25,7 @@ from isthmus.agent.commands import (
     tasks,
     tools,
 )
-from isthmus.agent.commands.base import CommandNode
+from isthmus.agent.commands.port.base import CommandNode
 
 BUILT_IN: tuple[CommandNode, ...] = (
     helping.COMMAND,

@@ -7,29 +7,29 @@ from pathlib import Path
 
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
-from isthmus.agent.commands.base import CommandNode, CompletionContext
-from isthmus.agent.commands.context import (
+from isthmus.agent.commands.custom.custom_files import CustomCommands, find_custom_commands
+from isthmus.agent.commands.port.base import CommandNode, CompletionContext
+from isthmus.agent.commands.port.context import (
     CommandContext,
     CommandError,
     CommandRefusedError,
     CommandSuspendedError,
     CommandTurn,
 )
-from isthmus.agent.commands.custom_files import CustomCommands, find_custom_commands
 from isthmus.agent.commands.prompts import PromptNames
 from isthmus.agent.commands.registry import BUILT_IN, YIELDING
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session import ReadSession
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.session import ReadSession
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.events import StateChange, TaskState
-from isthmus.models.base import ModelError
+from isthmus.models.port.base import ModelError
 from isthmus.slash_commands.tree import Completion, find, typed_command
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
 
 GENERAL = (*BUILT_IN, *YIELDING)
 """The commands of every folder, unless a custom command or a prompt takes the place of one."""

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from isthmus.agent.context.size import estimate_tokens, message_tokens
-from isthmus.agent.session import SUMMARY_HEADING, Session, is_summary
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.session import SUMMARY_HEADING, Session, is_summary
+from isthmus.agent.session.size import estimate_tokens, message_tokens
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
 from isthmus.events import RetryNotice, Thought
 from isthmus.internal_events import Compacted
 from isthmus.media import Media
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     ChatModel,
     Done,
     Finish,

@@ -4,12 +4,12 @@ One keeper serves one turn.
 """
 
 from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, compact
-from isthmus.agent.context.pruning import planned_pruning
-from isthmus.agent.context.size import context_window, estimate_tokens, messages_tokens, tool_tokens
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.pruning import planned_pruning
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.size import context_window, estimate_tokens, messages_tokens, tool_tokens
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.internal_events import ResultsPruned
-from isthmus.models.base import ChatModel, ModelError, ModelRequest
+from isthmus.models.port.base import ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1
 """Growth factor of the conversation after a failed automatic compaction, before the next attempt."""

@@ -9,8 +9,8 @@ from typing import Any, assert_never
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.record import record
-from isthmus.settings.claude_names import CLAUDE_NAMES
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.claude_names import CLAUDE_NAMES
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.linear_pattern import LinearPattern, TooMuchWorkError
 from isthmus.text.wildcards import matches_wildcard
 

@@ -27,7 +27,7 @@ from isthmus.agent.hooks.tool_selection import ToolNames, ToolSelection, selecti
 from isthmus.agent.hooks.verdicts import Verdict, specific_output, verdict_of
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Capabilities,
     ChatModel,
     Done,
@@ -47,7 +47,7 @@ from isthmus.models.base import (
     text_of,
 )
 from isthmus.record import record
-from isthmus.settings.hooks import Hook, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookEvent
 
 
 @record

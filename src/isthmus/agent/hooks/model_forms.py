@@ -11,8 +11,8 @@ from typing import Any
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
-from isthmus.models.base import Finish, Message, ModelRequest, Sampling, Text, Usage, text_of
-from isthmus.models.message import ROLES
+from isthmus.models.port.base import Finish, Message, ModelRequest, Sampling, Text, Usage, text_of
+from isthmus.models.port.message import ROLES
 from isthmus.record import record
 
 _ROLES = MappingProxyType({"user": "user", "model": "assistant"})

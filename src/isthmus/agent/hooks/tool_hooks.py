@@ -24,7 +24,7 @@ from isthmus.agent.hooks.dialects import (
     subagent_input_for,
 )
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
-from isthmus.settings.hooks import Hook, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookEvent
 
 
 class HookPrograms(Protocol):

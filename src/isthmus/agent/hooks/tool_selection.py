@@ -6,7 +6,7 @@ from dataclasses import replace
 from isthmus.agent.hooks.model_forms import names_of
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_text
-from isthmus.models.base import Message, ModelRequest, ToolChoice, ToolRequest
+from isthmus.models.port.base import Message, ModelRequest, ToolChoice, ToolRequest
 from isthmus.record import record
 
 ToolNames = Callable[[str], Sequence[frozenset[str]]]

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.record import record
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.text.visible import with_ellipsis
 
 BLOCKS = 2

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from isthmus.agent.memory.save_memory import SaveMemory
 from isthmus.agent.part import PartBase, PartTools
-from isthmus.tools.tool_set import ToolScope
+from isthmus.tools.port.tool_set import ToolScope
 
 ASKED_MEMORY = "What is remembered counts in all later sessions"
 """Reason to ask the user about each fact that the model wants to remember."""

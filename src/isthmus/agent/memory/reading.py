@@ -19,8 +19,8 @@ from isthmus.files.private_files import is_private
 from isthmus.files.stamps import Stamp, stamp_of
 from isthmus.settings.extensions import ENABLEMENT, find_extensions
 from isthmus.text.text_file import BinaryContentError, decode_text
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.workspace import Visibility, Workspace
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.workspace import Visibility, Workspace
 
 MAXIMUM_FOLDERS = 200
 """Maximum number of sub-folders that are searched, nearest first; as in Gemini CLI."""

@@ -14,8 +14,8 @@ from typing import Any
 from isthmus.development_tool import ConfirmationDetails, GenericDetails, ToolOutput
 from isthmus.files.atomic import FileChangedError, exclusive, read_regular, write_if_unchanged
 from isthmus.text.text_file import BinaryContentError, UnencodableTextError, decode_text, with_newlines_of
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
 
 HEADING = "## Gemini Added Memories"
 """Heading above the facts, as in Gemini CLI."""

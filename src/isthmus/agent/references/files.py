@@ -14,8 +14,8 @@ from typing import Any
 
 from isthmus.agent.references.syntax import REFERENCE_BEGIN, bare_text, unescaped
 from isthmus.record import record
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.workspace import OUTSIDE_WORKSPACE, Workspace
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.workspace import OUTSIDE_WORKSPACE, Workspace
 
 MAXIMUM_FILE_REFERENCES = 20
 """Maximum number of files and folders that are read per message."""

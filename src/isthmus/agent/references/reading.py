@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.hooks.tool_hooks import HookPrograms
-from isthmus.agent.open_call import OpenCall
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.files import WorkspaceReference, complete_path, find_file_references
 from isthmus.agent.references.syntax import Reference, completed, find_references
-from isthmus.agent.session import Session
-from isthmus.agent.turn import AgentTurn
+from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import ConfirmationDetails, ToolCallStatus, ToolOutput
 from isthmus.internal_events import ReferredContent
-from isthmus.models.base import ToolRequest
+from isthmus.models.port.base import ToolRequest
 from isthmus.slash_commands.tree import Completion
 from isthmus.text.units import show_count
-from isthmus.tools.base import Arguments, CallContext, Content, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.server_contents import ServerContents
-from isthmus.tools.tool_set import ToolScope, ToolSet
-from isthmus.tools.workspace import Workspace
+from isthmus.tools.port.base import Arguments, CallContext, Content, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.server_contents import ServerContents
+from isthmus.tools.port.tool_set import ToolScope, ToolSet
+from isthmus.tools.port.workspace import Workspace
 
 if TYPE_CHECKING:
     from isthmus.media import Media

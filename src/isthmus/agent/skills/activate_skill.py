@@ -10,8 +10,8 @@ from typing import Any
 from isthmus.agent.skills.finding import files_of
 from isthmus.agent.skills.skill_file import InstalledSkill
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
 
 NAMED_SKILLS = 30
 """Maximum number of names in an error."""

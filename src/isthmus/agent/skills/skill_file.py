@@ -7,8 +7,8 @@ a skill permissions, such as ``allowed-tools``, count for nothing here.
 import re
 from pathlib import Path
 
-from isthmus.agent.front_matter import split_front_matter, text_of
 from isthmus.record import record
+from isthmus.text.front_matter import split_front_matter, text_of
 
 MAXIMUM_NAME = 64
 """Maximum length of a name in characters."""

@@ -8,9 +8,9 @@ from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.approval.restricted_tools import OfServer
 from isthmus.agent.subagents.invoke_agent import INVOKE_AGENT
 from isthmus.internal_events import SubagentBegun
-from isthmus.settings.claude_names import CLAUDE_NAMES
-from isthmus.tools.base import Tool
-from isthmus.tools.tool_set import SEARCH_TOOL, ToolSet
+from isthmus.settings.rules.claude_names import CLAUDE_NAMES
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolSet
 
 ONLY_OF_THE_AGENT = frozenset((INVOKE_AGENT, "ask_user", "save_memory"))
 """Tools that no subagent has: it begins no others, asks the user nothing but permission, and remembers nothing."""

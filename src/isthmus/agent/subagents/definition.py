@@ -7,8 +7,8 @@ session has that begins it: it works with the session's tools or fewer, in the s
 import re
 from typing import Any, cast
 
-from isthmus.agent.front_matter import split_front_matter, text_of
 from isthmus.record import record
+from isthmus.text.front_matter import split_front_matter, text_of
 
 MAXIMUM_NAME = 64
 """Maximum length of a name in characters."""

@@ -17,7 +17,7 @@ from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolCall
 from isthmus.events import TaskState
 from isthmus.task_view import TaskView
 from isthmus.text.visible import single_line, with_ellipsis
-from isthmus.tools.base import (
+from isthmus.tools.port.base import (
     Arguments,
     CallContext,
     ModelTokens,
@@ -28,7 +28,7 @@ from isthmus.tools.base import (
     ToolSucceeded,
     ToolWaits,
 )
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 
 INVOKE_AGENT = "invoke_agent"
 USUAL_TURNS = 30

@@ -12,14 +12,14 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
-from isthmus.agent.context.size import tool_tokens
+from isthmus.agent.session.size import tool_tokens
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import single_line
-from isthmus.tools.base import Tool
-from isthmus.tools.tool_set import SEARCH_TOOL, ToolSet
+from isthmus.tools.port.base import Tool
+from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolSet
 
 MAXIMUM_NAME = 100
 """Maximum length in characters of a server's name in the system prompt."""

@@ -12,9 +12,9 @@ from isthmus.agent.tool_search.index import SearchedTool, ToolIndex
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text.units import show_count
 from isthmus.text.visible import with_ellipsis
-from isthmus.tools.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.tool_set import SEARCH_TOOL
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.tool_set import SEARCH_TOOL
 
 DEFAULT_LIMIT = 5
 MAXIMUM_LIMIT = 20

@@ -2,8 +2,8 @@
 
 import click
 
-from isthmus.app.command_groups import JsonErrorGroup
-from isthmus.cli.lazy_group import LazyCommand, LazyGroup
+from isthmus.cli.arguments.command_groups import JsonErrorGroup
+from isthmus.cli.arguments.lazy_group import LazyCommand, LazyGroup
 
 
 class _McpGroup(JsonErrorGroup, LazyGroup):

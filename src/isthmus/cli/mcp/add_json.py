@@ -5,11 +5,11 @@ from typing import cast
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.entry import require_name
 from isthmus.cli.mcp.servers import say, scope_option, settings_path
 from isthmus.cli.mcp.writing import checked_config, notes_on, write_server
 from isthmus.encoding.jsonc import JsoncError, parse
+from isthmus.programs.setup.setup import BadInputError
 
 MAXIMUM_CHARACTERS = 1_000_000
 """Maximum length of the entry."""

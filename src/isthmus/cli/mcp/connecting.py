@@ -13,7 +13,7 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.connection_context import ConnectionContext, StartLimit
 from isthmus.mcp_host.diagnosis.trace import Trace
-from isthmus.tools.servers import ServerState
+from isthmus.tools.port.servers import ServerState
 
 DEFAULT_TIMEOUT = 15_000
 """Maximum time to connect in milliseconds to a server whose configuration has no timeout."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from isthmus.agent.context.size import tool_tokens
-from isthmus.app.event_loop import run_loop
+from isthmus.agent.session.size import tool_tokens
 from isthmus.cli.mcp.connecting import connecting, settle, trying, with_timeout
 from isthmus.cli.mcp.rows import DISABLED, NOT_TRUSTED, RowPrinter, ServerRow, say_problems
 from isthmus.cli.mcp.servers import load_with_editor, require, say
@@ -16,6 +15,7 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.diagnosis.examination import advice, ending, self_description, steps
 from isthmus.mcp_host.diagnosis.trace import Trace, TraceEntry, TraceKind
+from isthmus.programs.process.event_loop import run_loop
 from isthmus.text.units import show_count, show_size
 
 LOG_LINES = 20

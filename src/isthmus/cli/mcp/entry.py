@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.app.setup import BadInputError
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.record import record
 
 LONGEST_NAME = 64

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.entry import require_name
 from isthmus.cli.mcp.servers import PROJECT, USER, say, settings_path
 from isthmus.cli.mcp.shown_entry import confirm, entry_lines
@@ -21,6 +20,7 @@ from isthmus.mcp_host.config.foreign_files import (
     ForeignServer,
     foreign_servers,
 )
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.settings import settings_text
 from isthmus.text.visible import visible_line
 

@@ -2,7 +2,6 @@
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.entry import require_name
 from isthmus.cli.mcp.package_versions import find_version
 from isthmus.cli.mcp.registry import get, registry_option
@@ -10,6 +9,7 @@ from isthmus.cli.mcp.servers import say, scope_option, settings_path
 from isthmus.cli.mcp.shown_entry import confirm, entry_lines
 from isthmus.cli.mcp.writing import checked_config, notes_on, write_server
 from isthmus.mcp_host.config.registry_entry import RegistryEntryError, entry_of
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.text.visible import visible_line
 
 

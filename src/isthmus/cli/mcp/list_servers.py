@@ -44,7 +44,7 @@ def command(no_connect: bool, timeout: int | None, as_json: bool) -> None:
             if printer is not None:
                 printer.show(row)
     else:
-        from isthmus.app.event_loop import run_loop
+        from isthmus.programs.process.event_loop import run_loop
 
         configuration, rows = run_loop(_try(timeout, printer))
     if as_json:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.browser import open_browser
-from isthmus.app.event_loop import run_loop
 from isthmus.cli.mcp.connecting import own_context
 from isthmus.cli.mcp.servers import load_with_editor, require, say
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.oauth.logins import Logins
-from isthmus.tools.failure import ToolFailure
+from isthmus.programs.process.browser import open_browser
+from isthmus.programs.process.event_loop import run_loop
+from isthmus.tools.port.failure import ToolFailure
 
 LONGEST_PASTE = 16_384
 """Maximum length of a pasted line in bytes."""

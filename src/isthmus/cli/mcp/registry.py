@@ -8,10 +8,10 @@ from urllib.parse import quote, urlsplit
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.registry_entry import RegistryServer, registry_server
 from isthmus.network.loopback import is_loopback
+from isthmus.programs.setup.setup import BadInputError
 
 PUBLIC_REGISTRY = "https://registry.modelcontextprotocol.io"
 REGISTRY_VARIABLE = "ISTHMUS_MCP_REGISTRY"

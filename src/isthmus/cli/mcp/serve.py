@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isthmus.app.setup import GivenOptions
-from isthmus.cli.agent_options import agent_options
+from isthmus.cli.arguments.agent_options import agent_options
+from isthmus.programs.setup.setup import GivenOptions
 
 if TYPE_CHECKING:
-    from isthmus.app.setup import Setup
+    from isthmus.programs.setup.setup import Setup
     from isthmus.runtime.apart import FirstProcess
 
 ALONE_SECONDS = 12 * 3600.0
@@ -42,9 +42,9 @@ def command(beat_seconds: float | None, behind: int | None, given: GivenOptions)
     """
     if behind is None:
         return _begin()
-    from isthmus.app.event_loop import run_loop
-    from isthmus.app.logs import Redaction, begin_log, secrets_of
-    from isthmus.app.setup import decide, notices
+    from isthmus.programs.process.event_loop import run_loop
+    from isthmus.programs.process.logs import Redaction, begin_log, secrets_of
+    from isthmus.programs.setup.setup import decide, notices
     from isthmus.runtime.apart import FirstProcess
     from isthmus.runtime.standard_streams import take_standard_streams
     from isthmus.text.visible import visible_line
@@ -73,12 +73,12 @@ def _begin() -> int:
 async def _serve(
     setup: "Setup", first: "FirstProcess", incoming: int, outgoing: int, beat_seconds: float | None
 ) -> None:
-    from isthmus.app.editor_directory import EditorDirectory
-    from isthmus.app.local_agent import local_agent, rule_for
-    from isthmus.app.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
-    from isthmus.app.mcp_editor_tools import EditorTools
-    from isthmus.app.mcp_progress import BEAT_SECONDS
-    from isthmus.app.mcp_serving import AgentMcpServer
+    from isthmus.parts.editor.directory import EditorDirectory
+    from isthmus.programs.agent.local_agent import local_agent, rule_for
+    from isthmus.programs.agent.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
+    from isthmus.programs.mcp.editor_tools import EditorTools
+    from isthmus.programs.mcp.progress import BEAT_SECONDS
+    from isthmus.programs.mcp.serving import AgentMcpServer
     from isthmus.runtime.standard_streams import StandardStreams
 
     streams = StandardStreams(incoming, outgoing)

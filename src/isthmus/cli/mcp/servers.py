@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.errors import IsthmusError
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.config.workspace_config import ConfiguredServer, McpConfiguration, load_configuration
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.settings import project_settings_path, user_settings_path
 from isthmus.settings.env_files import load_environment
 from isthmus.text.visible import visible
@@ -67,7 +67,7 @@ async def load_with_editor() -> McpConfiguration:
     configuration = load()
     if configuration.is_trusted is None:
         return configuration  # The trust makes no difference.
-    from isthmus.app.editor_directory import trust_of_editor
+    from isthmus.parts.editor.directory import trust_of_editor
 
     said = await trust_of_editor(Path.cwd().resolve(), own_environment())
     return configuration if said in (None, configuration.is_trusted) else load(lambda _folder: bool(said))

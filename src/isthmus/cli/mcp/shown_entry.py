@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import click
 
-from isthmus.app.setup import BadInputError
 from isthmus.mcp_host.config.secrets import HIDDEN, is_secret_name, shown_command, shown_url
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.text.visible import visible_line
 
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from isthmus.app.setup import BadInputError
 from isthmus.cli.mcp.servers import PROJECT, load, named
 from isthmus.encoding.jsonc import parse
 from isthmus.encoding.jsonc_edit import set_member
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.server_config import ConfigContext, Origin, ServerConfig, decode_server
 from isthmus.mcp_host.config.workspace_config import UnusableServer
+from isthmus.programs.setup.setup import BadInputError
 from isthmus.settings.edit_file import change_file
 
 

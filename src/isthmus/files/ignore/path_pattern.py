@@ -2,7 +2,7 @@
 
 A pattern is a list of name matchers with gaps between some of them; a gap matches any names. The first place where the
 matchers between two gaps match is as good as any later one, so that no backtracking is needed. Not here: the syntax of
-patterns, see :mod:`isthmus.files.ignore.git_pattern` and :mod:`isthmus.tools.glob_pattern`.
+patterns, see :mod:`isthmus.files.ignore.git_pattern` and :mod:`isthmus.tools.search.glob_pattern`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -12,7 +12,7 @@ from isthmus.files.atomic import read_regular, require_regular
 from isthmus.ide.claude.wire import language_id
 from isthmus.ide.companion import Companion
 from isthmus.ide.editor import Capability, EditorError, OpenFile
-from isthmus.ide.workspace_files import is_inside
+from isthmus.ide.workspace.workspace_files import is_inside
 from isthmus.record import record
 from isthmus.text.text_file import BinaryContentError, decode_text
 

@@ -37,7 +37,7 @@ from isthmus.ide.claude.client_wire import (
     trust_of,
 )
 from isthmus.ide.claude.connection import CallFailedError, ClaudeConnection, LostError
-from isthmus.ide.claude.finding import find_ides
+from isthmus.ide.claude.discovery.finding import find_ides
 from isthmus.ide.claude.link import FindIdes, Link
 from isthmus.ide.claude.seen import SeenFiles
 from isthmus.ide.clients.asked_review import AskedReview, Outcome

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
-from isthmus.ide.claude.cli_choice import CLAUDE_CODE
-from isthmus.ide.claude.session_file import session_file
+from isthmus.ide.claude.discovery.cli_choice import CLAUDE_CODE
+from isthmus.ide.claude.discovery.session_file import session_file
 from isthmus.ide.permissions import PermissionAnswer, PermissionAsked, PermissionHook
 from isthmus.ide.reviews.file_before import file_before
 from isthmus.text.diff import MAXIMUM_DIFF_CHARACTERS, unified_diff

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.ide.claude.cli_choice import CLAUDE_CODE, claude_choice, claude_remarks
-from isthmus.ide.claude.finding import PORT_VARIABLE, find_ides, lock_files, read_ide
+from isthmus.ide.claude.discovery.cli_choice import CLAUDE_CODE, claude_choice, claude_remarks
+from isthmus.ide.claude.discovery.finding import PORT_VARIABLE, find_ides, lock_files, read_ide
 from isthmus.ide.ide_protocol import AgentCli, IdeProtocol
 
 if TYPE_CHECKING:

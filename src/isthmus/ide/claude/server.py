@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.ide.agent_server import AgentServer
+from isthmus.ide.claude.discovery.lock_file import LockFile, claude_variables
 from isthmus.ide.claude.gate import UpgradeGate
-from isthmus.ide.claude.lock_file import LockFile, claude_variables
 from isthmus.ide.claude.session import ClaudeSession
 from isthmus.ide.claude.tools import offered_tools
 from isthmus.ide.companion import Companion

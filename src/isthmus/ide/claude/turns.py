@@ -7,7 +7,7 @@ from typing import Final
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import DecodeError
-from isthmus.ide.claude.cli_choice import CLAUDE_CODE
+from isthmus.ide.claude.discovery.cli_choice import CLAUDE_CODE
 from isthmus.ide.turns import TurnBegan, TurnEnded, TurnEvent
 
 BEGIN_EVENT: Final = "UserPromptSubmit"

@@ -20,7 +20,7 @@ from isthmus.ide.editor import Consent
 from isthmus.ide.reviews.file_before import file_before
 from isthmus.ide.reviews.outcomes import Outcome
 from isthmus.ide.reviews.reviewed_file import seen_state, typed_in_browser
-from isthmus.ide.workspace_files import FileStamp
+from isthmus.ide.workspace.workspace_files import FileStamp
 from isthmus.text.visible import visible_line
 
 MAXIMUM_WAIT_SECONDS: Final = 60.0

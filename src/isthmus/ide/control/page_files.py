@@ -19,8 +19,8 @@ from isthmus.ide.context_tracker import can_be_sent
 from isthmus.ide.control.commands import ControlCommandError
 from isthmus.ide.editor import Editor, NotAvailableError, OpenFile, Position, Range
 from isthmus.ide.positions import ordered
-from isthmus.ide.workspace_files import FileStamp, is_inside
-from isthmus.ide.workspace_search import find_files
+from isthmus.ide.workspace.workspace_files import FileStamp, is_inside
+from isthmus.ide.workspace.workspace_search import find_files
 from isthmus.text.text_file import BinaryContentError, decode_text
 from isthmus.text.visible import printable
 

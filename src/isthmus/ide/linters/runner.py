@@ -18,7 +18,7 @@ from isthmus.files.atomic import read_regular
 from isthmus.ide.editor import Diagnostic
 from isthmus.ide.linters.linter import LINTERS, Linter
 from isthmus.ide.linters.process import LinterError, find_program, run_to_end
-from isthmus.ide.workspace_files import FileStamp
+from isthmus.ide.workspace.workspace_files import FileStamp
 from isthmus.text.text_file import BinaryContentError, decode_text
 
 ANSWER_SECONDS: Final = 0.7

@@ -25,7 +25,7 @@ from isthmus.ide.reviews.outcomes import Outcomes
 from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected, ReviewTable
 from isthmus.ide.reviews.review_views import ReviewViews
 from isthmus.ide.reviews.reviewed_file import text_on_disk
-from isthmus.ide.workspace_files import FileStamp, target_of, wait_until_written
+from isthmus.ide.workspace.workspace_files import FileStamp, target_of, wait_until_written
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from isthmus.files.atomic import FileChangedError, read_regular, remove_if_uncha
 from isthmus.files.ignore.ignore_file import IgnoreScope
 from isthmus.files.nofollow import make_folders, open_file
 from isthmus.files.private_files import is_private
-from isthmus.ide.privacy import IGNORE_FILES, has_hidden_name
+from isthmus.ide.workspace.privacy import IGNORE_FILES, has_hidden_name
 from isthmus.ide.written_changes.file_content import DiskFile, digest_of
 from isthmus.record import record
 from isthmus.text.visible import printable

@@ -16,7 +16,7 @@ from isthmus.mcp_host.catalogue.schema import (
 from isthmus.mcp_host.catalogue.tool_names import REVIEW_TOOLS, is_included, tool_named
 from isthmus.mcp_host.results.result import clean
 from isthmus.record import record
-from isthmus.tools.server_contents import ServerPrompt, ServerResource
+from isthmus.tools.port.server_contents import ServerPrompt, ServerResource
 
 MAXIMUM_DESCRIPTION = 10_000
 """Maximum number of characters of a description that reach the model."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.record import record
-from isthmus.tools.server_contents import ServerPrompt, ServerResource
+from isthmus.tools.port.server_contents import ServerPrompt, ServerResource
 
 
 @record

@@ -20,7 +20,7 @@ from isthmus.mcp_host.config.server_config import (
     StdioEndpoint,
 )
 from isthmus.mcp_host.config.server_rules import ServerRules
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy

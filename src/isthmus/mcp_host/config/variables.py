@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import field
 
-from isthmus.model_keys import MODEL_KEY_VARIABLES
 from isthmus.record import record
+from isthmus.runtime.model_keys import MODEL_KEY_VARIABLES
 
 MODEL_KEYS = frozenset({*MODEL_KEY_VARIABLES, "CODEX_API_KEY", "DASHSCOPE_API_KEY", "OPENROUTER_API_KEY"})
 """Variables with which users pay for models: never inserted into the entry of a project's server."""

@@ -32,7 +32,7 @@ from isthmus.mcp_host.connection.transport_probe import TransportChoice, Transpo
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import ServerAsking
 from isthmus.mcp_host.sdk import import_with_sdk
-from isthmus.tools.servers import ServerState
+from isthmus.tools.port.servers import ServerState
 
 if TYPE_CHECKING:
     from mcp import MCPError

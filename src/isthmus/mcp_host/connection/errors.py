@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from isthmus.errors import IsthmusError
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 
 
 class ServerLostError(IsthmusError):

@@ -39,7 +39,7 @@ from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
 from isthmus.mcp_host.results.result import said_maximum
 from isthmus.mcp_host.transports.observed import observed
 from isthmus.mcp_host.transports.session_refusals import SessionRefusal, refusal_of
-from isthmus.tools.server_contents import PromptArgument, ServerPrompt, ServerResource
+from isthmus.tools.port.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
 MAXIMUM_ENTRIES = 5_000

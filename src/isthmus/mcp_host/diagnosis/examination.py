@@ -10,7 +10,7 @@ from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, St
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.diagnosis.trace import TraceEntry, TraceKind
 from isthmus.record import record
-from isthmus.tools.servers import ServerState
+from isthmus.tools.port.servers import ServerState
 
 _LASTING = ("subscriptions/listen",)
 """Requests that are answered only when they end."""

@@ -17,7 +17,7 @@ from isthmus.forms.form import Form, quoted
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 from isthmus.mcp_host.elicitation.page_address import host_of
 from isthmus.record import record
-from isthmus.tools.user_question import UserQuestion
+from isthmus.tools.port.user_question import UserQuestion
 
 ACCEPT = "accept"
 DECLINE = "decline"

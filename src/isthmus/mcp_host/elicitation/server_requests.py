@@ -31,7 +31,7 @@ from isthmus.mcp_host.elicitation.server_questions import (
 from isthmus.mcp_host.results.result import McpResult, parts_of, render
 from isthmus.record import record
 from isthmus.runtime.threads import in_thread
-from isthmus.tools.user_question import (
+from isthmus.tools.port.user_question import (
     AskUser,
     Chosen,
     ModelAnswer,

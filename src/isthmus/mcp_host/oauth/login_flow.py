@@ -38,8 +38,8 @@ from isthmus.mcp_host.oauth.stored_login import http_of
 from isthmus.record import record
 from isthmus.runtime.threads import in_thread
 from isthmus.text.units import show_count
-from isthmus.tools.failure import ToolFailure
-from isthmus.tools.servers import ServerState
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.servers import ServerState
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.connection.connection import ServerConnection

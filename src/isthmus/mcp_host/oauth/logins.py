@@ -16,7 +16,7 @@ from isthmus.mcp_host.oauth.messages import authenticated
 from isthmus.mcp_host.oauth.redirect import CATEGORY
 from isthmus.mcp_host.oauth.store import StoredToken
 from isthmus.mcp_host.oauth.stored_login import http_of
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 
 if TYPE_CHECKING:
     from isthmus.mcp_host.connection.connection import ServerConnection

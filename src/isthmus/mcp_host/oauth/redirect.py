@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from isthmus.mcp_host.connection.errors import OAuthError
 from isthmus.mcp_host.oauth.messages import pasted, said
 from isthmus.network.loopback import LOOPBACK_NAMES
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 
 PORT = 7777
 PATH = "/oauth/callback"

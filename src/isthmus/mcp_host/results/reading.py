@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from isthmus.mcp_host.connection.connection import ServerConnection
 from isthmus.mcp_host.connection.errors import NeedsLoginError, ServerLostError
 from isthmus.mcp_host.results.result import McpResult, Rendered, ResultPart, TextPart, clean, marked, parts_of, render
-from isthmus.tools.base import Content
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.base import Content
+from isthmus.tools.port.failure import ToolFailure
 
 if TYPE_CHECKING:
     from mcp_types import GetPromptResult, ReadResourceResult

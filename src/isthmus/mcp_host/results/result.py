@@ -21,7 +21,7 @@ from isthmus.media import Media
 from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_prose, without_control_characters
-from isthmus.tools.kept_files import MAXIMUM_FILES, KeptFiles
+from isthmus.tools.port.kept_files import MAXIMUM_FILES, KeptFiles
 
 MAXIMUM_CHARACTERS = 30_000
 """Maximum number of characters of a result for model and user, unless the server sets another (`anthropic/...`)."""

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.events import TaskState
-from isthmus.settings.permissions import PathFolders, parse_rule
-from isthmus.settings.rule_decision import RuleDecision
+from isthmus.settings.rules.permissions import PathFolders, parse_rule
+from isthmus.settings.rules.rule_decision import RuleDecision
 from support.command_harness import OpenHarness
-from unit.agent.commands.test_custom_commands import project, write
+from unit.agent.commands.custom.test_custom_commands import project, write
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.events import (
     AgentEvent,
     Command,
@@ -22,10 +22,10 @@ from isthmus.events import (
     event_from_json,
     event_to_json,
 )
-from isthmus.models.base import ChatModel
 from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import ChatModel
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.tool_set import FixedTools
+from isthmus.tools.port.tool_set import FixedTools
 from support.emitting import emitted
 
 pytestmark = pytest.mark.anyio

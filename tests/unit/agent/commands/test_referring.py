@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import MAXIMUM_REFERENCES
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session import Session
+from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCallStatus
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, ToolCallUpdate, event_from_json, event_to_json
 from isthmus.internal_events import ReferredContent, ToolResultRecorded
 from isthmus.mcp_host.contents import HostContents
-from isthmus.models.base import ChatModel, text_of
 from isthmus.models.choose import choose, open_model
+from isthmus.models.port.base import ChatModel, text_of
 from isthmus.tools.builtin import builtin_tools
 from support.command_harness import OpenHarness
 from support.emitting import emitted

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.hooks.dialects import HookedCall, HookedResult, input_for, name_for
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 
 BEFORE, AFTER, FAILED = HookEvent.BEFORE_TOOL, HookEvent.AFTER_TOOL, HookEvent.AFTER_FAILED_TOOL
 

@@ -12,7 +12,7 @@ from isthmus.agent.hooks.model_forms import (
     response_form,
     response_text,
 )
-from isthmus.models.base import (
+from isthmus.models.port.base import (
     Finish,
     Message,
     ModelRequest,

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from isthmus.agent.hooks.tool_selection import ToolSelection, selection_of
-from isthmus.models.base import Message, ModelRequest, ToolChoice, ToolRequest, ToolSpec, requests_of
+from isthmus.models.port.base import Message, ModelRequest, ToolChoice, ToolRequest, ToolSpec, requests_of
 
 REQUEST = ModelRequest("", (), tuple(ToolSpec(name, "", {}) for name in ("read_file", "apply_patch", "lookup")))
 

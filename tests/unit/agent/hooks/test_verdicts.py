@@ -3,7 +3,7 @@ import json
 import pytest
 
 from isthmus.agent.hooks.verdicts import HookOutcome, Verdict, strictest, verdict_of
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 
 BEFORE = HookEvent.BEFORE_TOOL
 GEMINI = Hook(HookDialect.GEMINI, BEFORE, "BeforeTool", "c", "hooks.BeforeTool in f")

@@ -7,7 +7,7 @@ import pytest
 from isthmus.agent.skills.activate_skill import ActivateSkill
 from isthmus.agent.skills.finding import find_skills
 from isthmus.agent.skills.skill_file import MAXIMUM_DESCRIPTION, read_skill
-from isthmus.tools.failure import ToolFailure
+from isthmus.tools.port.failure import ToolFailure
 from support.tool_calls import said, success_of, tool_context
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.events import TaskState
-from isthmus.settings.hooks import Hook, HookDialect, HookEvent
+from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Reply, Say
 from support.subagents import TwoModels, delegate, delegation

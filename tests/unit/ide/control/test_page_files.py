@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from isthmus.app.companion_page import WebEditor
 from isthmus.editors.headless import HeadlessEditor
 from isthmus.ide.companion import Companion
 from isthmus.ide.control import page_files
@@ -15,7 +14,8 @@ from isthmus.ide.control.page_commands import PAGE_COMMANDS
 from isthmus.ide.editor import NotAvailableError, Position, Range
 from isthmus.ide.options import CompanionOptions
 from isthmus.ide.reviews.kept_text import KeptTexts
-from isthmus.ide.workspace_files import FileStamp
+from isthmus.ide.workspace.workspace_files import FileStamp
+from isthmus.programs.companion.page import WebEditor
 from support.companion_recorder import Recorder
 
 pytestmark = pytest.mark.anyio

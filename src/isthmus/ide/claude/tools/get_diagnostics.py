@@ -13,7 +13,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.editor import EditorError, OpenFile
 from isthmus.ide.mcp.mcp_peer import CallToolResult, ToolDefinition
 from isthmus.ide.mcp.tool_names import GET_DIAGNOSTICS
-from isthmus.ide.workspace_files import is_inside
+from isthmus.ide.workspace.workspace_files import is_inside
 
 TOOL = ToolDefinition(
     GET_DIAGNOSTICS,

@@ -1,0 +1,1 @@
+"""HTTP requests and answers: bodies, paths, origins and event streams."""

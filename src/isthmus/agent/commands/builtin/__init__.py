@@ -1,0 +1,1 @@
+"""The built-in slash commands, one command or family a file."""

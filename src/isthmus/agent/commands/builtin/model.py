@@ -1,0 +1,35 @@
+"""/model: shows the model, or chooses another one for the rest of the session."""
+
+from collections.abc import Sequence
+
+from isthmus.agent.commands.port.base import ArgumentCompletion, CommandNode, CompletionContext, argument
+from isthmus.agent.commands.port.context import CommandContext
+from isthmus.internal_events import ModelChosen
+
+
+async def model(context: CommandContext) -> None:
+    """Show the model; with a name, switch to that model."""
+    name = context.args.strip()
+    chosen = await context.resources.open_model(name or context.session.model)
+    if not name:
+        await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME switches to another one.")
+        return
+    await context.turn.emit(ModelChosen(name))
+    await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
+
+
+async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
+    resources = context.resources
+    if context.scope.user or resources.model_names is None:
+        return ()  # What the keys of a server's owner reach is not told to its users.
+    return [ArgumentCompletion(name) for name in await resources.model_names() if args.lower() in name.lower()]
+
+
+COMMAND = CommandNode(
+    "model",
+    "Show the model, or choose another one for this session",
+    model,
+    (argument("name", "As in --model: PROVIDER:NAME, or a bare name"),),
+    complete=_complete,
+    needs_folder=False,
+)

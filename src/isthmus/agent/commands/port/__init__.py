@@ -1,0 +1,1 @@
+"""Declaration and context of a slash command."""

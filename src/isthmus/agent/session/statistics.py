@@ -1,0 +1,148 @@
+"""Usage of a session's tasks: model requests and tokens, tool calls, time. A fold of their events.
+
+Times are known only for events in the journal. Not here: the display, see `isthmus.agent.commands.builtin.stats`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from isthmus.agent.session.loops import LOOP_QUESTION
+from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
+from isthmus.development_tool import ToolCall, ToolCallStatus
+from isthmus.events import (
+    AgentEvent,
+    Command,
+    ConfirmationAccepted,
+    Prompt,
+    StateChange,
+    TextContent,
+    Thought,
+    ToolCallUpdate,
+)
+from isthmus.internal_events import Compacted, ModelReply, ModelUsed
+from isthmus.task_view import ModelUsage
+
+K = TypeVar("K")
+
+COMPACTION = "(summaries of the conversation)"
+"""Name in place of a model for the usage of compaction."""
+
+
+@dataclass(slots=True)
+class ToolStatistics:
+    """Calls of one tool by outcome; ``seconds`` is their total running time."""
+
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    seconds: float = 0.0
+
+    def __iadd__(self, other: "ToolStatistics") -> "ToolStatistics":
+        self.succeeded += other.succeeded
+        self.failed += other.failed
+        self.cancelled += other.cancelled
+        self.seconds += other.seconds
+        return self
+
+
+@dataclass(slots=True)
+class TaskUse:
+    """Usage of one task. ``seconds`` is its working time, without waits for a user."""
+
+    models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    tools: dict[str, ToolStatistics] = field(default_factory=dict[str, ToolStatistics])
+    prompts: int = 0
+    seconds: float = 0.0
+
+    def __iadd__(self, other: "TaskUse") -> "TaskUse":
+        for model, use in other.models.items():
+            self.models.setdefault(model, ModelUsage()).__iadd__(use)
+        for tool, calls in other.tools.items():
+            self.tools.setdefault(tool, ToolStatistics()).__iadd__(calls)
+        self.prompts += other.prompts
+        self.seconds += other.seconds
+        return self
+
+
+def total(uses: Iterable[TaskUse]) -> TaskUse:
+    """Return the total usage of several tasks."""
+    whole = TaskUse()
+    for use in uses:
+        whole += use
+    return whole
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Usage of all tasks of a session. ``tasks`` are in the order in which they started."""
+
+    tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
+    _working_since: dict[str, float] = field(default_factory=dict[str, float])
+    _executing_since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    _asked_since: dict[str, float] = field(default_factory=dict[str, float])
+    """Times at which a user was asked while calls of the task were executing."""
+    _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
+        """Count one event of a task; ``at`` is its time in the journal, in Unix seconds, if any."""
+        use = self.tasks.get(task_id)
+        if use is None:
+            use = self.tasks[task_id] = TaskUse()
+        if at is not None and task_id in self._asked_since:
+            self._leave_out(task_id, at)
+        match event:
+            case TextContent() | Thought():  # first, since these are most of the events
+                pass
+            case Prompt() | Command() | ConfirmationAccepted():
+                use.prompts += isinstance(event, Prompt)
+                if at is not None:
+                    self._working_since.setdefault(task_id, at)
+            case StateChange(state):
+                if state.ends_stream:
+                    use.seconds += _since(self._working_since, task_id, at)
+                    if at is not None and any(task == task_id for task, _ in self._executing_since):
+                        self._asked_since[task_id] = at
+            case ModelReply() | ModelUsed():
+                found = use.models.setdefault(event.model, ModelUsage())
+                found += ModelUsage.of(event)
+            case Compacted():
+                found = use.models.setdefault(COMPACTION, ModelUsage())
+                found += ModelUsage(1, input_tokens=event.input_tokens, output_tokens=event.output_tokens)
+            case ToolCallUpdate(call):
+                self._take_call(use, call, task_id, at)
+            case _:
+                pass
+
+    def _leave_out(self, task_id: str, at: float) -> None:
+        """Subtract the wait for the user from calls that ask in the middle of their work."""
+        waited = max(0.0, at - self._asked_since.pop(task_id))
+        for key in self._executing_since:
+            if key[0] == task_id:
+                self._executing_since[key] += waited
+        self._working_since.setdefault(task_id, at)
+
+    def _take_call(self, use: TaskUse, call: ToolCall, task_id: str, at: float | None) -> None:
+        key = (task_id, call.tool_call_id)
+        if call.status is ToolCallStatus.EXECUTING and at is not None:
+            self._executing_since.setdefault(key, at)
+        if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
+            return  # These are questions of a server or of the guard against loops, not tools.
+        asker = call.tool_call_id.rpartition(QUESTION_MARK)[0]
+        if (task_id, asker) in self._executing_since:
+            return  # A question of a subagent, whose own task has the call.
+        self._ended.add(key)
+        found = use.tools.setdefault(call.tool_name, ToolStatistics())
+        found.seconds += _since(self._executing_since, key, at)
+        match call.status:
+            case ToolCallStatus.SUCCEEDED:
+                found.succeeded += 1
+            case ToolCallStatus.CANCELLED:
+                found.cancelled += 1
+            case _:
+                found.failed += 1
+
+
+def _since(times: dict[K, float], key: K, at: float | None) -> float:
+    begun = times.pop(key, None)
+    return max(0.0, at - begun) if begun is not None and at is not None else 0.0

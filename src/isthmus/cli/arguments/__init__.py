@@ -1,0 +1,1 @@
+"""Groups, options and arguments that several commands share."""

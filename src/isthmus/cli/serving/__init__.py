@@ -1,0 +1,1 @@
+"""Options of ``isthmus serve``, and its subcommands."""

@@ -1,0 +1,1 @@
+"""Followers of tasks: events, snapshots, and the questions that are open."""

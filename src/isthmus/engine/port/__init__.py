@@ -1,0 +1,1 @@
+"""The agents that an engine runs, and its options: workspaces, placement and retention."""

@@ -1,0 +1,1 @@
+"""Runs of tasks in this process: claimed, kept by a lease, cancelled, and handed out to free slots."""

@@ -1,0 +1,1 @@
+"""Tasks and commands of one user."""

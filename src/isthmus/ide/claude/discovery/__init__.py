@@ -1,0 +1,1 @@
+"""Lock files, and the editor that Claude Code chooses."""

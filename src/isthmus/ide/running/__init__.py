@@ -1,0 +1,1 @@
+"""The companion as a program: its servers, and the state that a restart needs."""

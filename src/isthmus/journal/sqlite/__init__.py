@@ -1,0 +1,1 @@
+"""The embedded journal, in a file of SQLite."""

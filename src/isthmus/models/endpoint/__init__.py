@@ -1,0 +1,1 @@
+"""Providers and their endpoints: addresses, keys, HTTP, retries, failures and names of models."""

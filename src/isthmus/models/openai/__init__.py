@@ -1,0 +1,1 @@
+"""Models over OpenAI's two protocols, Chat Completions and Responses."""

@@ -1,0 +1,135 @@
+"""The body of a request to OpenAI's Responses: instructions, input items, tools, and media.
+
+Nothing is stored on the server: the reasoning comes back encrypted, and goes with the next request.
+https://platform.openai.com/docs/api-reference/responses/create. Not here: the answer, see
+:mod:`isthmus.models.openai.responses`.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from isthmus.encoding.json_shapes import as_object, as_text
+from isthmus.media import Media
+from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
+from isthmus.models.conversation import in_order, sampling_fields, state_for
+from isthmus.models.openai.chat_body import TOOL_CHOICES
+from isthmus.models.port.base import (
+    Message,
+    ModelRequest,
+    ModelThought,
+    ModelToolResult,
+    Opaque,
+    Text,
+    ToolChoice,
+    ToolRequest,
+    text_of,
+)
+
+REASONING_MODELS = re.compile(r"(o\d|gpt-[5-9]|codex)", re.IGNORECASE)
+"""Beginnings of the names of models that reason; the others refuse the parameters for it."""
+ITEM = "item"
+"""Name in the state of a thought under which its item is kept, as it came."""
+
+
+def responses_body(
+    request: ModelRequest, name: str, origin: str, attachments: Attachments = NO_ATTACHMENTS
+) -> dict[str, Any]:
+    """Return the body of `POST /responses`."""
+    items: list[dict[str, Any]] = []
+    wire_ids: dict[str, str] = {}
+    for message in in_order(request.messages):
+        if message.role == "assistant":
+            items += _assistant(message, origin, wire_ids)
+        else:
+            items += _user(message, wire_ids, attachments)
+    body: dict[str, Any] = {
+        "model": name,
+        "instructions": request.system,
+        "input": items,
+        "stream": True,
+        "store": False,
+        "prompt_cache_key": _cache_key(request),
+    }
+    if REASONING_MODELS.match(name):
+        effort = {} if request.effort is None else {"effort": request.effort.value}
+        body["reasoning"] = {**effort, "summary": "auto"}
+        body["include"] = ["reasoning.encrypted_content"]
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.json_schema,
+                "strict": False,
+            }
+            for tool in request.tools
+        ]
+        if request.choice is not ToolChoice.AUTO:
+            body["tool_choice"] = TOOL_CHOICES[request.choice]
+    body |= sampling_fields(request.sampling)
+    if request.max_output_tokens is not None:
+        body["max_output_tokens"] = request.max_output_tokens
+    return body
+
+
+def _cache_key(request: ModelRequest) -> str:
+    """Return a key that all requests of a conversation share, so that they reach the same cache."""
+    first = text_of(request.messages[0]) if request.messages else ""
+    return hashlib.sha256(f"{request.system}\0{first}".encode(errors="replace")).hexdigest()[:32]
+
+
+def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachments) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = []
+    content: list[dict[str, Any]] = []
+    for part in message.parts:
+        match part:
+            case ModelToolResult(identity, name, text, _, media):
+                output = attachments.with_notes(text, media)
+                results.append(
+                    {"type": "function_call_output", "call_id": wire_ids.get(identity, identity), "output": output}
+                )
+                if images := [_image(item) for item in attachments.of(media)]:
+                    content += [_text(f"What the call of {name} above gave besides its text:"), *images]
+            case Text(text):
+                content += [_text(text)] if text else []
+            case Media():
+                sent = [_image(item) for item in attachments.of((part,))]
+                content += sent or [_text(attachments.note(part))]
+            case _:
+                pass
+    return [*results, {"type": "message", "role": "user", "content": content}] if content else results
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "input_text", "text": text}
+
+
+def _image(attachment: Attachment) -> dict[str, Any]:
+    return {"type": "input_image", "image_url": f"data:{attachment.media_type};base64,{attachment.data}"}
+
+
+def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    for part in message.parts:
+        match part:
+            case Text(text):
+                items.append({"type": "message", "role": "assistant", "content": text})
+            case ModelThought(_, state):
+                if item := as_object(state_for(origin, state).get(ITEM)):
+                    items.append(dict(item))
+            case ToolRequest(identity, name, arguments, state):
+                wire_ids[identity] = as_text(state_for(origin, state).get("id")) or identity
+                given = json.dumps(arguments, ensure_ascii=False)
+                items.append({"type": "function_call", "call_id": wire_ids[identity], "name": name, "arguments": given})
+            case Opaque(provider, raw):
+                if provider == origin:
+                    items.append(dict(raw))
+            case ModelToolResult() | Media():
+                pass
+            case _:
+                assert_never(part)
+    return items

@@ -1,0 +1,1 @@
+"""The port of models: requests, and messages as they are received."""

@@ -1,0 +1,1 @@
+"""Models that answer from a script, for demonstrations and tests."""

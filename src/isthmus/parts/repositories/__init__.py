@@ -1,0 +1,1 @@
+"""Repositories in which sessions work: each session in a worktree of its own."""

@@ -1,0 +1,1 @@
+"""The agent for ACP clients on standard input and output."""

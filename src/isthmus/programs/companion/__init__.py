@@ -1,0 +1,1 @@
+"""The companion of an editor, and its page."""

@@ -1,0 +1,1 @@
+"""The agent and the editor as tools of an MCP server."""

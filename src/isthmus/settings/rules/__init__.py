@@ -1,0 +1,1 @@
+"""Rules of the settings on tools and answers: permissions, decisions and hooks. Nothing here reads a file."""

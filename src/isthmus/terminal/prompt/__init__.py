@@ -1,0 +1,1 @@
+"""The prompt that a user types into: completion, history, pasted texts and images."""

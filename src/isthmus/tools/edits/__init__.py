@@ -1,0 +1,1 @@
+"""Edits of files, of which the user sees the change first."""

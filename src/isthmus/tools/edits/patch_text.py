@@ -1,0 +1,198 @@
+"""Patches in the form that OpenAI's Codex models write: `*** Begin Patch`, file sections, hunks. Pure.
+
+A hunk has no line numbers: its context and removed lines are searched in the file, after the line that `@@` names. Not
+here: unified diffs, whose hunks have line numbers.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from isthmus.record import record
+from isthmus.tools.edits.replacement import Replaced, replace_text
+
+BEGIN, END = "*** Begin Patch", "*** End Patch"
+_END_OF_FILE = "*** End of File"
+_MOVE = "*** Move to: "
+_SECTIONS: dict[str, Literal["add", "update", "delete"]] = {
+    "*** Add File: ": "add",
+    "*** Update File: ": "update",
+    "*** Delete File: ": "delete",
+}
+
+
+class PatchError(Exception):
+    """A patch has another form, or a hunk does not fit the file; the text is for the model."""
+
+
+@record
+class Hunk:
+    """Lines to replace and their replacement, without newlines. `after` is the line of `@@`, empty if it names none."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    ends_file: bool = False
+
+
+@record
+class FilePatch:
+    """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion."""
+
+    kind: Literal["add", "update", "delete"]
+    path: str
+    lines: tuple[str, ...] = ()
+    hunks: tuple[Hunk, ...] = ()
+
+
+def file_sections(patch: str) -> list[str]:
+    """Return a patch of its own for each file section, in order; the patch itself if it has at most one, or none."""
+    lines = _without_quoting(patch).split("\n")
+    starts = [index for index, line in enumerate(lines) if line.startswith(tuple(_SECTIONS))]
+    if len(starts) < 2:
+        return [patch]
+    last = next((index for index in range(len(lines) - 1, 0, -1) if lines[index].strip() == END), len(lines))
+    ends = [*starts[1:], last]
+    return ["\n".join([BEGIN, *lines[start:end], END]) for start, end in zip(starts, ends, strict=True)]
+
+
+def parse_file_patch(patch: str) -> FilePatch:
+    """Return the only file section of a patch.
+
+    Raises:
+        PatchError: the patch has another form, or not exactly one section.
+    """
+    lines = _without_quoting(patch).strip("\n").split("\n")
+    if lines[0].strip() != BEGIN or lines[-1].strip() != END:
+        raise PatchError(f"expected a patch from {BEGIN!r} to {END!r}; it begins {lines[0][:80]!r}")
+    body = lines[1:-1]
+    header = body[0] if body else ""
+    prefix = next((prefix for prefix in _SECTIONS if header.startswith(prefix)), None)
+    if prefix is None:
+        raise PatchError(f"expected {', '.join(map(repr, _SECTIONS))} after {BEGIN!r}, received {header[:80]!r}")
+    kind, path, rest = _SECTIONS[prefix], header[len(prefix) :].strip(), body[1:]
+    if any(line.startswith(tuple(_SECTIONS)) for line in rest):
+        raise PatchError("expected one file in each call; send the other files in calls of their own")
+    if kind == "update":
+        if rest and rest[0].startswith(_MOVE):
+            raise PatchError(f"{_MOVE.strip()!r} is not supported: move the file with a command, then patch it")
+        return FilePatch(kind, path, hunks=tuple(_hunks(rest)))
+    if kind == "delete":
+        if any(line.strip() for line in rest):
+            raise PatchError(f"expected nothing after {header!r}, received {rest[0][:80]!r}")
+        return FilePatch(kind, path)
+    if wrong := next((line for line in rest if not line.startswith("+")), None):
+        raise PatchError(f"expected lines that begin with '+' for a new file, received {wrong[:80]!r}")
+    return FilePatch(kind, path, lines=tuple(line.removeprefix("+") for line in rest))
+
+
+def _without_quoting(patch: str) -> str:
+    """Return the patch without the here-document or code fence around it that some models add."""
+    lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
+    first = next((index for index, line in enumerate(lines) if line.strip() == BEGIN), None)
+    last = next((index for index in range(len(lines) - 1, -1, -1) if lines[index].strip() == END), None)
+    if first is None or last is None or last < first:
+        return patch.replace("\r\n", "\n")
+    return "\n".join(lines[first : last + 1])
+
+
+def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+    old: list[str] = []
+    new: list[str] = []
+    after: list[str] = []
+    ends_file = False
+    for line in lines:
+        if line.startswith("@@"):
+            if old or new:
+                yield Hunk(tuple(old), tuple(new), tuple(after), ends_file)
+                old, new, after, ends_file = [], [], [], False
+            if name := line.removeprefix("@@").strip().removesuffix("@@").strip():
+                after.append(name)
+        elif line.strip() == _END_OF_FILE:
+            ends_file = True
+        elif line.startswith("+"):
+            new.append(line[1:])
+        elif line.startswith("-"):
+            old.append(line[1:])
+        elif line.startswith(" ") or not line:
+            old.append(line[1:])
+            new.append(line[1:])
+        else:
+            raise PatchError(f"expected a line that begins with ' ', '+', '-' or '@@', received {line[:80]!r}")
+    if not old and not new:
+        raise PatchError("expected at least one changed line in each hunk, received none")
+    yield Hunk(tuple(old), tuple(new), tuple(after), ends_file)
+
+
+def patched_text(text: str, patch: FilePatch) -> tuple[str, tuple[str, ...]]:
+    """Return `text` with the hunks of an update, and the differences that were tolerated.
+
+    Raises:
+        PatchError: a hunk does not fit, or fits more than one place.
+    """
+    tolerated: list[str] = []
+    position = 0
+    for number, hunk in enumerate(patch.hunks, 1):
+        head, rest = text[:position], text[position:]
+        for name in hunk.after:
+            offset = _line_after(rest, name)
+            if offset is None:
+                raise PatchError(f"hunk {number}: no line {name[:200]!r} comes after the hunk before it")
+            head, rest = head + rest[:offset], rest[offset:]
+        changed, note = _changed(rest, hunk, number, has_anchor=bool(hunk.after))
+        if note:
+            tolerated.append(f"hunk {number} was found with {note}")
+        position = len(head) + _end_of_change(rest, changed)
+        text = head + changed
+    return text, tuple(tolerated)
+
+
+def _changed(rest: str, hunk: Hunk, number: int, *, has_anchor: bool) -> tuple[str, str]:
+    new = "".join(line + "\n" for line in hunk.new)
+    if not hunk.old:
+        if hunk.ends_file or not has_anchor:
+            return rest + "\n" * (bool(rest) and not rest.endswith("\n")) + new, ""
+        return new + rest, ""
+    old = "".join(line + "\n" for line in hunk.old)
+    if not rest.endswith("\n") and not _has_line_run(rest, old) and rest.endswith(old[:-1]):
+        old, new = old[:-1], new.removesuffix("\n")
+    found = replace_text(rest, old, new)
+    if isinstance(found, Replaced):
+        return found.text, found.tolerated
+    if found.count == 0:
+        nearest = f"The nearest lines are (numbered from the hunk before it):\n{found.nearest}" if found.nearest else ""
+        raise PatchError(f"hunk {number}: its context and removed lines are not in the file. {nearest}".rstrip())
+    if has_anchor and (start := _first_line_run(rest, old)) is not None:
+        return rest[:start] + new + rest[start + len(old) :], ""
+    raise PatchError(
+        f"hunk {number}: its lines occur {found.count} times; add more context lines, or name the function with '@@'"
+    )
+
+
+def _first_line_run(text: str, lines: str) -> int | None:
+    if text.startswith(lines):
+        return 0
+    place = text.find("\n" + lines)
+    return None if place < 0 else place + 1
+
+
+def _has_line_run(text: str, lines: str) -> bool:
+    return _first_line_run(text, lines) is not None
+
+
+def _line_after(text: str, name: str) -> int | None:
+    """Return the offset after the first line that is `name` but for white space around it."""
+    offset = 0
+    for line in text.split("\n"):
+        offset += len(line) + 1
+        if line.strip() == name:
+            return min(offset, len(text))
+    return None
+
+
+def _end_of_change(before: str, after: str) -> int:
+    """Return the offset in `after` behind which both texts are the same."""
+    same = 0
+    limit = min(len(before), len(after))
+    while same < limit and before[-1 - same] == after[-1 - same]:
+        same += 1
+    return len(after) - same

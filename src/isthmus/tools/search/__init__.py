@@ -1,0 +1,1 @@
+"""Search in the workspace: folders, names of files, and lines."""

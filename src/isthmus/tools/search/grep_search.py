@@ -1,0 +1,264 @@
+"""grep_search: find the lines of files that match a regular expression."""
+
+import asyncio
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.files.atomic import read_regular
+from isthmus.record import record
+from isthmus.text.visible import printable
+from isthmus.tools.port.arguments import (
+    INVALID_ARGUMENTS,
+    CheckedArguments,
+    check_arguments,
+    path_parameter,
+    pattern_parameter,
+)
+from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
+from isthmus.tools.port.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES
+from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.workspace import FoundFile, Workspace
+from isthmus.tools.search import line_matcher
+from isthmus.tools.search.glob_pattern import FileFilter
+from isthmus.tools.search.search_engines import FileMatches, LineQuery, SearchEngine, available_engine
+from isthmus.tools.search.walking import DEADLINE_SECONDS, Walk, search_folder
+
+DEFAULT_MATCHES = 100
+MAXIMUM_MATCHES = 5_000
+MAXIMUM_CONTEXT_LINES = 50
+MAXIMUM_CHARACTERS = 40_000
+"""Maximum number of characters that one call gives to the model: about 10,000 tokens."""
+
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 1}
+_LINES: Mapping[str, Any] = {"type": "integer", "minimum": 0}
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pattern": pattern_parameter(
+            "The regular expression to find within a line, such as 'def \\w+_test' or 'TODO|FIXME'."
+        ),
+        "dir_path": path_parameter("The folder or file to search; the workspace when left out."),
+        "include_pattern": pattern_parameter("A glob pattern of the files to search: '*.py', '*.{ts,tsx}', 'src/**'."),
+        "exclude_pattern": pattern_parameter("Lines that match this expression as well are left out."),
+        "names_only": {"type": "boolean", "description": "Return the paths of the files only."},
+        "case_sensitive": {
+            "type": "boolean",
+            "description": "Tell capitals from small letters. By default only a pattern that has capitals does.",
+        },
+        "fixed_strings": {"type": "boolean", "description": "Take the pattern as plain text."},
+        "context": {**_LINES, "description": "Lines to show around each match."},
+        "before": {**_LINES, "description": "Lines to show before each match."},
+        "after": {**_LINES, "description": "Lines to show after each match."},
+        "no_ignore": {"type": "boolean", "description": "Search what .gitignore names, too."},
+        "max_matches_per_file": {**_COUNT, "description": "The most matches to return from one file."},
+        "total_max_matches": {**_COUNT, "description": f"The most matches to return; {DEFAULT_MATCHES} by default."},
+    },
+    "required": ["pattern"],
+}
+_ESCAPED = re.compile(r"\\(?:[NpP]\{[^}]*\}|[xuU][0-9A-Fa-f]+|.)|\(\?P[<=>]\w*")
+"""An escape sequence, or the name of a group."""
+_ALIASES = {"path": "dir_path", "include": "include_pattern"}
+
+
+@record
+class _Result:
+    files: tuple[FileMatches, ...]
+    has_more: bool
+
+    @property
+    def count(self) -> int:
+        return sum(len(file.lines) for file in self.files)
+
+
+class GrepSearch:
+    """Searches the contents of files. `engine` None: the best available one."""
+
+    name = "grep_search"
+    description = (
+        "Searches the text files of the workspace for a regular expression (Python syntax), line by line, and "
+        "returns the matching lines with their numbers, file by file. A pattern without capitals matches them, too; "
+        "one with capitals matches exactly. Ignored files, binary files, files of more than "
+        "10 MiB and the .git folder are left out."
+    )
+    parameters = PARAMETERS
+    kind = ToolKind.READ
+
+    def __init__(self, engine: SearchEngine | None = None, deadline: float = DEADLINE_SECONDS) -> None:
+        self._engine = engine
+        self._deadline = deadline
+
+    def describe(self, arguments: Arguments) -> str:
+        """Return the expression, the folder and the filter of files."""
+        checked = self._check(arguments)
+        where = f" in {checked.string('dir_path')}" if "dir_path" in checked else ""
+        which = f" ({checked.string('include_pattern')})" if "include_pattern" in checked else ""
+        return f"Search '{checked.string('pattern')}'{where}{which}"
+
+    async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Check the arguments and the expressions; there is nothing to confirm."""
+        checked = self._check(arguments)
+        _query(checked)
+        context.workspace.open_path(checked.string("dir_path", "."))
+        return None
+
+    async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
+        """Return the matches, in the order of the paths."""
+        checked = self._check(arguments)
+        query = _query(checked)
+        where = search_folder(context.workspace, checked.string("dir_path", "."))
+        wanted = min(checked.integer("total_max_matches", DEFAULT_MATCHES), MAXIMUM_MATCHES)
+        walk = Walk(context.workspace, where, git=not checked.boolean("no_ignore"), for_contents=True)
+        try:
+            async with asyncio.timeout(self._deadline):
+                files = [where] if where.is_file() else await walk.run(_Collector(context.workspace, where, checked))
+                result = await _search(self._engine or available_engine(), query, files, wanted)
+        except TimeoutError as error:
+            message = (
+                f"grep_search: the search took more than {self._deadline:g} s and was stopped; "
+                "use a simpler pattern, or a folder or include_pattern with fewer files"
+            )
+            raise ToolFailure(message, "grep_execution_error") from error
+        place = "in the workspace" if where == context.workspace.root else f'in "{printable(str(where))}"'
+        filtered = f' (filter: "{checked.string("include_pattern")}")' if "include_pattern" in checked else ""
+        title = f'pattern "{query.pattern}" {place}{filtered}'
+        if not result.files:
+            exact = query.is_case_sensitive and "case_sensitive" not in checked
+            note = " Its capitals matched exactly; case_sensitive: false ignores them." if exact else ""
+            text = f"{walk.note}No matches found for {title}.{note}"
+        else:
+            text = walk.note + await asyncio.to_thread(_formatted, context.workspace, result, checked, title)
+        return ToolSucceeded(ToolOutput(text=text), text)
+
+    def _check(self, arguments: Arguments) -> CheckedArguments:
+        return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
+
+
+def _query(checked: CheckedArguments) -> LineQuery:
+    """Return the query with checked expressions.
+
+    Raises:
+        ToolFailure: an expression is invalid.
+    """
+    is_fixed = checked.boolean("fixed_strings")
+    if any(character in checked.string("pattern") for character in "\n\r\0"):
+        message = "grep_search: pattern: expected text of one line, received text with a newline or NUL character"
+        raise ToolFailure(message, INVALID_ARGUMENTS)
+    for name in ("exclude_pattern",) if is_fixed else ("pattern", "exclude_pattern"):
+        _require_expression(name, checked.string(name))
+    per_file = min(checked.integer("max_matches_per_file", MAXIMUM_MATCHES), MAXIMUM_MATCHES)
+    wanted = min(checked.integer("total_max_matches", DEFAULT_MATCHES), MAXIMUM_MATCHES)
+    return LineQuery(
+        checked.string("pattern"),
+        is_fixed,
+        checked.boolean("case_sensitive") if "case_sensitive" in checked else _has_capitals(checked.string("pattern")),
+        checked.string("exclude_pattern"),
+        # One more than shown, to find out whether there are more.
+        1 if checked.boolean("names_only") else min(per_file, wanted + 1),
+    )
+
+
+def _has_capitals(pattern: str) -> bool:
+    r"""Return whether a pattern has capital letters of its own, such as ``\W`` has not: it is meant exactly then."""
+    return any(character.isupper() for character in _ESCAPED.sub("", pattern))
+
+
+def _require_expression(name: str, pattern: str) -> None:
+    try:
+        with warnings.catch_warnings():
+            # Python warns of syntax whose meaning will change, such as nested sets.
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        received = repr(pattern[:200])
+        message = f"grep_search: {name}: expected a regular expression in Python's syntax, received {received}: {error}"
+        raise ToolFailure(f"{message}; set fixed_strings to search for plain text", INVALID_ARGUMENTS) from error
+
+
+class _Collector:
+    """Picks the files to search from a walk."""
+
+    def __init__(self, workspace: Workspace, folder: Path, checked: CheckedArguments) -> None:
+        self._workspace = workspace
+        self._root = workspace.root
+        self._start = 0 if folder == workspace.root else len(workspace.relative(folder)) + 1
+        self._filter = FileFilter(checked.string("include_pattern")) if "include_pattern" in checked else None
+
+    def __call__(self, files: Iterator[FoundFile]) -> Sequence[Path]:
+        return [self._root / file.path for file in files if self._takes(file)]
+
+    def _takes(self, file: FoundFile) -> bool:
+        _, dot, suffix = file.entry.name.rpartition(".")
+        if f"{dot}{suffix}".lower() in BINARY_SUFFIXES:
+            return False
+        if self._filter is not None and not self._filter.matches(file.path[self._start :]):
+            return False
+        if not self._workspace.shows(self._root / file.path):
+            return False
+        try:
+            return file.entry.stat(follow_symlinks=False).st_size <= line_matcher.MAXIMUM_FILE_BYTES
+        except OSError:
+            return False
+
+
+async def _search(engine: SearchEngine, query: LineQuery, files: Sequence[Path], wanted: int) -> _Result:
+    """Return the first `wanted` matches, in the order of the files."""
+    found: list[FileMatches] = []
+    room = wanted
+    async with aclosing(engine.search(query, files)) as results:
+        async for matches in results:
+            if len(matches.lines) > room:
+                if room:
+                    found.append(FileMatches(matches.path, matches.lines[:room]))
+                return _Result(tuple(found), has_more=True)
+            found.append(matches)
+            room -= len(matches.lines)
+    return _Result(tuple(found), has_more=False)
+
+
+def _formatted(workspace: Workspace, result: _Result, checked: CheckedArguments, title: str) -> str:
+    limited = f" (only the first {result.count} are shown; there are more)" if result.has_more else ""
+    if checked.boolean("names_only"):
+        names = [printable(workspace.relative(file.path)) for file in result.files]
+        return f"Found {len(names)} files with matches for {title}{limited}:\n" + "\n".join(names)
+    term = "match" if result.count == 1 else "matches"
+    pieces = [f"Found {result.count} {term} for {title}{limited}:\n---\n"]
+    size = 0
+    around = checked.integer("context", 0)
+    before = min(checked.integer("before", around), MAXIMUM_CONTEXT_LINES)
+    after = min(checked.integer("after", around), MAXIMUM_CONTEXT_LINES)
+    for file in result.files:
+        pieces.append(f"File: {printable(workspace.relative(file.path))}\n")
+        for number, mark, line in _with_context(file, before, after):
+            shown = line.rstrip()
+            if len(shown) > line_matcher.MAXIMUM_LINE_CHARACTERS:
+                shown = shown[: line_matcher.MAXIMUM_LINE_CHARACTERS] + "... [line cut]"
+            pieces.append(f"L{number}{mark} {shown}\n")
+            size += len(pieces[-1])
+            if size > MAXIMUM_CHARACTERS:
+                pieces.append(f"[The result is cut after {MAXIMUM_CHARACTERS} characters; use a narrower pattern.]\n")
+                return "".join(pieces).rstrip()
+        pieces.append("---\n")
+    return "".join(pieces).rstrip()
+
+
+def _with_context(file: FileMatches, before: int, after: int) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each line to show, ``:`` for a match or ``-`` for a line around it, and its text."""
+    matches = dict(file.lines)
+    if not (before or after):
+        yield from ((number, ":", line) for number, line in file.lines)
+        return
+    try:
+        lines = line_matcher.lines_of(read_regular(file.path, MAXIMUM_FILE_BYTES, through_links=False))
+    except OSError:
+        lines = []
+    shown = {near for number in matches for near in range(number - before, number + after + 1)}
+    for number in sorted(number for number in shown if 1 <= number <= len(lines) or number in matches):
+        if number in matches:
+            yield number, ":", matches[number]
+        elif lines[number - 1 :] != [""]:
+            yield number, "-", line_matcher.printable(lines[number - 1].removesuffix("\r"))

@@ -1,0 +1,1 @@
+"""Commands of the shell: run and awaited, or in the background."""
