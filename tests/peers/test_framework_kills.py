@@ -13,7 +13,7 @@ from isthmus.a2a import RemoteAgent
 from isthmus.client import Delivery, PromptMessage, Turn
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from support.example_program import ExampleProgram
+from support.example_program import ExampleProgram, loaded_for
 from support.hosted_frameworks import calls_in, text_in
 from support.hosted_program import hosted_program
 from support.programs import PYTHON_PEERS, python_peer
@@ -30,10 +30,9 @@ EXECUTING, SUCCEEDED = ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED
 
 def serving(framework: str, folder: Path, workspace: Path) -> AbstractAsyncContextManager[ExampleProgram]:
     """Serve the agent; LangChain is in an environment of its own."""
-    python = python_peer() if framework == "langchain" else Path(sys.executable)
-    return hosted_program(
-        *(folder, workspace, framework), program=PROGRAM, python=python, environment={"PYTHONPATH": str(SOURCE)}
-    )
+    python = str(python_peer()) if framework == "langchain" else sys.executable
+    loaded = loaded_for(framework, python, str(SOURCE))
+    return hosted_program(folder, workspace, framework, program=PROGRAM, loaded=loaded)
 
 
 async def begun(agent: RemoteAgent, text: str) -> str:

@@ -13,7 +13,7 @@ from isthmus.a2a import RemoteAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, StateChange, TaskState
-from support.example_program import ExampleProgram
+from support.example_program import ExampleProgram, loaded_for
 from support.hosted_frameworks import PNG
 from support.hosted_program import TOKEN, hosted_program
 from support.metrics_page import reader_of
@@ -57,6 +57,7 @@ async def replicas(
             running = hosted_program(
                 *(folder / name, workspace, example),
                 program=PROGRAM,
+                loaded=loaded_for(example),
                 environment=keys,
                 journal=journal,
                 audit_log=str(folder / f"{name}.jsonl"),

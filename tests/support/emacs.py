@@ -22,7 +22,7 @@ from isthmus.editors.plugin.editor import StdioEditor
 from isthmus.ide.editor import Range
 from isthmus.ide.reviews.review import DiffReview
 from support.editor_deadlines import PATIENT_PLUGIN
-from support.programs import emacs, evil
+from support.programs import emacs, evil, loaded_emacs
 from support.pty_program import PtyProgram, pty_program
 from support.stdio_editor import offset
 from support.waiting import eventually_async
@@ -159,10 +159,12 @@ def _unquoted(text: str) -> str:
 
 
 @asynccontextmanager
-async def running_emacs(folder: Path, configuration: str = "", *, columns: int = 160) -> AsyncGenerator[RunningEmacs]:
+async def running_emacs(
+    folder: Path, configuration: str = "", *, columns: int = 160, program: Path | None = None
+) -> AsyncGenerator[RunningEmacs]:
     """Start Emacs with the plugin loaded and `folder` as its working directory; it is killed at the end.
 
-    `configuration` is Lisp, the rest of the user's init file.
+    `configuration` is Lisp, the rest of the user's init file. `program` is another Emacs than `emacs()`.
     """
     scratch = Path(tempfile.mkdtemp(prefix="emacs-"))
     home = Path(os.environ["HOME"]) / ".emacs.d"
@@ -171,7 +173,7 @@ async def running_emacs(folder: Path, configuration: str = "", *, columns: int =
     server = f'(require \'server) (setq server-socket-dir "{scratch}" server-name "socket") (server-start)'
     (home / "init.el").write_text(f'(load "{PLUGIN}" nil t)\n{configuration}\n{server}\n', encoding="utf-8")
     environment = {**os.environ, "TERM": "linux", "LC_ALL": "C.UTF-8"}
-    command = [emacs(), "-nw", "--no-site-file", "--no-site-lisp"]
+    command = [program or emacs(), "-nw", "--no-site-file", "--no-site-lisp"]
     with pty_program(command, folder=folder, environment=environment, columns=columns, rows=40) as terminal:
         running = RunningEmacs(terminal, scratch / "socket")
 
@@ -250,10 +252,13 @@ def lisp_string(text: str) -> str:
 
 
 @asynccontextmanager
-async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerator[EmacsDriver]:
+async def emacs_driver(
+    folder: Path, *, reviews: str = AT_ONCE, program: Path | None = None
+) -> AsyncGenerator[EmacsDriver]:
     """Yield a user in front of Emacs; the companion's side of the plugin's pipes is in this process.
 
-    `reviews` is Lisp that sets when reviews take keys; an empty text keeps the default.
+    `reviews` is Lisp that sets when reviews take keys; an empty text keeps the default. `program` is another Emacs
+    than `loaded_emacs()`.
     """
     scratch = Path(tempfile.mkdtemp(prefix="relay-"))
     os.mkfifo(scratch / "to-emacs")
@@ -264,7 +269,7 @@ async def emacs_driver(folder: Path, *, reviews: str = AT_ONCE) -> AsyncGenerato
     # Neither side waits for the other: a test that has to wait for Emacs must end with its deadline.
     incoming = os.open(scratch / "from-emacs", os.O_RDONLY | os.O_NONBLOCK)
     start = f"{reviews} (setq isthmus-program {lisp_string(str(relay))}) (isthmus-mode 1)"
-    async with running_emacs(folder, start) as running:
+    async with running_emacs(folder, start, program=program or loaded_emacs()) as running:
 
         def relay_reads() -> int:
             with suppress(OSError):

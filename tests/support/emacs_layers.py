@@ -9,6 +9,7 @@ from isthmus.ide.editor import DiffAccepted
 from isthmus.ide.reviews.review import DiffReview
 from support.emacs import AT_ONCE, EmacsDriver, emacs_driver, evil_layer
 from support.neovim import Heard, hearing
+from support.programs import emacs
 from support.waiting import eventually_async
 
 ACCEPT, REJECT, SHOW, OTHER_WINDOW = "\x03\x03", "\x03\x0b", "\x03iv", "\x18o"
@@ -120,7 +121,10 @@ class Scene:
 async def review_scene(workspace: Path, layer: str) -> AsyncGenerator[Scene]:
     """Yield a user in front of Emacs with this layer, one of `LAYERS`."""
     configuration = _CONFIGURATION + (evil_layer() if layer == EVIL else "")
-    async with emacs_driver(workspace, reviews=configuration) as driver, hearing(driver.editor) as heard:
+    async with (
+        emacs_driver(workspace, reviews=configuration, program=emacs()) as driver,
+        hearing(driver.editor) as heard,
+    ):
         scene = Scene(driver, heard, workspace)
         scene.own.write_text("mine\n", encoding="utf-8")
         await driver.open(scene.own)

@@ -139,7 +139,7 @@ class LoadedProgram:
         program: str = ISTHMUS,
         is_job: bool = False,
     ) -> LoadedProcess:
-        """Start a copy that runs a program, the module with its ``main``; the caller closes what is returned.
+        """Start a copy that runs a program, a module with a ``main`` or a script; the caller closes what is returned.
 
         `streams` are copied: a new terminal, or standard input, output and errors. With `is_job` it is a foreground
         job of another new terminal, below the terminal's shell, which is the process that is returned.
@@ -269,15 +269,15 @@ def _give(file: TextIO, text: str) -> None:
 
 
 @contextmanager
-def loaded_program() -> Generator[LoadedProgram]:
-    """Start the process that loads the program; end it afterwards."""
+def loaded_program(python: str = sys.executable, *modules: str, path: str = "") -> Generator[LoadedProgram]:
+    """Start the process that loads the program, or other `modules`; end it afterwards. `path` is its PYTHONPATH."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = subprocess.Popen(
-            [sys.executable, "-P", str(LOADING), str(theirs.fileno())],
+            [python, "-P", str(LOADING), str(theirs.fileno()), *modules],
             pass_fds=(theirs.fileno(),),
             # The rest is that of each program.
-            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONPATH": path},
             start_new_session=True,
         )
         with process:
@@ -293,10 +293,13 @@ def loaded_program() -> Generator[LoadedProgram]:
 
 
 @cache
-def shared_program() -> LoadedProgram:
-    """Return the process whose copies are the programs of all tests in this process. The first use starts it."""
+def shared_program(python: str = sys.executable, *modules: str, path: str = "") -> LoadedProgram:
+    """Return the process whose copies are the programs of all tests in this process. The first use starts it.
+
+    There is one for each combination of the arguments of :func:`loaded_program`.
+    """
     stack = ExitStack()
-    program = stack.enter_context(loaded_program())
+    program = stack.enter_context(loaded_program(python, *modules, path=path))
     atexit.register(stack.close)
     leaks.SHARED_PROCESSES.add(program.pid)
     leaks.SHARED_DESCRIPTORS.add(program.fileno())

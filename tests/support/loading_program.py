@@ -1,8 +1,9 @@
-"""Loads Isthmus once, and runs it in a process of its own for each request: ``loading_program.py FD``.
+"""Loads Isthmus once, and runs it in a process of its own for each request: ``loading_program.py FD [MODULE...]``.
 
 FD is a stream socket. A request is a length (8 bytes, big-endian) that comes with descriptors: a pipe, and a terminal
-or the three standard streams; then a JSON object of that length: ``program``, the module whose ``main()`` to run,
-``arguments``, ``folder``, ``environment``, ``umask`` and ``is_job``, whether it runs as a job of a new terminal.
+or the three standard streams; then a JSON object of that length: ``program``, a module whose ``main()`` to run or the
+path of a script, ``arguments``, ``folder``, ``environment``, ``umask`` and ``is_job``, whether it runs as a job of a
+new terminal.
 The pipe gets two lines: ``began`` with the process id, and at its end ``ended`` with the exit code, or minus the
 signal that ended it. This program ends when the socket is closed.
 """
@@ -14,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import signal
 import socket
 import sys
@@ -93,7 +95,7 @@ LENGTH_BYTES = 8
 def main() -> None:
     """Serve requests to the end of the socket."""
     sys.path.append(str(TESTS))
-    for name in LOADED:
+    for name in sys.argv[2:] or LOADED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -178,9 +180,14 @@ def _become_program(
 
 
 def _run(program: str) -> NoReturn:
-    module: Any = importlib.import_module(program)
     try:
-        code = module.main()
+        if program.endswith(".py"):
+            sys.argv[0] = program
+            sys.path.insert(0, str(Path(program).parent))
+            code = runpy.run_path(program, run_name="__main__") and 0
+        else:
+            module: Any = importlib.import_module(program)
+            code = module.main()
     except SystemExit as end:
         code = end.code
     assert code is None or isinstance(code, int), f"expected an exit code, not {code!r}"

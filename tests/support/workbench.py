@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 from playwright.async_api import Browser as AsyncBrowser
@@ -21,6 +21,7 @@ from playwright.sync_api import expect as expect_now
 
 from isthmus.a2a.token_file import TOKEN_FILE
 from isthmus.development_tool import EXTENSION_URI
+from support.loaded_program import LoadedProcess, shared_program
 
 ROOT = Path(__file__).parents[2]
 UNPACKED = ROOT / ".cache" / "chromium"
@@ -42,16 +43,17 @@ class Workbench:
     workspace: Path
     folder: Path
     arguments: Sequence[str] = ()
-    process: "subprocess.Popen[str] | None" = None
+    process: "subprocess.Popen[bytes] | LoadedProcess | None" = None
     link: str = ""
     port: int = 0
     """Port that the server listens on."""
     problems: list[str] = field(default_factory=list[str])
-    program: Sequence[str] = ("-m", "isthmus")
-    """Arguments of Python that run Isthmus."""
+    program: Sequence[str] = ()
+    """Arguments of Python that run Isthmus; without any it is a copy of the process that has loaded it."""
     command: Sequence[str] = ("web", "--no-open")
     editor: Sequence[str] = ("--no-ide",)
     """Arguments about the editor of the user."""
+    _output: TextIO | None = None
     _token: str = ""
     """Token of the browser that was let in for :meth:`let_in`."""
 
@@ -62,17 +64,28 @@ class Workbench:
 
     def start(self, port: int = 0) -> None:
         """Start the server, and wait until it is ready."""
-        command = [
-            *(sys.executable, *self.program, *self.command, *self.editor, "--port", str(port)),
-            *("--data-dir", str(self.folder / "data"), "-m", f"scripted:{self.folder / 'script.yaml'}"),
-            *self.arguments,
+        arguments = [
+            *(*self.command, *self.editor, "--port", str(port), "--data-dir", str(self.folder / "data")),
+            *("-m", f"scripted:{self.folder / 'script.yaml'}", *self.arguments),
         ]
-        with (self.folder / "web.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, cwd=self.workspace, text=True
-            )
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        folder = self.workspace
+        inner, outer = os.pipe()
+        self._output = os.fdopen(inner, encoding="utf-8")
+        with (
+            (self.folder / "web.log").open("ab") as log,
+            Path(os.devnull).open("rb") as none,
+            os.fdopen(outer, "wb") as output,
+        ):
+            streams = (none.fileno(), output.fileno(), log.fileno())
+            if self.program:
+                self.process = subprocess.Popen(
+                    [sys.executable, *self.program, *arguments], stdin=none, stdout=output, stderr=log, cwd=folder
+                )
+            else:
+                self.process = shared_program().start(
+                    *arguments, streams=streams, folder=folder, environment=os.environ
+                )
+        for line in self._output:
             if (ready := re.search(r"ready at http\S+:(\d+)/", line)) is not None:
                 self.port = int(ready[1])
             if (found := re.search(r"http\S+#code=\S+", line)) is not None:
@@ -86,8 +99,10 @@ class Workbench:
         if self.process.poll() is None:
             self.process.send_signal(number)
         self.process.wait(30)
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        if self._output is not None and not self._output.closed:
+            self._output.close()
+            if isinstance(self.process, LoadedProcess):
+                self.process.close()
 
     def restart(self, number: int) -> None:
         """End the server by a signal, and start it again at the same port."""

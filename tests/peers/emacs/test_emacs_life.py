@@ -12,7 +12,7 @@ from support.claude_cli import Edit, claude_cli, locks
 from support.emacs import AT_ONCE, EARLY_INIT, PLUGIN, RunningEmacs, lisp_string, running_emacs
 from support.isolation import IsolatedFolders
 from support.isthmus_program import process_ends
-from support.programs import emacs, require
+from support.programs import emacs, loaded_emacs, require
 from support.waiting import eventually, eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +50,19 @@ async def test_an_edit_is_reviewed_written_and_read_again(workspace: Path) -> No
             await eventually_async(is_read_again, what="the file is read again")
         await running.quit()
     eventually(lambda: not locks(), 30, what="the lock file is removed")
+
+
+_SETTINGS = """(let (found) (mapatoms (lambda (name)
+  (when (and (boundp name) (custom-variable-p name) (not (local-variable-p name)) (atom (symbol-value name)))
+    (push (format "%s %.300S" name (symbol-value name)) found)))) (vconcat found))"""
+
+
+async def test_the_emacs_that_has_loaded_libraries_has_the_settings_of_a_plain_one(workspace: Path) -> None:
+    async with running_emacs(workspace) as plain:
+        expected: list[str] = await plain.evaluate(_SETTINGS)
+    async with running_emacs(workspace, program=loaded_emacs()) as loaded:
+        assert set(expected) - set(await loaded.evaluate(_SETTINGS)) == set()
+    assert len(expected) > 500
 
 
 async def test_a_companion_that_crashes_is_started_again_and_the_agent_comes_back(workspace: Path) -> None:
