@@ -1,7 +1,7 @@
 """Builds an agent in this process (model, tools, journal, engine and editor) from a Setup."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from isthmus.agent.approval.restricted_tools import RestrictedTools
 from isthmus.agent.coding_agent import CodingAgent
 from isthmus.agent.memory.memory import own_file
 from isthmus.agent.memory.memory_part import MemoryPart
-from isthmus.agent.part import AgentParts, Part
+from isthmus.agent.part import AgentParts
 from isthmus.agent.part_tools import ToolsOfParts
 from isthmus.agent.personal_part import PersonalPart
 from isthmus.agent.resources import AgentResources
@@ -60,7 +60,6 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
         JournalError: the data folder cannot be used.
         PartError: a part that the settings name cannot be loaded.
     """
-    added = () if options.is_idle else load_parts(setup.settings.parts, setup.data_dir)
     async with contextlib.AsyncExitStack() as stack:
         journal = await open_journal(TaskFiles(setup.data_dir).journal, setup.journal, (AGENT,))
         until_engine = await stack.enter_async_context(contextlib.AsyncExitStack())
@@ -69,7 +68,7 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
         editors = building.session_editors()
         background = BackgroundCommands()
         mcp = building.mcp_host(background)
-        parts = building.parts(mcp, editors, background, added)
+        parts = await building.parts(mcp, editors, background)
         resources = building.resources(mcp, editors, background, parts)
         if options.on_resources is not None:
             options.on_resources(resources)
@@ -140,10 +139,9 @@ class _Building:
         self._stack.push_async_callback(mcp.aclose)
         return mcp
 
-    def parts(
-        self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, added: Sequence[Part]
-    ) -> AgentParts:
+    async def parts(self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands) -> AgentParts:
         """Return what accompanies the agent. Their order is that of their tools, notes and instructions."""
+        added = () if self._options.is_idle else await load_parts(self._setup.settings.parts, self._setup.data_dir)
         memory_file = own_file(self._home, self._setup.context_files)
         parts = AgentParts(
             (
