@@ -194,7 +194,7 @@ check: setup ## the gates alone: format, lint, imports, file sizes, joined strin
 types: setup
 	$(BIN)/pyright --warnings
 
-figures: ## print figures of the program's structure: long functions, full folders, relays; -v by FIGURES_ARGS
+figures: ## print figures of the program's structure: long functions, full folders, relays, trips; -v by FIGURES_ARGS
 	$(BIN)/python scripts/figures.py $(FIGURES_ARGS)
 
 lints: setup

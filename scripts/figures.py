@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mutants
+import trips
 from check_english import docstrings
 from check_file_sizes import python_files
 
@@ -115,6 +117,26 @@ def doubled_docstrings() -> list[str]:
     return found
 
 
+def figures_of_trips() -> list[tuple[str, list[str], int]]:
+    """Return the visits and the climbs of each trip through the program."""
+    return [
+        figure
+        for trip in trips.all_trips()
+        for figure in (
+            (f"visits: {trip.name}", [*trip.visits], trips.VISITS),
+            (f"climbs: {trip.name}", [*trip.climbs], trips.CLIMBS),
+        )
+    ]
+
+
+def figure_of_mutants() -> tuple[str, list[str], int]:
+    """Return the listed mutants that no test has noticed, of those that ``make mutants`` has tried as they are now."""
+    verdicts = mutants.kept_verdicts(mutants.ROOT)
+    living = [f"{name}: {verdict}" for name, verdict in verdicts.items() if verdict != mutants.Verdict.NOTICED.value]
+    count = len(mutants.read_mutants(mutants.ROOT))
+    return f"listed mutants that live ({len(verdicts)} of {count} were tried by make mutants)", living, 0
+
+
 def main(arguments: list[str]) -> int:
     """Print the figures."""
     figures = (
@@ -125,6 +147,8 @@ def main(arguments: list[str]) -> int:
         (f"docstring sentences over {WORDS_OF_A_SENTENCE} words", all_of("src", long_sentences), 10),
         ("setattr by a string in tests", all_of("tests", strings_set), 10),
         ("docstrings that stand twice", doubled_docstrings(), 0),
+        figure_of_mutants(),
+        *figures_of_trips(),
     )
     for name, places, limit in figures:
         print(f"{len(places):4}  {name} (at most {limit})")

@@ -8,6 +8,8 @@ As a program: ``python scripts/mutants.py [WORD ...]`` runs the mutants whose na
 """
 
 import ast
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -30,6 +32,8 @@ SIDE_BY_SIDE = 2
 """Number of mutants that are tested at a time, on two processors."""
 TEST_SECONDS = 60
 """Maximum time in seconds of one test; a longer one has failed."""
+KEPT = Path(".cache") / "mutants.json"
+"""Path of the verdicts of former runs below the root of the checkout."""
 RUN_SECONDS = 600
 """Maximum time in seconds of all tests of one mutant."""
 _COPIED = "src"
@@ -202,6 +206,40 @@ def _failed(output: str) -> str:
     return found[1].rpartition("::")[2] if found is not None else ""
 
 
+def kept_verdicts(root: Path) -> dict[str, str]:
+    """Return the last verdicts by the names of mutants whose file and tests are still as they were."""
+    try:
+        kept: dict[str, dict[str, str]] = json.loads((root / KEPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {
+        each.name: found["verdict"]
+        for each in read_mutants(root)
+        if (found := kept.get(each.name)) is not None and found["digest"] == _digest(each, root)
+    }
+
+
+def keep_verdicts(outcomes: Sequence[Outcome], root: Path) -> None:
+    """Keep verdicts for :func:`kept_verdicts`, beside the verdicts of other mutants."""
+    try:
+        kept: dict[str, dict[str, str]] = json.loads((root / KEPT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        kept = {}
+    for each in outcomes:
+        kept[each.mutant.name] = {"verdict": each.verdict.value, "digest": _digest(each.mutant, root)}
+    (root / KEPT).parent.mkdir(exist_ok=True)
+    (root / KEPT).write_text(json.dumps(kept, indent=1), encoding="utf-8")
+
+
+def _digest(mutant: Mutant, root: Path) -> str:
+    """Return a digest of a mutant, the file that it changes, and the files of its tests."""
+    content = hashlib.sha256(repr(mutant).encode())
+    for name in (mutant.file, *sorted({test.partition("::")[0] for test in mutant.tests})):
+        path = root / name
+        content.update(path.read_bytes() if path.is_file() else b"")
+    return content.hexdigest()
+
+
 def chosen(mutants: Sequence[Mutant], words: Sequence[str]) -> list[Mutant]:
     """Return the mutants whose name or file contains all words, in any case."""
     return [each for each in mutants if all(word.lower() in f"{each.name} {each.file}".lower() for word in words)]
@@ -232,14 +270,16 @@ def main(words: Sequence[str], root: Path = ROOT) -> int:
         print(
             f"all tests of {len(mutants)} mutants pass without a change ({time.monotonic() - began:.0f} s)", flush=True
         )
-        noticed = 0
+        outcomes: list[Outcome] = []
         for outcome in threads.map(trial.test, mutants):
-            noticed += outcome.verdict is Verdict.NOTICED
+            outcomes.append(outcome)
             mutant = outcome.mutant
             by = f" <- {outcome.failed}" if outcome.failed else f" ({mutant.file})"
             print(f"{outcome.verdict.value:8} {outcome.seconds:5.1f} s  {mutant.name}{by}", flush=True)
             if outcome.verdict is Verdict.BROKEN:
                 print(outcome.output)
+    keep_verdicts(outcomes, root)
+    noticed = sum(outcome.verdict is Verdict.NOTICED for outcome in outcomes)
     print(f"{noticed} of {len(mutants)} noticed in {time.monotonic() - began:.0f} s")
     return 0 if noticed == len(mutants) else 1
 

@@ -1,6 +1,7 @@
 """A complete plugin for Isthmus (docs/reference/editor-port.md), with a terminal for an editor.
 
-Run ``python minimal_editor.py src/*.py`` in a project: these files are open, and you review diffs on the terminal.
+Run ``python minimal_editor.py src/*.py`` in a project: these files are open, and the name of another one opens it. You
+review diffs on the terminal, one after the other.
 """
 
 import difflib
@@ -15,14 +16,14 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
 
 FOLDERS = [{"uri": Path.cwd().as_uri(), "name": Path.cwd().name}]
-FILES = [Path(name).resolve() for name in sys.argv[1:]]
 INFO = {"name": "minimal", "displayName": "Minimal Editor"}
 COMMAND = [sys.executable, "-m", "isthmus", "companion", "--editor", "stdio"]
 companion = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 to_companion, from_companion = cast("tuple[BinaryIO, BinaryIO]", (companion.stdin, companion.stdout))
-one_at_a_time = threading.Lock()
+one_at_a_time = threading.RLock()
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends both, each in its own way
-reviews: dict[str, dict[str, Any]] = {}
+files = [Path(name).resolve() for name in sys.argv[1:]]
+reviews: dict[str, dict[str, Any]] = {}  # by their ids; the first one is on the terminal
 
 
 def send(**message: Any) -> None:
@@ -42,17 +43,37 @@ def read() -> dict[str, Any] | None:
     return json.loads(from_companion.read(length)) if length else None
 
 
-def review(params: dict[str, Any]) -> None:
-    """Show a proposed edit as a diff, and send the user's decision."""
-    path = Path(unquote(urlsplit(str(params["uri"])).path))
-    old = "" if params["isNewFile"] else path.read_text(encoding="utf-8")
-    diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
-    print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
-    if sys.stdin.isatty():
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # text that was typed before is not an answer
-    answer = "Accept" if sys.stdin.readline().strip() == "y" else "Reject"
-    reviews.pop(params["id"], None)
-    send(method=f"editor/did{answer}Diff", params={"id": params["id"]})
+def show() -> None:
+    """Show the first proposed edit as a diff."""
+    for params in list(reviews.values())[:1]:
+        path = Path(unquote(urlsplit(str(params["uri"])).path))
+        old = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        diff = difflib.unified_diff(old.splitlines(), params["proposed"].splitlines(), "now", "proposed", lineterm="")
+        print(f"{params['title'] or 'An agent'} proposes for {path}:", *diff, "Accept? [y/n]", sep="\n", flush=True)
+        if sys.stdin.isatty():
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)  # text that was typed before is not an answer
+
+
+def close(review: str) -> dict[str, Any] | None:
+    """Close a proposed edit; return its text: as proposed. None: there is no such view any more."""
+    is_shown = review in list(reviews)[:1]
+    text = None if reviews.pop(review, None) is None else dict[str, Any]()
+    if is_shown:
+        show()
+    return text
+
+
+def listen() -> None:
+    """Take the user's lines: the answer to the proposed edit, or the name of a file to open."""
+    for line in sys.stdin:
+        with one_at_a_time:
+            if reviews:
+                review = next(iter(reviews))
+                send(method=f"editor/did{'Accept' if line.strip() == 'y' else 'Reject'}Diff", params={"id": review})
+                close(review)
+            elif (path := Path(line.strip()).resolve()).is_file():
+                files[:] = [*(file for file in files if file != path), path]
+                send(method="editor/didChange", params={})
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -61,25 +82,29 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "workspace/workspaceFolders":
             return {"result": FOLDERS}
         case "editor/openFiles":
-            return {"result": [{"uri": file.as_uri(), "isActive": file == FILES[-1]} for file in FILES]}
+            return {"result": [{"uri": file.as_uri(), "isActive": file == files[-1]} for file in files]}
         case "editor/openDiff":
-            reviews[params["id"]] = {}  # the result of closeDiff: the text is as proposed
-            threading.Thread(target=review, args=[params], daemon=True).start()
+            reviews[params["id"]] = params
+            if len(reviews) == 1:
+                show()
             return {"result": None}
-        case "editor/closeDiff":  # the user answered elsewhere; None: there is no such view any more
-            return {"result": reviews.pop(params["id"], None)}
+        case "editor/closeDiff":  # the user answered elsewhere
+            return {"result": close(params["id"])}
         case _:
             return {"error": {"code": -32601, "message": f"a terminal has no {method}"}}
 
 
-send(
-    id=1, method="initialize", params={"editorInfo": INFO, "capabilities": {"diff": True}, "workspaceFolders": FOLDERS}
-)
+CAPABILITIES = {"diff": True, "message": True}
+send(id=1, method="initialize", params={"editorInfo": INFO, "capabilities": CAPABILITIES, "workspaceFolders": FOLDERS})
+threading.Thread(target=listen, daemon=True).start()
 while message := read():
-    method = message.get("method")
+    method, params = message.get("method"), cast("dict[str, Any]", message.get("params") or {})
     if method is None:  # the answer to initialize
         send(method="initialized")
     elif method == "companion/ready":
         print("Agents in this folder can find you now.", flush=True)
+    elif method == "window/showMessage":
+        print(params["message"], flush=True)
     elif "id" in message:
-        send(id=message["id"], **answer(method, message.get("params") or {}))
+        with one_at_a_time:
+            send(id=message["id"], **answer(method, params))

@@ -97,9 +97,7 @@ def value(chance: random.Random, depth: int = 0) -> Any:
 def settings(chance: random.Random) -> bytes:
     """Return a settings file in which some keys have values that do not fit."""
     whole: dict[str, Any] = {}
-    for name in chance.sample(
-        (*KEYS, *GUARDS, *FORMER_NAMES.values(), "hooksConfig.enabled", "ui.x"), chance.randrange(9)
-    ):
+    for name in chance.sample((*KEYS, *GUARDS, *FORMER_NAMES.values(), "hooksConfig.x", "ui.x"), chance.randrange(9)):
         *groups, last = name.split(".")
         place = whole
         for group in groups:

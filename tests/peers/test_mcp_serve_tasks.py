@@ -17,6 +17,7 @@ from isthmus.programs.mcp.tasks import MAXIMUM_WAIT_SECONDS
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.loaded_program import LoadedProgram, shared_program
 from support.mcp_client_program import CLIENTS, McpClient, mcp_client
+from support.process_families import commands_below, kill_below
 from support.session_terminal import PROMPT, Sessions
 from support.waiting import eventually
 
@@ -68,8 +69,8 @@ def tasks(sessions: Sessions) -> list[dict[str, Any]]:
 
 def server_of(client: McpClient) -> psutil.Process:
     """Return the process that runs the tasks of a client's server."""
-    below = psutil.Process(client.process.pid).children(recursive=True)
-    return next(process for process in below if "--behind" in process.cmdline())
+    below = commands_below(psutil.Process(client.process.pid))
+    return next(process for process, command in below if "--behind" in command)
 
 
 def has_begun(sessions: Sessions) -> bool:
@@ -154,11 +155,7 @@ def test_a_task_goes_on_when_its_server_is_killed(
 ) -> None:
     with mcp_client("python", [call(tool, prompt="wait", stay=True)], *served(sessions, "-y")) as client:
         eventually(lambda: has_begun(sessions))
-        family = psutil.Process(client.process.pid).children(recursive=True)
-        for process in family:
-            process.suspend()  # so that none of them notices the end of another one
-        for process in family:
-            process.kill()
+        kill_below(psutil.Process(client.process.pid))
     (task,) = tasks(sessions)
     assert task["state"] == "working"
     goes_on(sessions, task["id"])

@@ -8,13 +8,16 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
 from isthmus.agent.part import Part, PartBase, PartTools, PartTurn
 from isthmus.parts import packages as part_packages
 from isthmus.parts.packages import GuardedPart, PartError, PartPlace, load_parts
+from isthmus.programs.agent.local_agent import local_agent, rule_for
+from isthmus.programs.agent.local_agent_options import LocalAgentOptions
+from isthmus.programs.setup.setup import GivenOptions, decide
 from isthmus.tools.port.tool_set import ToolScope
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
@@ -123,12 +126,46 @@ class FaultyPart(PartBase):
         raise ValueError
 
 
-def test_a_package_that_cannot_be_loaded_is_named_with_its_fault(tmp_path: Path) -> None:
+async def test_a_package_that_cannot_be_loaded_is_named_with_its_fault(tmp_path: Path) -> None:
     entry = EntryPoint("bad", f"{__name__}:fail", part_packages.GROUP)
     with pytest.raises(
         PartError, match=r"'?bad'? of isthmus.parts cannot be loaded from .*RuntimeError: no file in bad"
     ):
-        load_parts(["bad"], tmp_path, lambda: [entry])
+        await load_parts(["bad"], tmp_path, lambda: [entry])
+
+
+class ClosingPart(PartBase):
+    """Part that notes its end."""
+
+    name = "closing"
+    closed: ClassVar[list[str]] = []
+
+    def __init__(self, place: PartPlace) -> None:
+        self._folder = place.folder.name
+
+    async def aclose(self) -> None:
+        self.closed.append(self._folder)
+
+
+async def test_a_package_that_cannot_be_loaded_closes_the_parts_before_it(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolated_folders: IsolatedFolders
+) -> None:
+    closing, failing = f"{__name__}:{ClosingPart.__name__}", f"{__name__}:{fail.__name__}"
+    entries = [EntryPoint(name, value, part_packages.GROUP) for name, value in (("a", closing), ("b", closing))]
+    monkeypatch.setattr(ClosingPart, "closed", [])
+    monkeypatch.setattr(part_packages, "entry_points", lambda group: [*entries, EntryPoint("bad", failing, group)])
+    monkeypatch.setenv("GEMINI_API_KEY", "test-key")
+    write_settings(isolated_folders.home, ["a", "b", "bad"])
+    setup = decide(GivenOptions("gemini:test", workspace=workspace, data_dir=tmp_path / "data"), may_ask=True)
+    with pytest.raises(PartError, match="'bad'"):
+        async with local_agent(setup, rule_for(setup), LocalAgentOptions()):
+            pass
+    assert ClosingPart.closed == ["b", "a"]
+    write_settings(isolated_folders.home, ["a", "b"])
+    setup = decide(GivenOptions("gemini:test", workspace=workspace, data_dir=tmp_path / "data"), may_ask=True)
+    async with local_agent(setup, rule_for(setup), LocalAgentOptions()):
+        assert ClosingPart.closed == ["b", "a"]
+    assert ClosingPart.closed == ["b", "a"] * 2
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from isthmus.ide.reviews.review import DiffReview
 from support.editor_deadlines import PATIENT_NEOVIM
 from support.emacs import emacs_driver
 from support.jupyter_driver import jupyter_user
+from support.minimal_editor_driver import minimal_editor_driver
 from support.neovim import RunningNeovim, running_neovim
 from support.remote_editor_driver import remote_editor_driver
 from support.stdio_editor import stdio_driver
@@ -187,6 +188,7 @@ DRIVERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[EditorDriver]
     "emacs": emacs_driver,
     "headless": _headless,
     "jupyter": jupyter_user,
+    "minimal": minimal_editor_driver,
     "neovim": _neovim,
     "remote-claude": remote_editor_driver("claude"),
     "remote-gemini": remote_editor_driver("gemini"),

@@ -21,6 +21,8 @@ HOSTILE: dict[str, Any] = {
     "policyPaths": ["/dev/null/theirs.toml"],
     "adminPolicyPaths": ["/dev/null/theirs.toml"],
     "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "theirs"}]}]},
+    "hooksConfig.enabled": False,
+    "hooksConfig.disabled": ["theirs"],
     "tools.sandbox": False,
     "tools.sandboxAllowedPaths": ["/"],
     "tools.sandboxNetworkAccess": True,
@@ -60,6 +62,12 @@ HOSTILE: dict[str, Any] = {
     "isthmus.tokenStore": "keyring",
 }
 """A value for each key that would change the behaviour."""
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "hooksConfig.enabled": {"hooks": HOSTILE["hooks"]},
+    "hooksConfig.disabled": {"hooks": HOSTILE["hooks"]},
+}
+"""Settings without which a key changes nothing; those of a project count only if its folder is trusted."""
 
 
 def write_settings(folder: Path, values: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpcore2
 import httpx2
+from typing_extensions import override
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
     def __init__(self) -> None:
         self._backend: Any = httpcore2.AnyIOBackend()
 
+    @override
     async def connect_tcp(
         self,
         host: str,
@@ -48,6 +50,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         return _Stream(await self._backend.connect_tcp(host, port, timeout, local_address, socket_options))
 
+    @override
     async def sleep(self, seconds: float) -> None:
         await self._backend.sleep(seconds)
 

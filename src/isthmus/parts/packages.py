@@ -5,6 +5,7 @@ is :mod:`isthmus.agent.part`.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -46,18 +47,24 @@ class PartError(IsthmusError):
     """A part that the settings name cannot be loaded."""
 
 
-def load_parts(
+async def load_parts(
     names: Sequence[str], data_dir: Path, installed: Callable[[], Sequence[EntryPoint]] | None = None
 ) -> tuple[Part, ...]:
     """Return the parts with these names, in their order. ``installed`` finds the parts of installed packages.
 
     Raises:
-        PartError: a name has no package, or its package cannot be loaded.
+        PartError: a name has no package, or its package cannot be loaded. The parts before it are closed.
     """
     if not names:
         return ()
     found = {one.name: one for one in (installed or _installed)()}
-    return tuple(_load(name, found, data_dir) for name in dict.fromkeys(names))
+    parts: list[Part] = []
+    async with contextlib.AsyncExitStack() as until_loaded:
+        for name in dict.fromkeys(names):
+            parts.append(part := _load(name, found, data_dir))
+            until_loaded.push_async_callback(part.aclose)
+        until_loaded.pop_all()  # from now on the caller closes them
+    return tuple(parts)
 
 
 def _installed() -> Sequence[EntryPoint]:

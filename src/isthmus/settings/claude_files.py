@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.record import record
-from isthmus.settings.settings_file import Owner, SettingsError, insecure_system_file, is_missing, read_values
+from isthmus.settings.claude_keys import ClaudeKey
+from isthmus.settings.settings_file import (
+    Owner,
+    SettingsError,
+    insecure_system_file,
+    is_missing,
+    read_values,
+    value_at,
+)
 from isthmus.settings.sources import OF_OWNER, Sources
 from isthmus.settings.trust.agreements import agreed_values
 from isthmus.settings.trust.items import ProjectItem
@@ -25,6 +33,10 @@ class ClaudeFile:
     path: Path
     where: str
     values: Mapping[str, Any] = field(repr=False)
+
+    def get(self, key: ClaudeKey) -> object:
+        """Return the value of a key; None if the file does not have it."""
+        return value_at(self.values, key.value)
 
 
 @record

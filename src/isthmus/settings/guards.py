@@ -69,10 +69,4 @@ def names_in(values: Mapping[str, object]) -> Iterator[str]:
 
 def is_known(name: str) -> bool:
     """Return whether the name of a key is used, is that of a guard, or means nothing on purpose."""
-    return (
-        name in KEYS
-        or name in GUARDS
-        or name in FORMER_NAMES.values()
-        or name.startswith("hooksConfig")
-        or name == "$schema"
-    )
+    return name in KEYS or name in GUARDS or name in FORMER_NAMES.values() or name == "$schema"

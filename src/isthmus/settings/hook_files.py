@@ -11,12 +11,12 @@ from dataclasses import replace
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFiles
+from isthmus.settings.claude_keys import ClaudeKey
 from isthmus.settings.extensions import Extension
-from isthmus.settings.keys import HOOKS
+from isthmus.settings.keys import HOOKS, HOOKS_DISABLED, HOOKS_ENABLED
 from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
 from isthmus.settings.settings_file import Owner
 from isthmus.settings.sources import OF_OWNER, Sources
-from isthmus.settings.values import first, first_or, flag, strings
 from isthmus.text.linear_pattern import LinearPattern, UnsupportedPatternError
 
 MAXIMUM_HOOKS = 100
@@ -94,8 +94,6 @@ _CLAUDE = _Form(
     1.0,
 )
 
-_ALL_OFF = "disableAllHooks"
-
 
 def read_hooks(files: Sources, claude: ClaudeFiles, extensions: Sequence[Extension] = ()) -> Hooks:
     """Return the hooks of Gemini CLI's settings files, its extensions and Claude Code's files."""
@@ -110,17 +108,15 @@ def read_hooks(files: Sources, claude: ClaudeFiles, extensions: Sequence[Extensi
 
 def _of_gemini(files: Sources, extensions: Sequence[Extension]) -> Iterator[Hooks]:
     """Yield the hooks of each of Gemini CLI's files and extensions. A project switches off its own hooks alone."""
-    is_off = first(flag).read(files.files_of_user, "hooksConfig.enabled") is False
-    off = set(first_or((), strings).read(files.files_of_user, "hooksConfig.disabled"))
+    is_on, off = files.read(HOOKS_ENABLED), set(files.read(HOOKS_DISABLED))
     for file in files.of(HOOKS):
         is_project = file.owner is Owner.PROJECT
-        own = as_object(file.values.get("hooksConfig") if is_project else None)
-        if is_off or own.get("enabled") is False:
+        if not is_on or (is_project and file.get(HOOKS_ENABLED.name) is False):
             continue
         hooks = {name: value for name, value in as_object(file.get(HOOKS.name)).items() if name not in _CONFIG_NAMES}
-        names_off = off | {str(name) for name in as_list(own.get("disabled"))}
-        yield _parse(_GEMINI, hooks, files.where(file), names_off, is_project=is_project)
-    for extension in extensions if not is_off else ():
+        own_off = {str(name) for name in as_list(file.get(HOOKS_DISABLED.name))} if is_project else set[str]()
+        yield _parse(_GEMINI, hooks, files.where(file), off | own_off, is_project=is_project)
+    for extension in extensions if is_on else ():
         where = f"the extension {extension.name}" if files.names_files else OF_OWNER
         yield _parse(_GEMINI, extension.hooks, where, off)
 
@@ -136,11 +132,11 @@ def _of_claude(claude: ClaudeFiles, *, is_trusted: bool) -> Iterator[Hooks]:
     for file in claude.files:
         if file.owner is Owner.PROJECT and not is_trusted:
             continue
-        is_file_off = file.values.get(_ALL_OFF) is True
+        is_file_off = file.get(ClaudeKey.ALL_HOOKS_OFF) is True
         is_off = is_off or (is_file_off and file.owner is Owner.USER)
         if file.owner is Owner.SYSTEM or not (is_off or is_file_off):
             is_project = file.owner is Owner.PROJECT
-            yield _parse(_CLAUDE, as_object(file.values.get("hooks")), file.where, set(), is_project=is_project)
+            yield _parse(_CLAUDE, as_object(file.get(ClaudeKey.HOOKS)), file.where, set(), is_project=is_project)
 
 
 def _parse(

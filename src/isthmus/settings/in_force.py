@@ -7,12 +7,12 @@ because commands, URLs, headers and environments may contain secrets.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import assert_never, cast
 
 from isthmus.record import record
 from isthmus.settings.keys import KEYS
 from isthmus.settings.setting_key import SettingKey
-from isthmus.settings.settings_file import SettingsSource
+from isthmus.settings.settings_file import Owner, SettingsSource
 from isthmus.settings.sources import Sources
 from isthmus.settings.values import Merge
 from isthmus.text.units import show_count
@@ -48,7 +48,16 @@ def _counting(files: Sources, key: SettingKey[object]) -> Iterator[SettingsSourc
     if together := key.reader.together:
         sources = [source for source in sources if any(source.get(name) is not None for name in together)][:1]
     found = [source for source in sources if source.get(key.name) is not None]
-    yield from found[:1] if key.reader.merge is Merge.FIRST else found
+    match key.reader.merge:
+        case Merge.FIRST:
+            yield from found[:1]
+        case Merge.APART:
+            yield from [source for source in found if source.owner is Owner.PROJECT]
+            yield from [source for source in found if source.owner is not Owner.PROJECT][:1]
+        case Merge.ALL | Merge.MEMBERS:
+            yield from found
+        case _:
+            assert_never(key.reader.merge)
 
 
 def _shown(key: SettingKey[object], value: object) -> str:

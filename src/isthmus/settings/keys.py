@@ -1,10 +1,10 @@
 """Table of the settings keys that are used: how each is read, who may set it, and what it does.
 
-A row is all that is said of a key. From it follow the value of its field (:mod:`isthmus.settings.settings`), the files
-that count (:mod:`isthmus.settings.sources`), the question of trust (:mod:`isthmus.settings.trust.forms`), what
-``/settings`` shows, what is meant by a misspelt key, and both tables of the documents, which
-``scripts/settings_tables.py`` writes. An untrusted folder can only forbid: it cannot choose the model, what runs, what
-is asked, or who answers.
+A row is all that is said of a key, and nothing else is looked up in a settings file. From a row follow the value of its
+field (:mod:`isthmus.settings.settings`) and the files that count (:mod:`isthmus.settings.sources`). So do the question
+of trust (:mod:`isthmus.settings.trust.forms`), what ``/settings`` shows, and what is meant by a misspelt key.
+``scripts/settings_tables.py`` writes both tables of the documents from them. An untrusted folder can only forbid: it
+cannot choose the model, what runs, what is asked, or who answers.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.trust.items import ItemKind
 from isthmus.settings.values import (
     Merge,
+    apart,
     choice,
     elsewhere,
     every,
@@ -140,6 +141,18 @@ HOOKS = SettingKey(
     _TRUSTED,
     "programs that run around prompts, tools and model requests, and may refuse them",
     item=ItemKind.HOOK,
+)
+HOOKS_ENABLED = SettingKey(
+    "hooksConfig.enabled",
+    apart(True, flag),
+    _ANY,
+    "`false` runs no hooks of Gemini CLI's files",
+)
+HOOKS_DISABLED = SettingKey(
+    "hooksConfig.disabled",
+    apart((), strings),
+    _ANY,
+    "the names or commands of hooks of Gemini CLI's files that do not run",
 )
 SANDBOX = SettingKey(
     "tools.sandbox",

@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from isthmus.encoding.json_shapes import as_list, as_object, is_object
+from isthmus.encoding.json_shapes import as_list, is_object
 from isthmus.record import record
 from isthmus.settings.claude_files import ClaudeFile, ClaudeFiles
+from isthmus.settings.claude_keys import ClaudeKey
 from isthmus.settings.rules.permissions import PathFolders, PermissionRule, PermissionRuleError, parse_rule
 from isthmus.settings.rules.rule_decision import RuleDecision
 from isthmus.settings.settings_file import Owner
@@ -27,7 +28,11 @@ MAXIMUM_SHOWN_CHARACTERS = 200
 """Maximum length of a rule in a message; longer ones are cut."""
 MODES: Mapping[str, str] = MappingProxyType({"default": "default", "acceptEdits": "auto_edit", "plan": "plan"})
 """Approval modes by their names in ``defaultMode``; the others are not taken over."""
-_LISTS = {"deny": RuleDecision.DENY, "ask": RuleDecision.ASK, "allow": RuleDecision.ALLOW}
+_LISTS = {
+    ClaudeKey.DENY: RuleDecision.DENY,
+    ClaudeKey.ASK: RuleDecision.ASK,
+    ClaudeKey.ALLOW: RuleDecision.ALLOW,
+}
 
 
 @record
@@ -74,19 +79,18 @@ class _Reader:
 
     def read(self, file: ClaudeFile) -> None:
         """Read a file."""
-        if file.owner is Owner.SYSTEM and file.values.get("allowManagedPermissionRulesOnly") is True:
+        if file.owner is Owner.SYSTEM and file.get(ClaudeKey.MANAGED_RULES_ONLY) is True:
             self._only_machine_allows = True
-        raw: object = file.values.get("permissions")
-        if raw is not None and not is_object(raw):
+        permissions = file.get(ClaudeKey.PERMISSIONS)
+        if permissions is not None and not is_object(permissions):
             self.problems.append(f"permissions in {file.where} is not an object")
-        permissions = as_object(raw)
-        for name, decision in _LISTS.items():
-            self._read_list(file, name, decision, permissions.get(name))
-        if permissions.get("disableBypassPermissionsMode"):
-            where = f"permissions.disableBypassPermissionsMode in {file.where}"
+        for key, decision in _LISTS.items():
+            self._read_list(file, key, decision)
+        if file.get(ClaudeKey.BYPASS_OFF):
+            where = f"{ClaudeKey.BYPASS_OFF.value} in {file.where}"
             self._yolo_refusal = self._yolo_refusal or f"{where} forbids it"
-        self._read_folders(file, permissions.get("additionalDirectories"))
-        self._read_mode(file, permissions.get("defaultMode"))
+        self._read_folders(file)
+        self._read_mode(file)
 
     def permissions(self) -> Permissions:
         """Return what the files say together."""
@@ -103,8 +107,8 @@ class _Reader:
             tuple(dict.fromkeys(self._notices)),
         )
 
-    def _read_list(self, file: ClaudeFile, name: str, decision: RuleDecision, value: object) -> None:
-        where = f"permissions.{name} in {file.where}"
+    def _read_list(self, file: ClaudeFile, key: ClaudeKey, decision: RuleDecision) -> None:
+        value, where = file.get(key), f"{key.value} in {file.where}"
         is_allowing = decision is RuleDecision.ALLOW
         problems = self._notices if is_allowing else self.problems
         if value is None or value == []:
@@ -130,8 +134,8 @@ class _Reader:
         is_both = decision is not RuleDecision.ALLOW and own != self._project
         return PathFolders(self._project, self._home, (own, self._project) if is_both else (own,))
 
-    def _read_folders(self, file: ClaudeFile, value: object) -> None:
-        where = f"permissions.additionalDirectories in {file.where}"
+    def _read_folders(self, file: ClaudeFile) -> None:
+        value, where = file.get(ClaudeKey.FOLDERS), f"{ClaudeKey.FOLDERS.value} in {file.where}"
         if not value:
             return
         if file.owner is Owner.PROJECT and not self._is_trusted:
@@ -151,8 +155,8 @@ class _Reader:
                     f"{where} names {name!r:.{MAXIMUM_SHOWN_CHARACTERS}}, which is not used: {refusal}"
                 )
 
-    def _read_mode(self, file: ClaudeFile, value: object) -> None:
-        where = f"permissions.defaultMode in {file.where}"
+    def _read_mode(self, file: ClaudeFile) -> None:
+        value, where = file.get(ClaudeKey.MODE), f"{ClaudeKey.MODE.value} in {file.where}"
         if value is None or (file.owner is Owner.PROJECT and value == "default"):
             return
         if file.owner is Owner.PROJECT:

@@ -61,6 +61,8 @@ class Settings:
         keys.POLICY_PATHS,
         keys.ADMIN_POLICY_PATHS,
         keys.HOOKS,
+        keys.HOOKS_ENABLED,
+        keys.HOOKS_DISABLED,
         keys.DISABLE_YOLO_MODE,
         keys.DISABLE_ALWAYS_ALLOW,
         keys.SECURE_MODE,

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
+from isthmus.encoding.json_shapes import as_object
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import read_regular
@@ -47,14 +48,16 @@ class SettingsSource:
     def named(self, key: str) -> Iterator[tuple[str, object]]:
         """Yield the value of a key and the one under its former name, each with its name in the file."""
         for name in (key, self.former_names.get(key)):
-            if name is not None and (value := self._at(name)) is not None:
+            if name is not None and (value := value_at(self.values, name)) is not None:
                 yield name, value
 
-    def _at(self, key: str) -> object:
-        found: object = self.values
-        for name in key.split("."):
-            found = cast("Mapping[str, object]", found).get(name) if isinstance(found, Mapping) else None
-        return found
+
+def value_at(values: Mapping[str, object], key: str) -> object:
+    """Return the value under a name with dots between the names of objects; None if there is none."""
+    found: object = values
+    for name in key.split("."):
+        found = as_object(found).get(name)
+    return found
 
 
 def is_missing(path: Path) -> bool:

@@ -13,7 +13,7 @@ from isthmus.errors import DecodeError
 from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.rules.rules import ReadOnlyTools
-from isthmus.settings.settings_file import SettingsError, SettingsSource
+from isthmus.settings.settings_file import Owner, SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
 V = TypeVar("V")
@@ -34,6 +34,8 @@ class Merge(Enum):
     """The first file that has the key counts: system, project, user, system defaults."""
     ALL = "all"
     """Every file counts, and each can only forbid more."""
+    APART = "first; a project's for its own"
+    """The first file that has the key counts, but a project's file only for what that file itself contains."""
     MEMBERS = "first for each name"
     """The names of every file count, and for each name the first file that has it."""
 
@@ -170,6 +172,19 @@ def first(kind: Kind[V]) -> Reader[V | None]:
 def first_or(default: V, kind: Kind[V]) -> Reader[V]:
     """Return a reader of the first value; `default` without one."""
     return Reader(lambda sources, key: next(_values(sources, key, kind), default), Merge.FIRST)
+
+
+def apart(default: V, kind: Kind[V]) -> Reader[V]:
+    """Return a reader of the first value of the files outside of the project; `default` without one.
+
+    The value of a project's file counts for that file alone, so it is read with what it is about.
+    """
+
+    def read(sources: Sequence[SettingsSource], key: str) -> V:
+        others = [source for source in sources if source.owner is not Owner.PROJECT]
+        return next(_values(others, key, kind), default)
+
+    return Reader(read, Merge.APART)
 
 
 def every(kind: Kind[V]) -> Reader[tuple[tuple[SettingsSource, V], ...]]:

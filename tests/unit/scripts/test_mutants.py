@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mutants
-from mutants import ROOT, Mutant, Verdict, chosen, missing_tests, mutated, read_mutants
+from mutants import ROOT, Mutant, Verdict, chosen, kept_verdicts, missing_tests, mutated, read_mutants
 
 GUARD = "def may_write(epoch: int, read: int) -> bool:\n    return epoch == read\n"
 TESTS = """
@@ -105,7 +105,12 @@ def test_a_change_is_noticed_by_a_failing_test_and_not_by_a_broken_import(checko
     assert "noticed <- test_old_row" in told.stdout
     assert lines[-1].startswith("1 of 3 noticed in ")
     assert (checkout / FILE).read_text(encoding="utf-8") == GUARD
+    verdicts = {"noticed": "noticed", "lived": "LIVED", "broken": "BROKEN"}
+    assert kept_verdicts(checkout) == verdicts
     assert run(checkout, "noticed").returncode == 0
+    assert kept_verdicts(checkout) == verdicts
+    (checkout / FILE).write_text(f"{GUARD}\n", encoding="utf-8")
+    assert kept_verdicts(checkout) == {}, "what was tried is another file now"
 
 
 @pytest.mark.slow

@@ -30,6 +30,15 @@ def test_the_file_that_counts_is_named_and_of_keys_that_forbid_every_file(tmp_pa
     }
 
 
+def test_a_project_switches_its_own_hooks_off_beside_what_the_user_says(tmp_path: Path) -> None:
+    mine, theirs = {"hooksConfig.enabled": True, "hooksConfig.disabled": [SECRET]}, {"hooksConfig.enabled": False}
+    assert shown(tmp_path, mine, project=theirs) == {
+        "hooksConfig.enabled project": "false",
+        "hooksConfig.enabled home": "true",
+        "hooksConfig.disabled home": "1 value",
+    }
+
+
 def test_servers_of_every_file_are_named_without_what_they_contain(tmp_path: Path) -> None:
     secrets = {"command": "run", "args": [SECRET], "env": {"TOKEN": SECRET}, "headers": {"Authorization": SECRET}}
     found = shown(tmp_path, {"mcpServers": {"mine": secrets}}, project={"mcpServers": {"theirs": secrets}})

@@ -13,7 +13,7 @@ from isthmus.settings.env_files import load_environment
 from isthmus.settings.keys import KEYS
 from isthmus.settings.setting_key import Setter
 from support.extension_folders import install_extension
-from support.hostile_settings import HOSTILE, write_settings
+from support.hostile_settings import HOSTILE, NEEDED, write_settings
 
 
 def effective(project: Path, home: Path, *, is_trusted: bool) -> object:
@@ -51,6 +51,8 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "experimental.enableAgents",
         "agents.overrides",
         "admin.skills.enabled",
+        "hooksConfig.enabled",
+        "hooksConfig.disabled",
     }
     assert {key for key in KEYS if KEYS[key].setter is Setter.USER} >= {
         "general.defaultApprovalMode",
@@ -67,14 +69,19 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_a_projects_file_sets_what_the_table_lets_it(tmp_path: Path, key: str, is_trusted: bool) -> None:
     home, project, empty = (tmp_path / name for name in ("home", "project", "empty"))
-    write_settings(home, {"mcpServers": {"mine": {"command": "mine"}}})
+    mine = {"mcpServers": {"mine": {"command": "mine"}}}
+    needed = NEEDED.get(key, {})
+    write_settings(home, mine)
     install_extension(home, "from-git", {"mcpServers": {"of-extension": {"command": "x"}}}, source_type="git")
-    write_settings(project, {key: HOSTILE[key]})
+    write_settings(empty, needed)
+    write_settings(project, {**needed, key: HOSTILE[key]})
     allowed = {Setter.USER: False, Setter.TRUSTED: is_trusted, Setter.ANYONE: True}[KEYS[key].setter]
     before = effective(empty, home, is_trusted=is_trusted)
     after = effective(project, home, is_trusted=is_trusted)
-    assert (after != before) is allowed
-    write_settings(home, {"mcpServers": {"mine": {"command": "mine"}}, key: HOSTILE[key]})
+    assert (after != before) is (allowed and (is_trusted or not needed))
+    write_settings(home, {**mine, **needed})
+    before = effective(empty, home, is_trusted=is_trusted)
+    write_settings(home, {**mine, **needed, key: HOSTILE[key]})
     if key != "mcpServers":
         assert effective(empty, home, is_trusted=is_trusted) != before, "the user may set every key"
     if not allowed and key != "mcpServers":

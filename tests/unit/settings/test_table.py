@@ -12,7 +12,7 @@ from isthmus.settings.keys import FORMER_NAMES, KEYS
 from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.settings.values import sandbox
 from support.extension_folders import install_extension
-from support.hostile_settings import HOSTILE, write_settings
+from support.hostile_settings import HOSTILE, NEEDED, write_settings
 
 FIELDS = [(name, key.name) for name, of in keys_of_fields(Settings) for key in of.keys]
 WITHOUT_FIELD = {
@@ -58,12 +58,14 @@ def test_each_key_belongs_to_a_field_of_the_settings() -> None:
 @pytest.mark.parametrize(("field", "key"), FIELDS)
 def test_a_key_is_read_from_the_files_that_may_set_it_into_its_field(tmp_path: Path, field: str, key: str) -> None:
     home, project, empty = (tmp_path / name for name in ("home", "project", "empty"))
-    write_settings(home, {key: HOSTILE[key]})
-    write_settings(project, {key: HOSTILE[key]})
+    needed = NEEDED.get(key, {})
+    write_settings(home, {**needed, key: HOSTILE[key]})
+    write_settings(project, {**needed, key: HOSTILE[key]})
+    write_settings(empty, needed)
     default = getattr(load_settings(empty, empty, {}), field)
     of_user = getattr(load_settings(empty, home, {}), field)
-    of_project = getattr(load_settings(project, empty, {}, is_trusted=True), field)
-    assert default == getattr(Settings(), field)
+    of_project = getattr(load_settings(project, tmp_path / "nobody", {}, is_trusted=True), field)
+    assert needed or default == getattr(Settings(), field)
     if field == "project_model":
         assert (of_user, of_project) == (default, HOSTILE[key])
         return

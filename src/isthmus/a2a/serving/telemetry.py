@@ -75,8 +75,10 @@ class ServedTelemetry:
         self._open_export: type[MetricExport] | None = None
         self._is_ending = False
         try:
-            self._tracing = _tracing(options, agent, environment)
-            self._open_export = _metric_export(options, environment)
+            if _sends("TRACES", options, environment):
+                self._tracing = _tracing(agent, environment)
+            if _sends("METRICS", options, environment):
+                self._open_export = _metric_export()
         except ModuleNotFoundError as error:
             if options.otel:
                 raise ServingError(f"{names.otel}: {MISSING}") from error
@@ -136,28 +138,24 @@ class ServedTelemetry:
         return read
 
 
-def _tracing(options: TelemetryOptions, agent: str, environment: Mapping[str, str]) -> "Tracing | None":
-    """Return what makes traces, None if none are wanted; nothing of OpenTelemetry is loaded then.
+def _tracing(agent: str, environment: Mapping[str, str]) -> "Tracing":
+    """Return what makes traces. OpenTelemetry is loaded here, for those who want them.
 
     Raises:
         ModuleNotFoundError: OpenTelemetry is not installed.
     """
-    if not _sends("TRACES", options, environment):
-        return None
     from isthmus.observability.tracing import Tracing, exporting_provider
 
     keeps_content = environment.get(CONTENT, "").strip().lower() in ("true", "1", "span_only", "span_and_event")
     return Tracing(exporting_provider(), agent, keeps_content=keeps_content)
 
 
-def _metric_export(options: TelemetryOptions, environment: Mapping[str, str]) -> "type[MetricExport] | None":
-    """Return what sends metrics, None if none are wanted.
+def _metric_export() -> "type[MetricExport]":
+    """Return what sends metrics.
 
     Raises:
         ModuleNotFoundError: OpenTelemetry is not installed.
     """
-    if not _sends("METRICS", options, environment):
-        return None
     from isthmus.observability.otlp_metrics import MetricExport
 
     return MetricExport

@@ -87,62 +87,95 @@ class CallDecisions:
             return decide_question(self.policy, tool.choices(item.request.arguments))
         if self._is_permitted:
             return Allow()
-        base = self._options.policy
-        if isinstance(proposal, McpDetails) and proposal.server_name in self.tools.foreign_servers:
-            base = replace(base, grants=frozenset())
-        settings = self._session.settings
-        policy = policy_for(base, settings, self._options.settings_rule, yolo_refusal=self.tools.yolo_refusal)
-        asked = self._asked_each_time
-        if (reason := self.tools.always_asked.get(tool.name)) is not None:
-            asked = asked or AskedEachTime(reason, "Only a change of that setting allows it.")
-        if ruling is not None and ruling.decision is RuleDecision.ASK:
-            asked = asked or AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
-        if asked is not None:
+        policy = self._policy_for(proposal)
+        if (asked := self._reason_to_ask(tool, ruling)) is not None:
             return decide_each_time(policy, tool.name, asked, tool.kind)
         reads = self._asked_reads(item, tool, policy)
         if reads and tool.kind is ToolKind.READ:
             return self._with_kept_answers(decide_reads(policy, tool.name, reads))
-        context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
-        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
-        if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
-            guarded = not is_requested(self._session, proposal.file_path)
-        starting = guarded and isinstance(proposal, FileDiff) and starts_program(Path(proposal.file_path))
-        now = replace(policy, grants=policy.grants | self._present_grants())
-        server = proposal.server_name if isinstance(proposal, McpDetails) else None
-        if isinstance(proposal, McpDetails):
-            if _is_named_after_another(tool.name, proposal.server_name, self.tools):
-                # The name in the allow-list means the other server.
-                now = replace(now, grants=now.grants - {ToolGrant(tool.name)})
-            named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
-            if proposal.server_name not in self.tools.tools:
-                # Allow-lists name all tools of a server, or one by the server's own name for it.
-                named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
-            if not named.isdisjoint(now.grants):
-                now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
-        if ruling is not None and server not in self.tools.foreign_servers:
-            now = replace(now, grants=now.grants | {ToolGrant(tool.name)})
+        grants = self._grants_for(policy, tool, proposal, ruling)
         if reads:
-            now = replace(now, grants=frozenset(grant for grant in now.grants if isinstance(grant, CommandGrant)))
-        elif isinstance(proposal, ExecuteDetails) and self._changes_guarded(proposal, context_files):
+            grants = frozenset(grant for grant in grants if isinstance(grant, CommandGrant))
+        elif isinstance(proposal, ExecuteDetails) and self._changes_guarded(proposal):
             # A permission for the first words of a command says nothing about these files.
-            now = replace(now, grants=frozenset(grant for grant in now.grants if not isinstance(grant, PrefixGrant)))
-        may_keep = server is not None and self.approvals is not None and self.approvals.may_keep(server)
-        arguments = item.request.arguments
+            grants = frozenset(grant for grant in grants if not isinstance(grant, PrefixGrant))
+        server = proposal.server_name if isinstance(proposal, McpDetails) else None
+        guarded = self._guarded_path(policy, proposal)
         decision = decide(
-            now,
+            replace(policy, grants=grants),
             tool.name,
             tool.kind,
-            arguments,
-            is_guarded=guarded,
-            is_starting=starting,
+            item.request.arguments,
+            is_guarded=guarded is not None,
+            is_starting=guarded is not None and starts_program(guarded),
             server=server,
-            may_keep=may_keep,
+            may_keep=server is not None and self.approvals is not None and self.approvals.may_keep(server),
             folder=folder_of(proposal),
             allowed_as=self._allowed_as(tool, proposal),
         )
         if reads and isinstance(decision, Deny):
             return decide_reads(policy, tool.name, reads)
         return self._with_kept_answers(decision)
+
+    def _policy_for(self, proposal: ConfirmationDetails | None) -> Policy:
+        """Return the policy of the session for a call; nothing is granted in advance to a server of the client."""
+        base = self._options.policy
+        if isinstance(proposal, McpDetails) and proposal.server_name in self.tools.foreign_servers:
+            base = replace(base, grants=frozenset())
+        rule = self._options.settings_rule
+        return policy_for(base, self._session.settings, rule, yolo_refusal=self.tools.yolo_refusal)
+
+    def _reason_to_ask(self, tool: Tool, ruling: Ruling | None) -> AskedEachTime | None:
+        """Return why a user is asked about each call of a tool, whatever the policy allows; None if they are not."""
+        if self._asked_each_time is not None:
+            return self._asked_each_time
+        if (reason := self.tools.always_asked.get(tool.name)) is not None:
+            return AskedEachTime(reason, "Only a change of that setting allows it.")
+        if ruling is not None and ruling.decision is RuleDecision.ASK:
+            return AskedEachTime(ruling.reason, "Only a change of that policy allows it.")
+        return None
+
+    def _grants_for(
+        self, policy: Policy, tool: Tool, proposal: ConfirmationDetails | None, ruling: Ruling | None
+    ) -> frozenset[Grant]:
+        """Return the grants for a call, with one for its tool where a name in an allow-list, or a rule, allows it.
+
+        ``ruling`` neither forbids the call nor asks about it.
+        """
+        grants = policy.grants | self._present_grants()
+        server = proposal.server_name if isinstance(proposal, McpDetails) else None
+        if isinstance(proposal, McpDetails):
+            grants = self._with_names_of_server(grants, tool, proposal)
+        if ruling is not None and server not in self.tools.foreign_servers:
+            grants |= {ToolGrant(tool.name)}
+        return grants
+
+    def _with_names_of_server(self, grants: frozenset[Grant], tool: Tool, proposal: McpDetails) -> frozenset[Grant]:
+        """Return grants with one for a server's tool, if they name it or its server, and without one that does not."""
+        if _is_named_after_another(tool.name, proposal.server_name, self.tools):
+            # The name in the allow-list means the other server.
+            grants -= {ToolGrant(tool.name)}
+        named: set[Grant] = {ServerToolGrant(proposal.server_name, proposal.tool_name, version_of(tool))}
+        if proposal.server_name not in self.tools.tools:
+            # Allow-lists name all tools of a server, or one by the server's own name for it.
+            named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
+        return grants if named.isdisjoint(grants) else grants | {ToolGrant(tool.name)}
+
+    def _guarded_path(self, policy: Policy, proposal: ConfirmationDetails | None) -> Path | None:
+        """Return the path of a file that a call would edit, if the user is asked about its edits; otherwise None.
+
+        Where nobody can be asked, the file that the user requested is not guarded.
+        """
+        if not isinstance(proposal, FileDiff) or not is_guarded(Path(proposal.file_path), self._context_files):
+            return None
+        is_open = not policy.may_ask and is_requested(self._session, proposal.file_path)
+        return None if is_open else Path(proposal.file_path)
+
+    @property
+    def _context_files(self) -> tuple[str, ...]:
+        """Names of the files that instruct the agent."""
+        settings = self._session.settings
+        return (*self._options.context_files, *(settings.context_files if settings is not None else ()))
 
     def _with_kept_answers(self, decision: Decision) -> Decision:
         """Return a decision whose question offers lasting answers only if the folder's settings keep them."""
@@ -172,9 +205,9 @@ class CallDecisions:
         session = self._session
         return self._options.workspace_of(Path(session.workspace), session.user, session.added_folders)
 
-    def _changes_guarded(self, proposal: ExecuteDetails, context_files: tuple[str, ...]) -> bool:
+    def _changes_guarded(self, proposal: ExecuteDetails) -> bool:
         folder = Path(self._session.workspace) / (proposal.working_directory or "")
-        return changes_guarded_file(proposal.command, folder, context_files)
+        return changes_guarded_file(proposal.command, folder, self._context_files)
 
     def _asked_reads(self, item: OpenCall, tool: Tool, policy: Policy) -> AskedReads:
         """Return the reads of a call about which the user is asked, and to which they have not agreed."""

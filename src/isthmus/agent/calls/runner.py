@@ -104,6 +104,29 @@ class _Ready:
     """The version of the tool that proposed it; None if unknown."""
 
 
+@record
+class CallServices:
+    """Services that calls use besides their tools.
+
+    Attributes:
+        checkpoints: stores files before an edit; None to edit without.
+        suspended: keeps calls that ask a question while they run; None for calls that cannot.
+        open_model: opens the model for calls that ask one.
+        before_edit: called with each file that is about to be edited.
+        hook_programs: runs the hooks of the settings; None to run none.
+    """
+
+    checkpoints: Checkpoints | None = None
+    suspended: SuspendedCalls | None = None
+    open_model: ModelSource | None = None
+    before_edit: BeforeEdit | None = None
+    hook_programs: HookPrograms | None = None
+
+
+NO_SERVICES = CallServices()
+"""No services: calls edit without checkpoints, and no hooks run."""
+
+
 class CallRunner:
     """Runs the tool calls of the session of one turn."""
 
@@ -112,15 +135,10 @@ class CallRunner:
         turn: AgentTurn,
         tools: ToolSet,
         options: AgentOptions,
-        checkpoints: Checkpoints | None = None,
+        services: CallServices = NO_SERVICES,
         *,
-        suspended: SuspendedCalls | None = None,
-        open_model: ModelSource | None = None,
         is_permitted: bool = False,
         asked_each_time: AskedEachTime | None = None,
-        approvals: SessionApprovals | None = None,
-        before_edit: BeforeEdit | None = None,
-        hook_programs: HookPrograms | None = None,
     ) -> None:
         """Prepare to settle calls.
 
@@ -128,28 +146,29 @@ class CallRunner:
             turn: receives the events.
             tools: the tools that the model knows.
             options: the approval policy, folders and environment.
-            checkpoints: stores files before an edit; None to edit without.
-            suspended: keeps calls that ask a question while they run.
-            open_model: opens the model for calls that ask one.
+            services: what calls use besides their tools.
             is_permitted: the user requested exactly these calls, so the policy is not consulted.
             asked_each_time: the reason to ask a user about each call, whatever the policy allows.
-            approvals: approvals for all sessions; None if none can be stored.
-            before_edit: called with each file that is about to be edited.
-            hook_programs: runs the hooks of the settings; None to run none.
         """
         session = turn.session
         self._turn = turn
         self._session = session
         self._tools = tools
         self._options = options
-        self._suspended = suspended if suspended is not None else SuspendedCalls()
-        self._open_model = open_model
-        self._hooks = CallHooks(turn, options, hook_programs, tools)
+        self._suspended = services.suspended if services.suspended is not None else SuspendedCalls()
+        self._open_model = services.open_model
+        self._hooks = CallHooks(turn, options, services.hook_programs, tools)
         self._decisions = CallDecisions(
-            session, options, tools, approvals, is_permitted=is_permitted, asked_each_time=asked_each_time
+            session, options, tools, is_permitted=is_permitted, asked_each_time=asked_each_time
         )
         self._execution = CallExecution(
-            turn, self._decisions.policy, self._suspended, checkpoints, open_model, before_edit, self._hooks
+            turn,
+            self._decisions.policy,
+            self._suspended,
+            services.checkpoints,
+            services.open_model,
+            services.before_edit,
+            self._hooks,
         )
         self._is_permitted = is_permitted
         self._is_asked_each_time = asked_each_time is not None

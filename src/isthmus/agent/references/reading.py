@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.approval.permission_rules import access_of
-from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.runner import CallRunner, CallServices
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.files import WorkspaceReference, complete_path, find_file_references
@@ -104,7 +104,7 @@ async def read_references(
     named = dict(tools.tools)
     if contents is not None:
         named[READ_RESOURCE] = _ReadReference(contents, scope, tuple(resources.values()))
-    await CallRunner(turn, replace(tools, tools=named), options, hook_programs=hook_programs).settle()
+    await CallRunner(turn, replace(tools, tools=named), options, CallServices(hook_programs=hook_programs)).settle()
     if session.waiting:
         return  # a rule of the settings asks the user; the content comes after the answer
     texts = [*_texts_of(session, resources, _HEADING), *_texts_of(session, files, _FILES_HEADING)]

@@ -212,43 +212,19 @@ class Session:
                 self._take_prompt(event)
             case Command():
                 self._take_command(event)
-            case CommandPrompt(text, media, requested_file):
-                self.has_command_prompt = True
-                self._before_prompt = tuple(self.messages)
-                self._is_unheard = True
-                self._add_request(text)
-                self.requested_file = requested_file
-                self._add_user_parts(Text(text), *media)
+            case CommandPrompt():
+                self._take_command_prompt(event)
             case SubagentBegun(answered=answered):
                 self.subagent = event
                 self.answered = [(item.tool_call, item.option_id) for item in answered]
-            case LoopNotice(text):
-                self.loops.note_warning()
-                self._add_user_parts(Text(text))
-            case ContextNote(source, text):
-                self.note_sources.add(source)
-                if source == HOOK_NOTE:
-                    self.requests.append(text)
-                self._add_user_parts(Text(text))
-            case EnvironmentContext(text):
-                self._add_user_parts(Text(text))
-            case ReferredContent(text, media):
-                self.new_prompts = []
-                self._add_user_parts(Text(text), *media)
-            case StateChange(state, reason=reason):
-                self.state = state
-                self._is_over |= state.is_terminal
-                if reason == PROMPT_REFUSED:
-                    self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
-                elif state is TaskState.CANCELED and self._is_unheard:
-                    self._is_unheard, self.new_prompts = False, []
-                    self._add_user_parts(Text(CANCELLED_UNHEARD))
+            case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent():
+                self._take_context(event)
+            case StateChange():
+                self._take_state(event)
             case ModelReply():
                 self._take_reply(event)
             case ToolCallUpdate(call, version):
-                self._take_call(call)
-                if version is not None:
-                    self.tool_versions[call.tool_call_id] = version
+                self._take_call(call, version)
             case ConfirmationAccepted(confirmation):
                 self._take_confirmation(confirmation)
             case ToolResultRecorded():
@@ -258,33 +234,10 @@ class Session:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen():
                 self.known_files.take(event, len(self.messages))
-            case Compacted():
-                self._compact(event)
-            case ResultsPruned(count, freed):
-                # A new list: earlier checkpoints need the old one.
-                self.messages = pruned(self.messages, count)
-                self.measured_tokens = max(0, self.measured_tokens - freed)
-            case Checkpoint(checkpoint_id, call_id):
-                self._take_checkpoint(checkpoint_id, call_id)
-            case Restored(checkpoint_id):
-                self._restore(checkpoint_id)
-            case ChatResumed(messages=messages):
-                self._resume_chat(messages)
-            case FolderIncluded(path):
-                self.folders = (*self.folders, path)
-            case AgentRecord(data, merges):
-                if merges:
-                    self._merge_record(data)
-                else:
-                    self.record, self._merged_record = data, None
-            case ModelChosen(model):
-                self.model = model
-            case EffortChosen(effort):
-                self.effort = effort
-            case WorktreeUsed(folder):
-                self.worktrees = (*self.worktrees, folder)
-            case ToolsLoaded(names):
-                self._load_tools(*names)
+            case Compacted() | ResultsPruned() | Checkpoint() | Restored() | ChatResumed():
+                self._rewrite_conversation(event)
+            case FolderIncluded() | WorktreeUsed() | ModelChosen() | EffortChosen() | ToolsLoaded() | AgentRecord():
+                self._keep_choice(event)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
                 pass
             case _:
@@ -355,6 +308,65 @@ class Session:
         self._is_unheard = True
         self._add_user_parts(Text(prompt.text), *prompt.media)
 
+    def _take_context(self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent) -> None:
+        """Add what the model reads beside the user's prompts."""
+        match event:
+            case ContextNote(source, text):
+                self.note_sources.add(source)
+                if source == HOOK_NOTE:
+                    self.requests.append(text)
+                self._add_user_parts(Text(text))
+            case ReferredContent(text, media):
+                self.new_prompts = []
+                self._add_user_parts(Text(text), *media)
+            case LoopNotice(text):
+                self.loops.note_warning()
+                self._add_user_parts(Text(text))
+            case EnvironmentContext(text):
+                self._add_user_parts(Text(text))
+            case _:
+                assert_never(event)
+
+    def _take_state(self, change: StateChange) -> None:
+        self.state = change.state
+        self._is_over |= change.state.is_terminal
+        if change.reason == PROMPT_REFUSED:
+            self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
+        elif change.state is TaskState.CANCELED and self._is_unheard:
+            self._is_unheard, self.new_prompts = False, []
+            self._add_user_parts(Text(CANCELLED_UNHEARD))
+
+    def _keep_choice(
+        self, event: FolderIncluded | WorktreeUsed | ModelChosen | EffortChosen | ToolsLoaded | AgentRecord
+    ) -> None:
+        """Keep what the user or the agent has chosen for the rest of the session."""
+        match event:
+            case FolderIncluded(path):
+                self.folders = (*self.folders, path)
+            case WorktreeUsed(folder):
+                self.worktrees = (*self.worktrees, folder)
+            case ModelChosen(model):
+                self.model = model
+            case EffortChosen(effort):
+                self.effort = effort
+            case ToolsLoaded(names):
+                self._load_tools(*names)
+            case AgentRecord(data, merges):
+                if merges:
+                    self._merge_record(data)
+                else:
+                    self.record, self._merged_record = data, None
+            case _:
+                assert_never(event)
+
+    def _take_command_prompt(self, prompt: CommandPrompt) -> None:
+        self.has_command_prompt = True
+        self._before_prompt = tuple(self.messages)
+        self._is_unheard = True
+        self._add_request(prompt.text)
+        self.requested_file = prompt.requested_file
+        self._add_user_parts(Text(prompt.text), *prompt.media)
+
     def _take_command(self, command: Command) -> None:
         self._begin_work(command.settings)
         self.command = command
@@ -377,6 +389,24 @@ class Session:
                 self.model = self.settings.model or None
             if "effort" in settings:
                 self.effort = None if self.settings.effort in (None, "", DEFAULT_EFFORT) else self.settings.effort
+
+    def _rewrite_conversation(self, event: Compacted | ResultsPruned | Checkpoint | Restored | ChatResumed) -> None:
+        """Keep the conversation for later, or replace its messages."""
+        match event:
+            case Compacted():
+                self._compact(event)
+            case ResultsPruned(count, freed):
+                # A new list: earlier checkpoints need the old one.
+                self.messages = pruned(self.messages, count)
+                self.measured_tokens = max(0, self.measured_tokens - freed)
+            case Checkpoint(checkpoint_id, call_id):
+                self._take_checkpoint(checkpoint_id, call_id)
+            case Restored(checkpoint_id):
+                self._restore(checkpoint_id)
+            case ChatResumed(messages=messages):
+                self._resume_chat(messages)
+            case _:
+                assert_never(event)
 
     def _compact(self, compacted: Compacted) -> None:
         rest = self.messages[max(0, len(self.messages) - compacted.kept) :]
@@ -434,7 +464,7 @@ class Session:
     def _load_tools(self, *names: str) -> None:
         self.loaded_tools = tuple(dict.fromkeys((*(self.loaded_tools or ()), *names)))
 
-    def _take_call(self, call: ToolCall) -> None:
+    def _take_call(self, call: ToolCall, version: str | None) -> None:
         if self.loaded_tools is not None and call.tool_name not in self.loaded_tools:
             self._load_tools(call.tool_name)
         if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
@@ -450,6 +480,8 @@ class Session:
         is_announced = call.status is ToolCallStatus.PENDING and asked is None
         announcements = item.announcements + is_announced
         self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal, announcements=announcements)
+        if version is not None:
+            self.tool_versions[call.tool_call_id] = version
 
     def _merge_record(self, changes: JsonObject) -> None:
         if self._merged_record is None:

@@ -21,6 +21,7 @@ from isthmus.mcp_host.config.enablement import enablement_path, with_server_off,
 from isthmus.mcp_host.config.server_config import Origin
 from isthmus.mcp_host.config.workspace_config import UnusableCause, UnusableServer
 from isthmus.settings.edit_file import change_file
+from isthmus.settings.keys import MCP_SERVERS
 
 
 @click.command("remove")
@@ -33,7 +34,7 @@ def remove(name: str, scope: str) -> None:
     isthmus mcp remove tickets
     isthmus mcp remove -s user notes
     """
-    if not change_file(settings_path(scope), lambda text: remove_member(text, ["mcpServers", name])):
+    if not change_file(settings_path(scope), lambda text: remove_member(text, [MCP_SERVERS.name, name])):
         raise UnknownServerError(f'Server "{name}" not found in {scope} settings; {_elsewhere(name, scope)}')
     click.echo(f'Server "{name}" removed from {scope} settings.')
 

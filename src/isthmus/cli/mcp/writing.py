@@ -13,6 +13,7 @@ from isthmus.mcp_host.config.server_config import ConfigContext, Origin, ServerC
 from isthmus.mcp_host.config.workspace_config import UnusableServer
 from isthmus.programs.setup.setup import BadInputError
 from isthmus.settings.edit_file import change_file
+from isthmus.settings.keys import MCP_SERVERS
 
 
 def write_server(path: Path, name: str, entry: Mapping[str, Any]) -> bool:
@@ -26,7 +27,7 @@ def write_server(path: Path, name: str, entry: Mapping[str, Any]) -> bool:
     def change(text: str) -> str:
         nonlocal existed
         existed = name in servers_in(text)
-        return set_member(text, ["mcpServers", name], dict(entry))
+        return set_member(text, [MCP_SERVERS.name, name], dict(entry))
 
     change_file(path, change)
     return existed
@@ -35,7 +36,7 @@ def write_server(path: Path, name: str, entry: Mapping[str, Any]) -> bool:
 def servers_in(text: str) -> Mapping[str, object]:
     """Return the servers in the text of a settings file; raise JsoncError if it is not JSON."""
     value: object = parse(text) if text.strip("\ufeff \t\r\n") else {}
-    servers = cast("dict[str, object]", value).get("mcpServers") if isinstance(value, dict) else None
+    servers = cast("dict[str, object]", value).get(MCP_SERVERS.name) if isinstance(value, dict) else None
     return cast("dict[str, object]", servers) if isinstance(servers, dict) else {}
 
 

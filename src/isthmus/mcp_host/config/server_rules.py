@@ -15,6 +15,8 @@ from isthmus.mcp_host.config.enablement import enablement_key
 from isthmus.mcp_host.config.entry_reader import ServerConfigError
 from isthmus.mcp_host.config.server_config import HttpEndpoint, ServerConfig, StdioEndpoint
 from isthmus.record import record
+from isthmus.settings import keys
+from isthmus.settings.setting_key import Setter, SettingKey
 from isthmus.text.wildcards import matches_wildcard
 
 _HOST = re.compile(r"[^/?#]*")
@@ -29,6 +31,25 @@ class RuleFile:
     values: Mapping[str, object]
     is_of_project: bool = False
     is_of_system: bool = False
+
+    def get(self, key: SettingKey[None]) -> object:
+        """Return the value of a key; None if the file does not have it, or may not set it.
+
+        Raises:
+            ServerConfigError: there is no object where the key has one.
+        """
+        if self.is_of_project and key.setter is Setter.USER:
+            return None
+        value: Any = self.values
+        for name in key.name.split("."):
+            if value is None:
+                return None
+            if not isinstance(value, dict):
+                raise ServerConfigError(
+                    f"{self.path}: {key.name}: expected objects {{...}} around it, received {value!r:.80}"
+                )
+            value = cast("dict[str, Any]", value).get(name)
+        return value
 
 
 @record
@@ -98,7 +119,7 @@ class ServerRules:
             if key not in rule.names:
                 return f"{rule.key} in {rule.path} does not name it"
         if self.administrators and name not in self.administrators:
-            return f"admin.mcp.config in {self.administrators_path} does not have it"
+            return f"{keys.MCP_CONFIG.name} in {self.administrators_path} does not have it"
         return None
 
     def refusal(self, config: ServerConfig) -> str | None:
@@ -135,21 +156,21 @@ def server_rules(files: Sequence[RuleFile], problems: list[str], closed: str | N
 
     ``closed`` is a reason why no server is used.
     """
-    found: dict[str, list[_Names]] = {"mcp.excluded": [], "mcp.allowed": []}
-    patterns: dict[str, list[_Patterns]] = {"isthmus.mcp.denied": [], "isthmus.mcp.allowed": []}
+    excluded: list[_Names] = []
+    allowed: list[_Names] = []
+    denied_servers: list[_Patterns] = []
+    allowed_servers: list[_Patterns] = []
     administrators: Mapping[str, Mapping[str, object]] = {}
     administrators_path: Path | None = None
     for file in files:
         try:
-            for key, rules in found.items():
-                if (names := _strings(file, key)) is not None:
-                    rules.append(_Names(key, file.path, frozenset(map(enablement_key, names))))
-            for key, lists in patterns.items():
-                if (value := _at(file, key)) is not None:
-                    lists.append(_Patterns(key, file.path, _patterns(file, key, value)))
-            if _at(file, "admin.mcp.enabled") is False:
-                closed = closed or f"admin.mcp.enabled in {file.path} is false"
-            if not file.is_of_project and not administrators and (config := _administrators(file)):
+            excluded += _names(file, keys.MCP_EXCLUDED)
+            allowed += _names(file, keys.MCP_ALLOWED)
+            denied_servers += _patterns(file, keys.MCP_DENIED_BY_URL)
+            allowed_servers += _patterns(file, keys.MCP_ALLOWED_BY_URL)
+            if file.get(keys.MCP_ENABLED) is False:
+                closed = closed or f"{keys.MCP_ENABLED.name} in {file.path} is false"
+            if not administrators and (config := _administrators(file)):
                 administrators, administrators_path = config, file.path
         except ServerConfigError as error:
             problems.append(str(error))
@@ -157,42 +178,37 @@ def server_rules(files: Sequence[RuleFile], problems: list[str], closed: str | N
                 closed = f"the administrator's rules cannot be read: {error}"
     return ServerRules(
         closed,
-        tuple(found["mcp.excluded"]),
-        tuple(found["mcp.allowed"]),
-        tuple(patterns["isthmus.mcp.denied"]),
-        tuple(patterns["isthmus.mcp.allowed"]),
+        tuple(excluded),
+        tuple(allowed),
+        tuple(denied_servers),
+        tuple(allowed_servers),
         administrators,
         administrators_path,
     )
 
 
-def _at(file: RuleFile, key: str) -> object:
-    value: Any = file.values
-    for name in key.split("."):
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise ServerConfigError(f"{file.path}: {key}: expected objects {{...}} around it, received {value!r:.80}")
-        value = cast("dict[str, Any]", value).get(name)
-    return value
-
-
-def _strings(file: RuleFile, key: str) -> tuple[str, ...] | None:
-    if (value := _at(file, key)) is None:
-        return None
+def _names(file: RuleFile, key: SettingKey[None]) -> tuple[_Names, ...]:
+    """Return the rule of a file that names servers, if the file has it."""
+    if (value := file.get(key)) is None:
+        return ()
     if not _is_list_of_strings(value):
-        raise ServerConfigError(f"{file.path}: {key}: expected a list of server names, received {value!r:.80}")
-    return tuple(cast("list[str]", value))
+        raise ServerConfigError(f"{file.path}: {key.name}: expected a list of server names, received {value!r:.80}")
+    return (_Names(key.name, file.path, frozenset(map(enablement_key, cast("list[str]", value)))),)
 
 
 def _is_list_of_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
 
 
-def _patterns(file: RuleFile, key: str, value: object) -> tuple[_Pattern, ...]:
+def _patterns(file: RuleFile, key: SettingKey[None]) -> tuple[_Patterns, ...]:
+    """Return the rule of a file that describes servers, if the file has it."""
+    if (value := file.get(key)) is None:
+        return ()
+    where = f"{file.path}: {key.name}"
     if not isinstance(value, list):
-        raise ServerConfigError(f"{file.path}: {key}: expected a list of objects {{...}}, received {value!r:.80}")
-    return tuple(_pattern(f"{file.path}: {key}", item) for item in cast("list[object]", value))
+        raise ServerConfigError(f"{where}: expected a list of objects {{...}}, received {value!r:.80}")
+    patterns = tuple(_pattern(where, item) for item in cast("list[object]", value))
+    return (_Patterns(key.name, file.path, patterns),)
 
 
 def _pattern(where: str, value: object) -> _Pattern:
@@ -235,13 +251,14 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _administrators(file: RuleFile) -> Mapping[str, Mapping[str, object]]:
-    value = _at(file, "admin.mcp.config")
+    value = file.get(keys.MCP_CONFIG)
     if value is None:
         return {}
+    where = f"{file.path}: {keys.MCP_CONFIG.name}"
     if not isinstance(value, dict):
-        raise ServerConfigError(f"{file.path}: admin.mcp.config: expected an object {{...}}, received {value!r:.80}")
+        raise ServerConfigError(f"{where}: expected an object {{...}}, received {value!r:.80}")
     servers = cast("dict[str, object]", value)
     for name, entry in servers.items():
         if not isinstance(entry, dict) or not isinstance(cast("dict[str, object]", entry).get("url"), str):
-            raise ServerConfigError(f"{file.path}: admin.mcp.config.{name:.80}: expected an object with url")
+            raise ServerConfigError(f"{where}.{name:.80}: expected an object with url")
     return cast("dict[str, Mapping[str, object]]", servers)

@@ -6,12 +6,14 @@ a few variables alone, see :mod:`isthmus.mcp_host.transports.stdio`. Pure.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import cast
 
+from isthmus.encoding.json_shapes import as_list
 from isthmus.record import record
 from isthmus.runtime.private_variables import EDITOR_ADDRESSES, OWN_TOKENS
+from isthmus.settings.keys import VARIABLES_ALLOWED, VARIABLES_BLOCKED
+from isthmus.settings.setting_key import SettingKey
+from isthmus.settings.settings_file import value_at
 
-SETTING = "environmentVariableRedaction"
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|KEY|AUTH|CREDENTIAL|CREDS|PRIVATE|CERT")
 _SECRET_NAMES = frozenset(
     (
@@ -67,7 +69,7 @@ class ShellVariables:
     def of(cls, own: Iterable[Mapping[str, object]], others: Iterable[Mapping[str, object]] = ()) -> "ShellVariables":
         """Return the rule of settings files: the user's ``own``, and others, which can only block."""
         own = [*own]
-        return cls(_names(own, "allowed"), _names([*own, *others], "blocked"))
+        return cls(_names(own, VARIABLES_ALLOWED), _names([*own, *others], VARIABLES_BLOCKED))
 
     def given(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a server gets."""
@@ -83,12 +85,6 @@ class ShellVariables:
         return name in _PUBLIC_NAMES or _SECRET_NAME.search(name) is None
 
 
-def _names(files: Iterable[Mapping[str, object]], key: str) -> frozenset[str]:
-    found: set[str] = set()
-    for values in files:
-        value: object = values
-        for part in ("security", SETTING, key):
-            value = cast("Mapping[str, object]", value).get(part) if isinstance(value, dict) else None
-        if isinstance(value, list):
-            found |= {item.upper() for item in cast("list[object]", value) if isinstance(item, str)}
-    return frozenset(found)
+def _names(files: Iterable[Mapping[str, object]], key: SettingKey[None]) -> frozenset[str]:
+    listed = (name for values in files for name in as_list(value_at(values, key.name)))
+    return frozenset(name.upper() for name in listed if isinstance(name, str))

@@ -24,6 +24,7 @@ from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.record import record
 from isthmus.settings import SettingsError, project_settings_path, settings_text, user_settings_path
 from isthmus.settings.extensions import find_extensions
+from isthmus.settings.keys import MCP_SERVERS
 from isthmus.settings.settings_file import insecure_system_file, read_values
 from isthmus.settings.sources import system_defaults_path, system_settings_path
 from isthmus.settings.trust.agreements import new_items
@@ -278,7 +279,7 @@ class _File:
     def take(self, values: Mapping[str, object]) -> None:
         """Take the values of a file that was read; raises ServerConfigError."""
         self.values = values
-        self.servers = self._object("mcpServers", self.values.get("mcpServers"))
+        self.servers = self._object(MCP_SERVERS.name, self.values.get(MCP_SERVERS.name))
 
     def has_flag(self, name: str, key: str) -> bool:
         """Return whether `key` of a server's entry is true."""

@@ -1,7 +1,7 @@
 """Builds an agent in this process (model, tools, journal, engine and editor) from a Setup."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from isthmus.agent.approval.restricted_tools import RestrictedTools
 from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.memory.memory import own_file
 from isthmus.agent.memory.memory_part import MemoryPart
-from isthmus.agent.part import AgentParts, Part
+from isthmus.agent.part import AgentParts
 from isthmus.agent.part_tools import ToolsOfParts
 from isthmus.agent.personal_part import PersonalPart
 from isthmus.agent.resources import AgentResources
@@ -19,7 +19,6 @@ from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.journal.opening import open_journal
 from isthmus.mcp_host.contents import HostContents
-from isthmus.mcp_host.host import McpHost
 from isthmus.parts.approvals_file import ApprovalsFile
 from isthmus.parts.background import BackgroundPart
 from isthmus.parts.editor.diagnostics import EditDiagnosticsOfIde
@@ -60,30 +59,29 @@ async def local_agent(setup: Setup, workspaces: WorkspaceRule, options: LocalAge
         JournalError: the data folder cannot be used.
         PartError: a part that the settings name cannot be loaded.
     """
-    added = () if options.is_idle else load_parts(setup.settings.parts, setup.data_dir)
     async with contextlib.AsyncExitStack() as stack:
         journal = await open_journal(TaskFiles(setup.data_dir).journal, setup.journal, (AGENT,))
         until_engine = await stack.enter_async_context(contextlib.AsyncExitStack())
         until_engine.push_async_callback(journal.aclose)
         building = _Building(setup, workspaces, options, RunningEngine(journal), stack)
-        editors = building.session_editors()
-        background = BackgroundCommands()
-        mcp = building.mcp_host(background)
-        parts = building.parts(mcp, editors, background, added)
-        resources = building.resources(mcp, editors, background, parts)
+        parts = await building.parts()
+        resources = building.resources(parts)
         if options.on_resources is not None:
             options.on_resources(resources)
-        engine = building.engine(resources, mcp, parts)
+        engine = building.engine(resources, parts)
         until_engine.pop_all()  # from now on the engine closes the journal
         if not options.is_idle:
-            await building.begin(engine, mcp, editors)
+            await building.begin(engine)
         if options.mcp.on_host is not None:
-            options.mcp.on_host(mcp)
+            options.mcp.on_host(building.mcp)
         yield engine
 
 
 class _Building:
-    """The building of an agent: what several of its parts need. ``stack`` gets the end of each."""
+    """The building of an agent: what several of its parts need. ``stack`` gets the end of each.
+
+    ``mcp`` are the MCP servers, with the tools of the agent itself.
+    """
 
     def __init__(
         self,
@@ -122,11 +120,7 @@ class _Building:
         self._rules = RulesOfFolders(
             *(setup.workspace, Path.home(), setup.environment, self._trusts, connect, options.names_settings_files)
         )
-
-    def session_editors(self) -> SessionEditors:
-        """Return the finder of the editors of sessions."""
-        running, options = self._running, self._options
-        return SessionEditors(
+        self._session_editors = SessionEditors(
             self._editors,
             options.mcp.address_policy,
             lambda task_id: running.engine.settings_of(task_id),
@@ -134,48 +128,43 @@ class _Building:
             options.editor_timeouts,
         )
 
-    def mcp_host(self, background: BackgroundCommands) -> McpHost:
-        """Return the MCP servers, with the tools of the agent itself."""
-        mcp = mcp_host(self._setup, self._options, self._trusts, self._editors, background)
-        self._stack.push_async_callback(mcp.aclose)
-        return mcp
+        self._background = BackgroundCommands()
+        self.mcp = mcp_host(setup, options, self._trusts, self._editors, self._background)
+        stack.push_async_callback(self.mcp.aclose)
 
-    def parts(
-        self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, added: Sequence[Part]
-    ) -> AgentParts:
-        """Return what accompanies the agent. Their order is also the order of their tools, notes and instructions."""
+    async def parts(self) -> AgentParts:
+        """Return what accompanies the agent. Their order is that of their tools, notes and instructions."""
+        added = () if self._options.is_idle else await load_parts(self._setup.settings.parts, self._setup.data_dir)
         memory_file = own_file(self._home, self._setup.context_files)
         parts = AgentParts(
             (
                 PersonalPart(self._personal, self._running.child_tasks),
                 MemoryPart(memory_file),
-                editors,
-                EditDiagnosticsOfIde(editors.client, self._options.editor_timeouts),
-                BackgroundPart(background),
-                ServersPart(HostContents(mcp)),
+                self._session_editors,
+                EditDiagnosticsOfIde(self._session_editors.client, self._options.editor_timeouts),
+                BackgroundPart(self._background),
+                ServersPart(HostContents(self.mcp)),
                 *added,
             )
         )
         self._stack.push_async_callback(parts.aclose)
         return parts
 
-    def resources(
-        self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, parts: AgentParts
-    ) -> AgentResources:
+    def resources(self, parts: AgentParts) -> AgentResources:
         """Return what the agent uses."""
-        setup, running, trusts = self._setup, self._running, self._trusts
+        setup, running, trusts, mcp = self._setup, self._running, self._trusts, self.mcp
         repositories = self._options.repositories
         return AgentResources(
             open_model=self._model.open,
             tools=RestrictedTools(ToolsOfParts(mcp, parts), self._rules.of),
             personal=self._personal,
-            background=background.of,
+            background=self._background.of,
             model_names=self._model.names,
             servers=mcp,
             contents=HostContents(mcp),
             parts=parts,
             environment=SessionEnvironment(self._agent.environment),
-            editors=editors,
+            editors=self._session_editors,
             home=self._home,
             checkpoints=self._checkpoints,
             tasks=running.tasks_of,
@@ -187,7 +176,7 @@ class _Building:
             approvals=ApprovalsFile(setup.data_dir / KEPT_APPROVALS_NAME) if setup.settings.keeps_approvals else None,
         )
 
-    def engine(self, resources: AgentResources, mcp: McpHost, parts: AgentParts) -> Engine:
+    def engine(self, resources: AgentResources, parts: AgentParts) -> Engine:
         """Return the engine, which runs the agent."""
         setup, options, journal, files = self._setup, self._options, self._running.journal, self._files
         repositories = options.repositories
@@ -207,7 +196,7 @@ class _Building:
                 copy_files=files.copy,
                 on_task_end=parts.task_ended,
                 keep_files=AttachedFiles(files.outputs, self._model.media_rules, carried and carried.keep).keep,
-                check_settings=settings_check(setup, self._agent.settings_rule, self._rules, mcp, self._model),
+                check_settings=settings_check(setup, self._agent.settings_rule, self._rules, self.mcp, self._model),
                 brings_programs=options.mcp.client_programs is ClientPrograms.OF_THE_CLIENT,
                 placement=options.placement,
                 telemetry=options.telemetry,
@@ -216,16 +205,18 @@ class _Building:
         self._stack.push_async_callback(engine.aclose)
         return engine
 
-    async def begin(self, engine: Engine, mcp: McpHost, editors: SessionEditors) -> None:
+    async def begin(self, engine: Engine) -> None:
         """Connect to models and MCP servers, continue the tasks, and show questions in editors."""
         folder = Path(self._workspaces.default) if self._workspaces.default is not None else None
         self._model.begin()
         if folder is not None:
-            mcp.begin(folder)
+            self.mcp.begin(folder)
         await engine.start()
         if folder is not None:
-            await settle_folder(self._setup, folder, self._options.mcp, mcp, self._editors)
-        await self._stack.enter_async_context(questions_in_editors(engine, editors, self._options.on_shown))
+            await settle_folder(self._setup, folder, self._options.mcp, self.mcp, self._editors)
+        await self._stack.enter_async_context(
+            questions_in_editors(engine, self._session_editors, self._options.on_shown)
+        )
 
 
 def rule_for(setup: Setup) -> WorkspaceRule:

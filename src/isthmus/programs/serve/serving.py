@@ -31,18 +31,12 @@ log = logging.getLogger(__name__)
 async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     """Serve until a signal. Write a line to ``output`` when the server listens, and the rest to the log.
 
+    The server is built one thing after another, each with its end on the stack.
+
     Raises:
         BadInputError: options contradict each other.
         ListenError: the address or the certificate cannot be used.
     """
-    try:
-        await _serve(setup, settings, output)
-    except ServingError as error:
-        raise BadInputError(str(error)) from error
-
-
-async def _serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
-    """Build the server, one thing after another, each with its end on the stack, and run it."""
     from isthmus.a2a.push.sender import PushSender
     from isthmus.a2a.serving.application import Admission, ServedAgent, push_rule, served_application
     from isthmus.a2a.serving.listening import a2a_server, listening
@@ -51,14 +45,15 @@ async def _serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.programs.serve.served_engine import ServedEngine
     from isthmus.web.links import shown_url
 
-    serving = settings.serving
-    rule_of_pushes = push_rule(serving.pushes_to, serving.names)
-    sender = PushSender(rule_of_pushes)
-    pages = await workbench_pages(setup, settings) if settings.has_page else None
-    placement = settings.placement or EVERY_TASK
-    roots = _roots(setup, settings, placement)
-    users = _users(setup, roots)
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(_options_refused())
+        serving = settings.serving
+        rule_of_pushes = push_rule(serving.pushes_to, serving.names)
+        sender = PushSender(rule_of_pushes)
+        pages = await workbench_pages(setup, settings) if settings.has_page else None
+        placement = settings.placement or EVERY_TASK
+        roots = _roots(setup, settings, placement)
+        users = _users(setup, roots)
         # Before the log begins: a port that is taken is a message at the terminal.
         listener = stack.enter_context(listening(settings.host, settings.port, serving, settings.public_url))
         token_path, token = _token(setup, settings)
@@ -93,6 +88,15 @@ async def _serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         server = a2a_server(app, engine, listener, serving, say_ready)
         stack.enter_context(_announced(server.url, token_path, setup, rule, settings.agent))
         await server.run_until_stopped()
+
+
+@contextlib.contextmanager
+def _options_refused() -> "Generator[None]":
+    """Have a server that refuses its options refuse those of the command line."""
+    try:
+        yield
+    except ServingError as error:
+        raise BadInputError(str(error)) from error
 
 
 def _title(settings: ServeSettings) -> str:
@@ -161,25 +165,21 @@ def _server_options(setup: Setup, settings: ServeSettings, token: str) -> "Serve
     )
 
 
+@contextlib.contextmanager
 def _announced(
     url: str, token_path: Path, setup: Setup, rule: "WorkspaceRule", agent: "HostedCommand | None"
-) -> "contextlib.AbstractContextManager[None]":
+) -> "Generator[None]":
     """Announce a server of our own agent to this user's other programs, if these need no settings to reach it."""
     from isthmus.programs.serve.running_servers import RunningServer, announced
 
-    if agent is not None or not re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
-        return contextlib.nullcontext()
-    folders = tuple(str(root.resolve()) for root in rule.roots)
-    return _logged(announced(RunningServer(os.getpid(), url, token_path.resolve(), setup.data_dir, folders)))
-
-
-@contextlib.contextmanager
-def _logged(announcing: "contextlib.AbstractContextManager[None]") -> "Generator[None]":
     with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(announcing)
-        except OSError as error:
-            log.warning("`isthmus acp` will not find this server by itself: %s", error)
+        if agent is None and re.match(r"http://(127\.|localhost[:/]|\[::1\])", url):
+            folders = tuple(str(root.resolve()) for root in rule.roots)
+            server = RunningServer(os.getpid(), url, token_path.resolve(), setup.data_dir, folders)
+            try:
+                stack.enter_context(announced(server))
+            except OSError as error:
+                log.warning("`isthmus acp` will not find this server by itself: %s", error)
         yield
 
 

@@ -12,7 +12,8 @@ from typing import TypeAlias, assert_never, cast
 
 from isthmus.encoding.json_shapes import as_list, is_object
 from isthmus.record import record
-from isthmus.settings.keys import KEYS
+from isthmus.settings.claude_keys import ClaudeKey
+from isthmus.settings.keys import KEYS, MCP_SERVERS
 from isthmus.settings.setting_key import Setter
 from isthmus.settings.trust.items import ItemKind, ProjectItem
 
@@ -30,10 +31,10 @@ GEMINI_KEYS: Mapping[str, ItemKind] = MappingProxyType(
 )
 """Keys of ``.gemini/settings.json`` that a trusted folder may set, with the kind of their items."""
 CLAUDE_KEYS: Mapping[str, ItemKind] = MappingProxyType(
-    {"hooks": ItemKind.HOOK, "permissions.additionalDirectories": ItemKind.FOLDER}
+    {ClaudeKey.HOOKS.value: ItemKind.HOOK, ClaudeKey.FOLDERS.value: ItemKind.FOLDER}
 )
 """Keys of Claude Code's settings that count in a trusted folder."""
-MCP_KEYS: Mapping[str, ItemKind] = MappingProxyType({"mcpServers": ItemKind.SERVER})
+MCP_KEYS: Mapping[str, ItemKind] = MappingProxyType({MCP_SERVERS.name: ItemKind.SERVER})
 """Keys of ``.mcp.json``."""
 
 

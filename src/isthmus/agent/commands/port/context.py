@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.calls.call_hooks import CallHooks
-from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.runner import CallRunner, CallServices
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -172,11 +172,13 @@ class CommandContext:
             self.turn,
             replace(self.tools, tools=named, servers=(), trusted_servers=frozenset()),
             self.options,
-            suspended=self.suspended,
-            open_model=self.resources.open_model,
+            CallServices(
+                suspended=self.suspended,
+                open_model=self.resources.open_model,
+                hook_programs=self.resources.hook_programs,
+            ),
             is_permitted=is_permitted,
             asked_each_time=asked_each_time,
-            hook_programs=self.resources.hook_programs,
         )
         await runner.settle()
         if self.session.waiting:
