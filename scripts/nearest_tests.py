@@ -34,14 +34,14 @@ _FAR = 1_000
 
 
 class Nearness(IntEnum):
-    """How a test belongs to a module, from near to far."""
+    """Ways in which a test belongs to a module, from near to far."""
 
     ITSELF = 0
     PATH = 1
     IMPORT = 2
     PACKAGE = 3
     REACHED = 4
-    """By imports of modules that import it."""
+    """Imports lead from it to the module through other modules of the program."""
     APART = 5
 
     @property
@@ -109,7 +109,7 @@ class Checkout:
         return self._sorted(found, files, reached)
 
     def nearest(self, module: Path) -> Sequence[tuple[Nearness, Path]]:
-        """Return the tests with the path of a module or an import of it; if there are none, those of its package."""
+        """Return the tests with the path of a module or an import of it, otherwise the tests of its package."""
         found = self._near([module])
         near = {test: way for test, way in found.items() if way is not Nearness.PACKAGE} or found
         return self._sorted(near, [module], self._distances([module]))
