@@ -107,7 +107,7 @@ test: setup peers frontend ## all gates, then all tests but the comparisons
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
 
-mutants: setup ## remove 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
+mutants: setup ## remove over 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
