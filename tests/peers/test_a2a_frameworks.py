@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.kinds.hosted import ask, decision
+from isthmus.agent.hosted import ask, decision
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, AgentMessage, TextContent, ToolCallUpdate
@@ -60,7 +60,7 @@ class Narrator:
             yield ask("call-1", "look", {}, GenericDetails("Look at it"))
             return
         if session.prompt == "Wait":
-            await asyncio.sleep(SILENCE)
+            await asyncio.sleep(SILENCE)  # delay: the agent is silent for longer than a keep-alive
         elif session.prompt == "Look":
             yield TextContent("", "Let me ")
             yield TextContent("", "look.")

@@ -20,12 +20,12 @@ from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
+from isthmus.agent.coding.fallback import FallbackModels
+from isthmus.agent.coding.loop_guard import LoopGuard
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
-from isthmus.agent.kinds.fallback import FallbackModels
-from isthmus.agent.kinds.loop_guard import LoopGuard
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
