@@ -107,7 +107,7 @@ test: setup peers frontend ## all gates, then all tests but the comparisons
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
 
-mutants: setup ## remove 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
+mutants: setup ## remove over 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
@@ -188,7 +188,7 @@ a2a-tck:
 conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's suites against the MCP host
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
 
-check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, English, locked dependencies, types
+check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, delays in tests, English, locked dependencies, types
 	@$(MAKE) --no-print-directory -j 2 types lints
 
 types: setup
@@ -205,6 +205,7 @@ lints: setup
 	$(BIN)/python scripts/check_strings.py
 	$(BIN)/python scripts/check_test_names.py
 	$(BIN)/python scripts/check_english.py
+	$(BIN)/python scripts/check_delays.py
 	$(BIN)/python scripts/dependencies.py check
 
 fmt: setup ## format and apply the safe lint fixes

@@ -1,9 +1,9 @@
 """Runs the tests that are nearest to what has changed, for as long as a developer waits between two edits.
 
-Files of tests/unit and tests/contract run in the order of their distance from the changed files: a changed test first,
-then tests that import a changed module, then those that import a module which imports one, and so on. When the time is
-over, the others are left to ``make test``, and their number is said. Without a change in the working tree, the last
-commit counts. Options are passed on to pytest.
+Files of tests/unit and tests/contract run in the order of ``scripts/nearest_tests.py``: a changed test first,
+then tests with the path of a changed module, with an import of it, and of its package. When the time is over, the
+others are left to ``make test``, and their number is said. Without a change in the working tree, the last commit
+counts. Options are passed on to pytest. ``quick_tests.py --of FILE`` prints the nearest tests of a module instead.
 
 It does not replace ``make test``: it reads imports as text, and does not know which test starts which program.
 """
@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import nearest_tests
+from nearest_tests import ROOT, Checkout
+
 SECONDS = 45.0
 """Maximum time in seconds, with everything."""
 LAST_START = 0.55
@@ -28,52 +30,6 @@ PROCESSES = 3
 """Number of processes side by side, on two processors."""
 BATCH_BYTES = 40_000
 """Size of the test files that one process gets at a time; starting one takes about two seconds."""
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.MULTILINE
-)
-_NAME = re.compile(r"\w+")
-_PLACES = ("src", "tests", "scripts", "examples")
-"""Folders from which modules are imported."""
-
-
-def modules_of(root: Path) -> Mapping[str, Path]:
-    """Return the files of all modules, by the names under which they are imported."""
-    found: dict[str, Path] = {}
-    for place in _PLACES:
-        for path in (root / place).rglob("*.py"):
-            if "node_modules" in path.parts:
-                continue
-            parts = path.relative_to(root / place).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports_of(text: str) -> Iterator[str]:
-    """Yield the names of modules that a text imports, also those that may be names in a module."""
-    for match in _IMPORT.finditer(text):
-        if match[3] is not None:
-            yield match[3]
-            continue
-        yield match[1]
-        yield from (f"{match[1]}.{name}" for name in _NAME.findall(match[2]))
-
-
-def distances(modules: Mapping[str, Path], changed: Collection[Path]) -> Mapping[Path, int]:
-    """Return how many imports lead from each file to a changed one; files that none leads from are left out."""
-    importers: defaultdict[Path, set[Path]] = defaultdict(set)
-    for path in modules.values():
-        for name in imports_of(path.read_text(encoding="utf-8")):
-            if (target := modules.get(name)) is not None and target != path:
-                importers[target].add(path)
-    found = dict.fromkeys(changed, 0)
-    waiting = deque(found)
-    while waiting:
-        path = waiting.popleft()
-        for importer in importers[path]:
-            if importer not in found:
-                found[importer] = found[path] + 1
-                waiting.append(importer)
-    return found
 
 
 def changed_files(root: Path) -> Sequence[Path]:
@@ -91,9 +47,8 @@ def _git(root: Path, *arguments: str) -> list[str]:
 
 def ordered_tests(root: Path, changed: Collection[Path]) -> list[Path]:
     """Return the test files of tests/unit and tests/contract: those nearest to a change first, then by their size."""
-    near = distances(modules_of(root), changed)
-    tests = [path for place in ("unit", "contract") for path in (root / "tests" / place).rglob("test_*.py")]
-    return sorted(tests, key=lambda path: (near.get(path, 1_000), path.stat().st_size, path))
+    places = root / "tests/unit", root / "tests/contract"
+    return [test for _, test in Checkout(root).ordered(changed) if any(test.is_relative_to(each) for each in places)]
 
 
 def batches(tests: Iterable[Path]) -> Iterator[list[Path]]:
@@ -129,7 +84,9 @@ class Run:
 
 
 def main(options: Sequence[str]) -> int:
-    """Run the tests; return 1 if one of them failed."""
+    """Run the tests, or print those that belong to modules; return 1 if one failed or a module has none."""
+    if options and options[0] == "--of":
+        return nearest_tests.main(options[1:])
     began = time.monotonic()
     changed = changed_files(ROOT)
     tests = ordered_tests(ROOT, changed)

@@ -50,7 +50,7 @@ class GeminiAgent:
                         self.streams += 1
                         self._response = response
                         await self._read(response)
-            await asyncio.sleep(PAUSE_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)  # delay: the agent's own pause before it connects again
 
     async def _read(self, response: httpx2.Response) -> None:
         async for line in response.aiter_lines():

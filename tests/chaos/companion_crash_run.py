@@ -152,6 +152,7 @@ class CompanionCrashRun:
                     self._hold_ports()
                     if fault == "kill twice":
                         process = setup.spawn()
+                        # delay: the kill comes at a random moment of the start
                         await asyncio.sleep(self._chance.uniform(0, 2))  # sometime during its start
                         process.kill()
                         await asyncio.to_thread(process.wait, 30)
@@ -282,4 +283,4 @@ def _original(file: Path) -> bytes:
 
 async def _at_once(_: float) -> None:
     """Replace the pause between two attempts of a CLI."""
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.02)  # delay: a short pause in place of the CLI's long one

@@ -60,7 +60,7 @@ def call(tool: str, n: str) -> str:
     match tool.removeprefix(PREFIX):
         case "mark":
             leave("traces", n)
-            time.sleep(0.05)
+            time.sleep(0.05)  # delay: the tool takes a moment, in which a kill may come
         case "ask":
             leave("traces", f"{n}-asked")
             action = elicit(n)

@@ -145,6 +145,7 @@ class ReplicaFaults:
         replica.is_paused = True
         # The database ends what a server does that is stopped in the middle of a write, after some seconds.
         await self._until_taken("pause", owned, paused)
+        # delay: the server is stopped for longer than a lease
         await asyncio.sleep(max(0.0, paused + LEASE_SECONDS + 1 - time.monotonic()))
         replica.program.process.send_signal(signal.SIGCONT)
         replica.is_paused = False
@@ -168,7 +169,7 @@ class ReplicaFaults:
         """Let a server and the programs that it starts find no space for anything."""
         pid = (await self._busiest()).program.process.pid
         limit_files(pid, 0)
-        await asyncio.sleep(FULL_SECONDS)
+        await asyncio.sleep(FULL_SECONDS)  # delay: the disk stays full for this time
         limit_files(pid, None)
 
     # --- the network ---
@@ -181,7 +182,7 @@ class ReplicaFaults:
         replica = await self._busiest()
         replica.proxy.cut_after = 0
         replica.proxy.cut()
-        await asyncio.sleep(LEASE_SECONDS + 1)
+        await asyncio.sleep(LEASE_SECONDS + 1)  # delay: the partition is longer than a lease
         replica.proxy.cut_after = None
         replica.proxy.cut()
 
@@ -193,12 +194,13 @@ class ReplicaFaults:
         await self._cut()
         if self._chance.random() < 0.5:
             await self._crash_database()
-        await asyncio.sleep(LEASE_SECONDS + 1)
+        await asyncio.sleep(LEASE_SECONDS + 1)  # delay: the outage is longer than a lease
         if self._chance.random() < 0.5:
             await self._begin_another()
         for replica in self._chance.sample(self.replicas, len(self.replicas)):
             replica.proxy.cut_after = None
             replica.proxy.cut()
+            # delay: the servers reach the database at random moments
             await asyncio.sleep(self._chance.uniform(0.0, APART_SECONDS / 2))
 
     async def end_another(self) -> None:
@@ -241,7 +243,7 @@ class ReplicaFaults:
                     await self._machines.sql("SELECT pg_switch_wal()")
             if disk is not None:
                 disk.fill()
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # delay: pause between two writes while the disk is full
         if disk is None:
             limit_files(pid, None)
         else:
@@ -258,7 +260,7 @@ class ReplicaFaults:
             except Exception:
                 if not self._machines.server.is_running():
                     return False
-                await asyncio.sleep(0.25)
+                await asyncio.sleep(0.25)  # delay: pause between two of twenty attempts
             else:
                 return True
         return False

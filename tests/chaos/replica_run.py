@@ -104,7 +104,7 @@ class ReplicaRun:
         try:
             async with asyncio.timeout(SECONDS):
                 clients = [asyncio.create_task(self.client(task)) for task in tasks]
-                await asyncio.sleep(self._random.uniform(0.0, 0.9))
+                await asyncio.sleep(self._random.uniform(0.0, 0.9))  # delay: the fault comes at a random moment
                 await befall()
                 await asyncio.gather(*clients)
                 for task in tasks:
@@ -150,7 +150,7 @@ class ReplicaRun:
             except TaskNotFound:
                 raise
             except Exception:  # whatever a dying server answers, another one is asked
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # delay: pause between two attempts at any server
 
     async def begin(self, task: WatchedTask, replica: Replica, text: str) -> None:
         """Begin a task whose first call a user allows, at one server."""
@@ -196,7 +196,7 @@ class ReplicaRun:
                 async with self._anyone() as agent:
                     turn = await agent.follow(task.task_id, 0)
                     return [item async for item in turn.deliveries if item.seq is not None]
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # delay: pause between two attempts at any server
 
     async def check(self, task: WatchedTask) -> None:
         """Check that a task lost nothing, did nothing twice, and that its client saw each event once."""

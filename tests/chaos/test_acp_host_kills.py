@@ -129,7 +129,7 @@ class HostedChaos:
                 if kill.victim == "command":
                     await _until(lambda: commands_of_agents() or working.done())
                 else:
-                    await asyncio.sleep(kill.seconds)
+                    await asyncio.sleep(kill.seconds)  # delay: the kill comes at a random moment
                 await self._strike(server, kill.victim)
                 if kill.victim != "server":
                     answered.set()
@@ -168,7 +168,7 @@ class HostedChaos:
                         answered.set()
                         await all_of(turn)
                         return
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.01)  # delay: pause between two looks at the task
 
     # --- what is left ---
 

@@ -120,7 +120,7 @@ class FrontKills:
             await first.question()
         if moment == "answer":
             first.choose(first.questions[0], "proceed_once")
-        await asyncio.sleep(self._chance.uniform(0, LONGEST_WAIT_SECONDS))
+        await asyncio.sleep(self._chance.uniform(0, LONGEST_WAIT_SECONDS))  # delay: the kill comes at a random moment
         for victim in victims:
             await self._kill(victim, first)
         if "server" in victims:

@@ -86,7 +86,7 @@ class Load:
         try:
             for turn in range(TASKS // USERS):
                 due = began + pause * (turn + number / USERS)
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                await asyncio.sleep(max(0.0, due - time.monotonic()))  # delay: tasks come at the rate of the load
                 started = time.monotonic()
                 await self._task(agents, f"{'ask' if turn % 3 == 0 else 'say'} {number}-{turn}")
                 self.ended.append(time.monotonic() - started)

@@ -44,7 +44,7 @@ class Client:
         try:
             async with asyncio.timeout(SECONDS):
                 while not await self._step(agent):
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(0.01)  # delay: pause between two steps, below the deadline
             return True
         except IsthmusError:
             if killing is None:
@@ -57,7 +57,7 @@ class Client:
             await agent.aclose()
 
     async def _kill(self, server: ServeProgram, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # delay: the kill comes at a random moment
         server.process.kill()
         await server.process.wait()
 

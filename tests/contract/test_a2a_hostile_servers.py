@@ -219,7 +219,7 @@ async def test_a_body_that_never_ends_is_left_at_the_deadline() -> None:
     async def drops() -> AsyncGenerator[bytes]:
         while True:
             yield b" "
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.001)  # delay: the server sends one byte after the other
 
     def handle(request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":

@@ -90,7 +90,7 @@ class ReadingPages(Pages):
 
     @override
     def keep(self, users: UserTable, now: float) -> None:
-        """Do nothing, as none is open."""
+        """Do nothing: no user has a task here."""
 
 
 async def posted(client: RawClient, body: bytes) -> tuple[int, str | None, Any]:

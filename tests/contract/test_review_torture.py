@@ -114,14 +114,14 @@ def _file(workspace: Path, content: bytes = b"one\ntwo\nthree\n", name: str = "a
 # Every way to answer.
 
 
-async def test_accepted_as_proposed(scene: Scene, workspace: Path) -> None:
+async def test_a_review_that_is_accepted_gives_the_proposed_text(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
     await scene.driver.accept(review)
     assert await scene.accepted(scene.one) == "one\nTWO\n"
     assert (scene.two.decisions, scene.one.closed, scene.kept) == ([], [], [])
 
 
-async def test_accepted_with_the_users_edits(scene: Scene, workspace: Path) -> None:
+async def test_a_review_that_is_accepted_gives_the_text_as_the_user_edited_it(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "one\nTWO\n")
     await scene.driver.edit_review(review, "one\n2\nthree\n")
     await scene.driver.accept(review)
@@ -136,7 +136,7 @@ async def test_an_empty_text_accepted_is_empty(scene: Scene, workspace: Path) ->
     assert await scene.accepted(scene.one) == ""
 
 
-async def test_rejected(scene: Scene, workspace: Path) -> None:
+async def test_a_review_that_is_rejected_is_over_and_changes_nothing(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.driver.reject(review)
     await eventually_async(lambda: scene.one.decisions, what="a decision")

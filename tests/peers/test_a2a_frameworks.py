@@ -60,7 +60,7 @@ class Narrator:
             yield ask("call-1", "look", {}, GenericDetails("Look at it"))
             return
         if session.prompt == "Wait":
-            await asyncio.sleep(SILENCE)
+            await asyncio.sleep(SILENCE)  # delay: the agent is silent for longer than a keep-alive
         elif session.prompt == "Look":
             yield TextContent("", "Let me ")
             yield TextContent("", "look.")

@@ -33,7 +33,7 @@ async def companion(workspace: Path) -> AsyncGenerator[CompanionProgram]:
             yield companion
 
 
-async def test_a_table_by_turn(workspace: Path, companion: CompanionProgram) -> None:
+async def test_changes_are_listed_by_turn_as_a_table_and_as_json(workspace: Path, companion: CompanionProgram) -> None:
     status, text = await _ide(workspace, "changes")
     heading, *files = text.splitlines()
     assert (status, heading.startswith("Turn 1, ")) == (0, True)

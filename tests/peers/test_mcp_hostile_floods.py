@@ -85,7 +85,7 @@ async def bounded() -> AsyncGenerator[None]:
         nonlocal worst, most
         while True:
             began = time.thread_time()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # delay: the interval at which the loop is measured
             worst = max(worst, time.thread_time() - began)
             most = max(most, process.memory_info().rss - before)
 

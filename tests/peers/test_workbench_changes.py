@@ -362,7 +362,7 @@ def test_a_new_file_of_many_lines_is_allowed_once_all_of_it_was_seen(page: Page,
         if not page.get_by_text("Allow waits").count():
             break
         page.keyboard.press("Space")
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(50)  # delay: a user who pages looks at each screen for a moment
     until_answers_count(page)
     assert not (served.workspace / f"{created}.txt").exists()
     answer_by(page, "y")
@@ -375,7 +375,6 @@ def test_what_was_not_seen_can_be_rejected(page: Page, served: Workbench) -> Non
     created = name()
     ask(page, served, f"create {created}")
     expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
-    page.wait_for_timeout(500)
     answer_by(page, "n")
     expect(page.locator(".item.done")).to_have_count(1)
     assert not (served.workspace / f"{created}.txt").exists()
@@ -415,7 +414,6 @@ def test_many_cells_of_a_notebook_are_a_large_change(page: Page, served: Workben
     (served.workspace / "large.ipynb").write_text(notebook("old"))
     ask(page, served, f"cells {name()}")
     expect(page.get_by_text("of 5 hunks seen. Allow waits until all were on the screen.")).to_be_visible()
-    page.wait_for_timeout(500)
     answer_by(page, "y")
     expect(page.locator(".item:not(.done)")).to_have_count(1)
 
@@ -448,7 +446,7 @@ def test_a_long_command_is_shown_whole_and_run_once_all_of_it_was_seen(page: Pag
         if not page.get_by_text("Allow waits").count():
             break
         page.keyboard.press("Space")
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(50)  # delay: a user who pages looks at each screen for a moment
     assert seen == set(LONG_COMMAND.splitlines())
     until_answers_count(page)
     answer_by(page, "y")

@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.workbench import Workbench, until_answers_count, workbench
+from support.workbench import Workbench, pause_keys, until_answers_count, workbench
 
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 ASK = {"question": "Which name?", "type": "text", "header": "Name", "placeholder": "a name"}
@@ -66,10 +66,10 @@ def begin(page: Page, served: Workbench, *prompts: str) -> None:
 def hold(page: Page, key: str) -> None:
     """Hold a key as a keyboard does: after half a second it repeats."""
     page.keyboard.down(key)
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(500)  # delay: a keyboard repeats a held key after half a second
     for _ in range(HOLD_SECONDS * 30):
         page.keyboard.down(key)
-        page.wait_for_timeout(1000 / 30)
+        page.wait_for_timeout(1000 / 30)  # delay: a keyboard repeats a held key 30 times in a second
     page.keyboard.up(key)
 
 
@@ -80,7 +80,7 @@ def test_a_held_key_answers_one_question_at_most(page: Page, served: Workbench, 
     hold(page, key)
     expect(page.locator(".item.done")).to_have_count(1)
     until_answers_count(page)
-    page.wait_for_timeout(500)  # after a pause without letters
+    pause_keys(page)
     page.keyboard.press("y")
     expect(page.locator(".item.done")).to_have_count(2)
 
@@ -89,7 +89,7 @@ def test_presses_that_follow_each_other_like_those_of_a_held_key_answer_once(pag
     begin(page, served, "write one", "write two", "write three")
     for _ in range(HOLD_SECONDS * 20):
         page.keyboard.press("y")
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(50)  # delay: presses follow each other 20 times in a second
     expect(page.locator(".item.done")).to_have_count(1)
 
 
@@ -98,9 +98,8 @@ def test_letters_that_were_typed_past_a_field_answer_nothing(page: Page, served:
     begin(page, served, "write one", "write two")
     # The first letter is a key; it chooses a question and answers nothing.
     page.keyboard.type(f"k{words}", delay=LETTERS_APART_MS)
-    page.wait_for_timeout(500)
+    pause_keys(page)
     expect(page.locator(".item.done")).to_have_count(0)
-    page.wait_for_timeout(500)
     page.keyboard.press("y")
     expect(page.locator(".item.done")).to_have_count(1)
 
@@ -112,7 +111,7 @@ def test_behind_the_list_of_keys_nothing_is_answered_and_the_focus_comes_back(pa
     keys = page.get_by_role("dialog")
     expect(keys).to_be_visible()
     for key in ("y", "n", "j"):
-        page.wait_for_timeout(450)
+        page.wait_for_timeout(450)  # delay: the letters come so far apart that each is meant
         page.keyboard.press(key)
     for _ in range(4):
         page.keyboard.press("Tab")
@@ -132,7 +131,7 @@ def test_single_letters_can_be_switched_off(page: Page, served: Workbench) -> No
     until_answers_count(page)
     for key in ("y", "n", "?"):
         page.keyboard.press(key)
-        page.wait_for_timeout(450)
+        page.wait_for_timeout(450)  # delay: the letters come so far apart that each is meant
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".item.done")).to_have_count(0)
     page.locator("isthmus-question .primary").focus()
@@ -152,7 +151,7 @@ def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser
     expect(page.locator(".cm-content[contenteditable=true]")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("isthmus-question h2")).to_be_focused()
-    page.wait_for_timeout(500)
+    pause_keys(page)
     page.keyboard.press("t")
     expect(page.locator("isthmus-reason textarea")).to_be_focused()
     page.keyboard.press("Escape")
@@ -163,7 +162,7 @@ def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser
         other.goto(f"{served.url}ui/")
         for number in (1, 2):
             until_answers_count(other)
-            other.wait_for_timeout(500)
+            pause_keys(other)
             other.keyboard.press("n")
             expect(page.locator(".item.done")).to_have_count(number)
             assert focused(page) != "BODY"

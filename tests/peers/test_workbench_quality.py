@@ -193,10 +193,10 @@ def test_an_idle_page_asks_nothing_and_shows_changes_at_once(page: Page, served:
     page.goto(f"{served.url}ui/")
     page.wait_for_selector("isthmus-inbox")
     page.wait_for_load_state("load")
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(500)  # delay: what the page asks for at its start is asked by then
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(1500)  # delay: that nothing is asked can be seen only over a time
     assert requests == []
     served.begin(page, "write changes")
     expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=10_000)
@@ -269,7 +269,7 @@ def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("text=word2 ")
     with stopped_renderers():
-        time.sleep(ASLEEP_SECONDS)
+        time.sleep(ASLEEP_SECONDS)  # delay: the renderers stand still for this time
     expect(page.locator("isthmus-task .banner.back")).to_contain_text("events fetched")
     page.wait_for_selector("isthmus-task .head .st-done")
     page.wait_for_selector(f"text=word{LONG_WORDS - 1}")

@@ -102,7 +102,6 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         page.keyboard.press("z")
         expect(page.locator("isthmus-rewind li")).to_have_text(["other.md"])
         page.keyboard.press("y")  # too early to be meant
-        page.wait_for_timeout(500)
         answer_by(page, "y")
         expect(page.locator("isthmus-task .prose").last).to_contain_text("The conversation is back")
         assert (served.workspace / "other.md").read_text("utf-8") == LINES + HEADINGS[0]

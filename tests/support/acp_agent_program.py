@@ -101,7 +101,7 @@ class ScriptedAgent:
 
     def initialize(self, number: int) -> None:
         if self.start == "silent":
-            time.sleep(600)
+            time.sleep(600)  # delay: the agent hangs until it is killed
         if self.start == "junk":
             sys.stdout.write("Welcome!\n{not json\n[]\n" + '{"jsonrpc": "2.0", "method": 7}\n')
         result: dict[str, Any] = {"protocolVersion": 1, "agentInfo": {"name": "scripted", "version": "1"}}
@@ -141,7 +141,7 @@ class ScriptedAgent:
             self.say("an old answer")
         self.send({"id": number, "result": None})
         if self.start == "replays-late":  # as Gemini CLI 0.61 does
-            time.sleep(0.05)
+            time.sleep(0.05)  # delay: the answer comes late, after the response
             self.say("an old answer")
 
     def turn(self, number: int, text: str) -> None:
@@ -297,7 +297,7 @@ class ScriptedAgent:
         params = {"sessionId": self.session, "toolCall": call, "options": OPTIONS}
         self.send({"id": f"a{self.number}", "method": "session/request_permission", "params": params})
         while not (HOME / "die").exists():
-            time.sleep(0.01)
+            time.sleep(0.01)  # delay: pause between two looks for the file of the test
         os.kill(os.getpid(), signal.SIGKILL)
 
     def die(self, text: str) -> None:
@@ -320,7 +320,7 @@ class ScriptedAgent:
         params = {"sessionId": self.session, "toolCall": {"toolCallId": "w"}, "options": OPTIONS}
         self.send({"id": "w", "method": "session/request_permission", "params": params})
         while not (HOME / "withdraw").exists():
-            time.sleep(0.01)
+            time.sleep(0.01)  # delay: pause between two looks for the file of the test
         self.send({"method": "$/cancel_request", "params": {"requestId": "w"}})
         assert self.receive()["error"]["code"] == -32800
         self.say("Never mind.")
@@ -335,7 +335,7 @@ class ScriptedAgent:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.say(f"Hanging with {child.pid}.")
-        time.sleep(600)
+        time.sleep(600)  # delay: the agent hangs until it is killed
 
     def wait(self, text: str) -> None:
         """Work until cancelled."""

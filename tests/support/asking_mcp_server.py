@@ -83,7 +83,7 @@ async def impatient(context: Context[Any, Any]) -> str:
     session, request = context.session, context.request_context.request_id
     asked = asyncio.create_task(session.elicit_form("Quick!", AGREE, request))
     while not LOG.with_suffix(".late").exists():
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # delay: pause between two looks for the file of the test
     asked.cancel()
     await asyncio.wait({asked})
     return "too late" if asked.cancelled() else "in time"
@@ -108,7 +108,7 @@ async def needs_page(context: Context[Any, Any], completes: bool = False) -> str
 
         async def complete() -> None:
             while not LOG.with_suffix(".visited").exists():
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # delay: pause between two looks for the file of the test
             await session.send_elicit_complete("e-2")
 
         task = asyncio.create_task(complete())

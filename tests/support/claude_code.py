@@ -209,7 +209,7 @@ async def submit(terminal: PtyProgram, model: AnthropicWire, prompt: str, idle: 
         while len(model.model_requests) == before:
             if asyncio.get_running_loop().time() > with_model:
                 return False
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # delay: pause between two looks at the model's requests
         return True
 
     await eventually_async(submitted, SECONDS, what="a model request")

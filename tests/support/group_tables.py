@@ -32,14 +32,15 @@ class GroupTables:
 
         As in a database a new task may have an id that another one has; then the writes are done one by one.
         """
-        facts = self._facts(Needs(write for write in writes if not isinstance(write, IsthmusError)))
-        group = WriteGroup(facts, now)
+        group = self.group(writes, now)
         results = group.results(writes)
         if taken := [entry.task_id for entry in group.entries.values() if entry.new and entry.task_id in self.tasks]:
             if len(writes) > 1:
                 return [self.commit([write], now)[0] for write in writes]
             return [exists_already(taken[0])]
         for entry in group.entries.values():
+            if not entry.is_changed:
+                continue
             if entry.new is not None:
                 self.begun[entry.task_id] = (entry.new.message_id, entry.new.digest)
             stored = copy(entry)
@@ -52,11 +53,16 @@ class GroupTables:
             waiting[:] = [item for item in waiting if item.number not in group.taken]
         return results
 
+    def group(self, writes: Sequence[TaskWrite | IsthmusError], now: float) -> WriteGroup:
+        """Return a group with the facts that writes depend on; nothing is applied or stored yet."""
+        return WriteGroup(self._facts(Needs(write for write in writes if not isinstance(write, IsthmusError))), now)
+
     def put(self, task_id: str, events: Sequence[AgentEvent]) -> None:
         """Put events into a task's inbox."""
         number = sum(map(len, self.inboxes.values()))
         waiting = self.inboxes.setdefault(task_id, [])
         waiting += (Waiting(1000 * number + place, body) for place, body in enumerate(encode_events(events)))
+        self.tasks[task_id].inbox += len(events)
 
     def stored(self, task_id: str) -> list[AgentEvent]:
         """Return the events of a task."""

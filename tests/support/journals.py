@@ -38,7 +38,7 @@ class SqlitePlace:
         self.path = path
 
     async def open(self, clock: Callable[[], float] | None = None) -> Journal:
-        """Open the journal."""
+        """Open the journal in the file."""
         return await SqliteJournal.open(self.path, clock or time.time)
 
 
@@ -49,7 +49,7 @@ class PostgresPlace:
         self.url = url
 
     async def open(self, clock: Callable[[], float] | None = None) -> Journal:
-        """Open the journal."""
+        """Open the journal in the database."""
         return await PostgresJournal.open(self.url, clock)
 
 

@@ -52,7 +52,7 @@ class LateRows:
         return [self._late(row) for row in await self._journal.tasks(limit, states, user)]
 
     async def children(self, task_id: str) -> Sequence[TaskRow]:
-        """Return the former rows once after each change."""
+        """Return the former rows of a task's children once after each change."""
         return [self._late(row) for row in await self._journal.children(task_id)]
 
     async def waiting(self, task_id: str, kind: type[AgentEvent]) -> Sequence[AgentEvent]:

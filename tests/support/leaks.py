@@ -149,7 +149,7 @@ def _let_close(before: Open, threads: frozenset[threading.Thread], allowed: tupl
 
 async def _turns(before: Open, allowed: tuple[str, ...], deadline: float) -> None:
     while not _opened(before, allowed).is_empty and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # delay: pause between two looks, below a deadline
 
 
 def _names(found: Open) -> Iterator[str]:

@@ -64,7 +64,7 @@ class LoadedProcess:
         return self._ended
 
     def poll(self) -> int | None:
-        """Return the same if it has ended, otherwise None."""
+        """Return what :meth:`wait` does, or None while it runs."""
         try:
             return self.wait(0)
         except subprocess.TimeoutExpired:
@@ -106,7 +106,7 @@ class PipedProgram:
         return self.process.pid
 
     def send_signal(self, sig: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal to the program, if it runs."""
         self.process.send_signal(sig)
 
     def wait(self, timeout: float | None = None) -> int:
@@ -114,7 +114,7 @@ class PipedProgram:
         return self.process.wait(timeout)
 
     def poll(self) -> int | None:
-        """Return the same if it has ended, otherwise None."""
+        """Return the exit code, or None while it runs."""
         return self.process.poll()
 
 

@@ -92,6 +92,11 @@ class RunningNeovim:
         """Return the lines of the current buffer."""
         return await self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)")
 
+    async def wait_in_vain(self) -> None:
+        """Give what must not happen time to happen: programs, timers and autocommands of the test act within it."""
+        await self.lua("vim.wait(120)")  # delay: that nothing happens can be seen only over a time
+        await self.lua("return 0")  # keys that were fed meanwhile are taken before the next request
+
     async def set_lines(self, *lines: str) -> None:
         """Change the current buffer to these lines, as typing would."""
         await self.lua("vim.api.nvim_buf_set_lines(0, 0, -1, true, ...)", list(lines))

@@ -149,7 +149,7 @@ class AuthorizationServer:
         self.log.append(kind)
         self.asked.append(form)
         if self.answers_after:
-            await asyncio.sleep(self.answers_after)
+            await asyncio.sleep(self.answers_after)  # delay: the test names how late the answer comes
         if self.fails_with is not None:
             return Response("<h1>Out of order</h1>", status_code=self.fails_with)
         if self.refuses_once is not None:

@@ -21,7 +21,7 @@ def echo(message: str) -> str:
 async def wait(duration: float, context: Context) -> str:
     """Report progress, and wait for some seconds."""
     await context.report_progress(0, duration)
-    await asyncio.sleep(duration)
+    await asyncio.sleep(duration)  # delay: the client names how long the tool takes
     return "waited"
 
 

@@ -152,7 +152,7 @@ class RealPermissionCli:
             self.terminal.press("1" if yes else "\x1b")
             again = asyncio.get_running_loop().time() + AGAIN_SECONDS
             while self.still_asks() and asyncio.get_running_loop().time() < again:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # delay: pause between two looks at the screen
             return not self.still_asks()
 
         await eventually_async(has_taken, SECONDS, what="the answer is taken")

@@ -33,7 +33,7 @@ class StuckKeyring(KeyringBackend):
 def stand_still(what: str) -> NoReturn:
     (Path(os.environ["STUCK"]) / what).touch()
     while True:
-        time.sleep(3600)
+        time.sleep(3600)  # delay: the library stands still until the program is ended
 
 
 def resolve(host: Any, *arguments: Any, **options: Any) -> Any:

@@ -41,7 +41,7 @@ def eventually(condition: Callable[[], T], seconds: float = 30, *, what: str = "
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        time.sleep(_pause(begun))
+        time.sleep(_pause(begun))  # delay: pause between two looks, below the deadline
 
 
 async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: float = 30, *, what: str = "") -> T:
@@ -64,7 +64,7 @@ async def eventually_async(condition: Callable[[], T | Awaitable[T]], seconds: f
                 return value
             if time.monotonic() >= deadline:
                 raise AssertionError(_deadline_passed(condition, seconds, what, repr(value)))
-        await asyncio.sleep(_pause(begun))
+        await asyncio.sleep(_pause(begun))  # delay: pause between two looks, below the deadline
 
 
 def _pause(begun: float) -> float:

@@ -293,7 +293,7 @@ class _Connection:
                 case bytes():
                     await self._send(h11.Data(data=piece))
                 case Pause(seconds):
-                    await asyncio.sleep(seconds)
+                    await asyncio.sleep(seconds)  # delay: the test names the pause within an answer
                 case Hold():
                     await piece.wait()
                 case Cut():

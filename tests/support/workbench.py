@@ -250,13 +250,18 @@ PAUSE_MS = 500
 
 def answer_by(page: Page, key: str) -> None:
     """Press the key of an answer after a pause: letters that follow others closely are none."""
-    page.wait_for_timeout(PAUSE_MS)
+    pause_keys(page)
     page.keyboard.press(key)
+
+
+def pause_keys(page: Page) -> None:
+    """Press no key until the next one counts as meant."""
+    page.wait_for_timeout(PAUSE_MS)  # delay: the page counts a letter as meant only after a pause
 
 
 async def answer_beside(page: AsyncPage, key: str) -> None:
     """Press the key of an answer as :func:`answer_by` does."""
-    await page.wait_for_timeout(PAUSE_MS)
+    await page.wait_for_timeout(PAUSE_MS)  # delay: the page counts a letter as meant only after a pause
     await page.keyboard.press(key)
 
 

@@ -45,11 +45,6 @@ def test_tests_run_by_the_number_of_imports_that_lead_to_a_change(tmp_path: Path
     assert len(names(tmp_path)) == 4
 
 
-def test_imports_are_found_in_each_form_and_in_functions() -> None:
-    text = "import a.b\nfrom c import d, e as f\nfrom g import (\n  h,\n  i,\n)\ndef j():\n    from k import l\n"
-    assert {"a.b", "c", "c.d", "c.e", "g", "g.h", "g.i", "k", "k.l"} <= set(quick_tests.imports_of(text))
-
-
 def test_batches_keep_the_order_and_lose_nothing(tmp_path: Path) -> None:
     files = [tmp_path / f"test_{number}.py" for number in range(30)]
     for number, path in enumerate(files):

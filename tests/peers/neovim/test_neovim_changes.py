@@ -333,7 +333,7 @@ async def test_a_program_decides_nothing(workspace: Path, name: str) -> None:
                 ("nvim_exec_lua", "vim.cmd(...)", [name]),
             ):
                 await program.request(method, *arguments, timeout=30)
-                await neovim.lua("vim.wait(50)")
+                await neovim.wait_in_vain()
         await agent.is_told("once more does it")
         assert path.read_text() == NEW
         assert agent.written.waiting() == (1, 1)
@@ -350,7 +350,7 @@ async def test_keys_of_a_program_in_the_list_decide_nothing(workspace: Path) -> 
         async with another_program(neovim) as program:
             for key in "xaXA":
                 await program.request("nvim_input", key, timeout=30)
-            await neovim.lua("vim.wait(50)")
+            await neovim.wait_in_vain()
         await agent.is_told("once more does it")
         assert (path.read_text(), agent.written.waiting()) == (NEW, (1, 1))
         await neovim.type("x")
@@ -443,7 +443,7 @@ async def test_without_hint_and_signs_only_the_status_is_set(workspace: Path) ->
             return await neovim.lua("return next(select(2, next(_G.isthmus_sessions)).changes.marked) ~= nil")
 
         await eventually_async(is_known, what="the hunks")
-        await neovim.lua("vim.wait(50)")
+        await neovim.wait_in_vain()
         assert await neovim.lua(SIGNS) == []
         assert not await neovim.has_message("written by")
         await neovim.enter("4", "IsthmusUndo")

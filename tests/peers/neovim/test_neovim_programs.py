@@ -157,7 +157,7 @@ async def test_a_review_is_not_answered_by_a_program_and_then_by_the_user(
     async with another_program(neovim) as program:
         await way(program, neovim.address)
         await eventually_async(lambda: _was_told(neovim), what="the user is told")
-        await neovim.lua("vim.wait(100)")
+        await neovim.wait_in_vain()
         assert heard.decisions == []
         await eventually_async(lambda: _shown(neovim), what="the review is shown")
         await _decide_by_keys(neovim, heard, ":w<CR>")
@@ -178,8 +178,7 @@ async def test_a_program_does_not_answer_in_the_middle_of_what_the_user_types(
             await WAYS[name](program, neovim.address)
             await neovim.mode()
             neovim.connection.notify("nvim_input", "<Esc>")  # in case that Neovim waits for the end of a command
-            await neovim.lua("vim.wait(100)")
-            await neovim.lua("vim.wait(50)")
+            await neovim.wait_in_vain()
             assert heard.decisions == [], typed
         await neovim.type("<C-Bslash><C-n><Esc>")
 
@@ -196,7 +195,7 @@ async def test_a_neovim_that_cannot_tell_senders_apart_trusts_no_key_near_a_prog
         async with another_program(neovim) as program:
             await way(program, neovim.address)
             await eventually_async(lambda: _was_told(neovim), what="the user is told")
-            await neovim.lua("vim.wait(100)")
+            await neovim.wait_in_vain()
             await _go_to_review(neovim)
             await neovim.type(":w<CR>")
             assert heard.decisions == []
@@ -311,7 +310,7 @@ async def test_a_question_is_not_answered_by_a_program_and_then_by_the_user(
     await eventually_async(is_asked, what="the question")
     async with another_program(neovim) as program:
         await way(program, neovim.address)
-        await neovim.lua("vim.wait(100)")
+        await neovim.wait_in_vain()
         assert not asking.done()
         await eventually_async(is_asked, what="the question is still there")
         await neovim.type("y")

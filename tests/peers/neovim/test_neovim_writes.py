@@ -50,7 +50,7 @@ async def test_what_saves_by_itself_accepts_nothing(
     await neovim.command(" ".join(saving.splitlines()))
     await neovim.type(keys)
     await neovim.type("<Esc>")
-    await neovim.lua("vim.wait(120)")
+    await neovim.wait_in_vain()
     assert heard.decisions == []
 
 

@@ -41,7 +41,7 @@ class Greeter(AgentExecutor):
         elif said == "fail":
             await updater.failed(updater.new_agent_message([new_text_part("I cannot.")]))
         elif said == "wait":
-            await asyncio.sleep(600)
+            await asyncio.Event().wait()  # until it is cancelled
         else:
             await updater.add_artifact([new_text_part(f"Hello {said}")], artifact_id="greeting", append=False)
             await updater.add_artifact([Part(text="!")], artifact_id="greeting", append=True, last_chunk=True)

@@ -45,7 +45,7 @@ class Server(StdioServer):
                 sys.stderr.write("ImportError: no module named nothing\n")
                 sys.exit(3)
             case "hangs":
-                time.sleep(1000)
+                time.sleep(1000)  # delay: the server hangs before it answers
             case "ignores-end":
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
             case "listed" if not Path(self.log).exists():
@@ -62,7 +62,7 @@ class Server(StdioServer):
                 pass
         super().run()
         if self.name == "ignores-end":
-            time.sleep(1000)
+            time.sleep(1000)  # delay: the server ignores the end of its input
 
     def receive(self, message: Any) -> None:
         if self.name == "junk":
@@ -72,7 +72,7 @@ class Server(StdioServer):
                 return
             case "listed", "initialize":
                 while Path(self.log + ".hold").exists():
-                    time.sleep(0.01)
+                    time.sleep(0.01)  # delay: pause between two looks for the file of the test
             case "refuses-list", "tools/list":
                 refuse(message, -32000, "the index is locked")
                 return
@@ -160,7 +160,7 @@ class Server(StdioServer):
             case "changing-late":
                 self.changes += 1
                 reply(request, text("changed"))
-                time.sleep(0.02)
+                time.sleep(0.02)  # delay: the notification comes late, after the response
                 notify("notifications/tools/list_changed")
             case "dies-in-call":
                 sys.stderr.write("Traceback: it broke\n")
@@ -171,7 +171,7 @@ class Server(StdioServer):
             case "progress":
                 token = request["params"]["_meta"]["progressToken"]
                 for step in range(1, 9):
-                    time.sleep(0.4)
+                    time.sleep(0.4)  # delay: progress comes over more time than a call may take
                     params = {"progressToken": token, "progress": step, "total": 8, "message": f"step {step}"}
                     notify("notifications/progress", **params)
                 reply(request, text("done"))

@@ -87,7 +87,7 @@ class Server(StdioServer):
 
     def run(self) -> None:
         while self._has("hangs"):
-            time.sleep(0.05)
+            time.sleep(0.05)  # delay: pause between two looks for the file of the test
         super().run()
 
     def hello(self, request: Any) -> dict[str, Any]:

@@ -55,11 +55,11 @@ def test_a_reference_names_a_server_and_a_uri(text: str, expected: tuple[str, st
         "a@b://c",
     ],
 )
-def test_what_is_none_stays_text(text: str) -> None:
+def test_what_only_looks_like_a_reference_stays_text(text: str) -> None:
     assert found(text) == []
 
 
-def test_no_server_no_references() -> None:
+def test_a_name_without_a_server_refers_to_nothing() -> None:
     assert find_references("@nobody://x", {}) == []
 
 

@@ -169,7 +169,7 @@ def test_a_diagnostic_without_a_severity_is_an_error() -> None:
     assert (found.severity, found.code) == (Severity.ERROR, None)
 
 
-def test_what_code_showed() -> None:
+def test_the_outputs_of_code_are_decoded_by_their_type_and_others_are_refused() -> None:
     outputs = [{"type": "text", "text": "1\n"}, {"type": "image", "data": "iVBO", "mimeType": "image/png"}]
     shown = (ExecutionText("1\n"), ExecutionImage(b"\x89PN", "image/png"))
     assert editor_wire.decode_execution({"outputs": outputs, "isError": True}) == CodeExecution(shown, True)

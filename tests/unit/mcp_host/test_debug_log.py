@@ -39,7 +39,7 @@ def test_a_line_that_says_that_its_level_is_info_is_one(line: str) -> None:
         "",
     ],
 )
-def test_other_lines_are_none(line: str) -> None:
+def test_other_lines_are_not_information(line: str) -> None:
     assert not is_info(line)
 
 

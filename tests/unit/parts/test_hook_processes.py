@@ -1,6 +1,5 @@
 import asyncio
 import gc
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,8 @@ import pytest
 from isthmus.agent.hooks.verdicts import HookOutcome
 from isthmus.parts.hook_processes import MAXIMUM_OUTPUT_BYTES, MAXIMUM_REQUEST_BYTES, HookProcesses
 from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent
+from support.isthmus_program import process_ends
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -49,10 +50,7 @@ async def test_a_hook_past_its_deadline_is_ended_with_its_children(tmp_path: Pat
     outcome = await run(hook("sleep 600 & echo $! > pid; sleep 600", seconds=0.5), tmp_path)
     assert outcome == HookOutcome(None, failure="it took longer than 0.5 s and was ended")
     pid = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{pid}").exists() and "zombie" not in Path(f"/proc/{pid}/status").read_text():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+    process_ends(pid)
 
 
 async def test_a_child_that_keeps_the_output_open_does_not_hold_the_hook(tmp_path: Path) -> None:
@@ -97,9 +95,8 @@ async def test_a_folder_with_spaces_is_one_word(tmp_path: Path, command: str) ->
 
 async def test_a_cancelled_hook_leaves_nothing_running(tmp_path: Path) -> None:
     task = asyncio.create_task(run(hook("echo $$ > pid; sleep 600"), tmp_path))
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-        await asyncio.sleep(0.01)
-    pid = int((tmp_path / "pid").read_text())
+    file = tmp_path / "pid"
+    pid = int(await eventually_async(lambda: file.exists() and file.read_text(), what="the hook runs"))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -107,7 +107,8 @@ async def test_merged_streams_keep_all_pieces_and_end_together() -> None:
         try:
             for number in range(pieces):
                 yield f"{name}{number}".encode()
-            await asyncio.sleep(0 if ends else 1000)
+            if not ends:
+                await asyncio.Event().wait()
         finally:
             ended.append(name)
 

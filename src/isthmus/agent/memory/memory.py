@@ -7,7 +7,7 @@ folders changes on the disk. Not here: changing the files, see :mod:`isthmus.age
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,9 +43,13 @@ class Reading:
 class Memory:
     """The instructions for each workspace and user."""
 
-    def __init__(self, bounds: Sequence[Path] = ()) -> None:
-        """Take the folders ``bounds`` of other users: files above them do not instruct their agents."""
+    def __init__(self, bounds: Sequence[Path] = (), clock: Callable[[], int] = time.time_ns) -> None:
+        """Take the folders ``bounds`` of other users: files above them do not instruct their agents.
+
+        ``clock`` returns the time in nanoseconds, to which the times of files are compared.
+        """
         self._bounds = tuple(bounds)
+        self._clock = clock
         self._readings: OrderedDict[_Key, Reading] = OrderedDict()
 
     async def instructions(self, workspace: Path, home: Path | None, names: Sequence[str] = ()) -> Instructions:
@@ -66,7 +70,7 @@ class Memory:
         key: _Key = (workspace, home, tuple(names) or DEFAULT_CONTEXT_FILES)
         reading = self._readings.get(key)
         if reading is None or not reading.stamps.are_current():
-            at = time.time_ns()
+            at = self._clock()
             instructions, stamps = read_instructions(workspace, key[2], home, self._bounds if home is None else ())
             reading = Reading(instructions, Stamps(stamps, at))
         self._readings[key] = reading

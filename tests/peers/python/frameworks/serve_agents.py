@@ -19,7 +19,7 @@ def work(name: str) -> str:
     with Path("ran.txt").open("a", encoding="utf-8") as ran:
         ran.write(name + "\n")
     if name == "slow":
-        time.sleep(3600)
+        time.sleep(3600)  # delay: the tool hangs until the server is killed
     return f"{name} done"
 
 

@@ -19,6 +19,7 @@ from support.agents import AskingAgent, EchoAgent, WaitingAgent
 from support.engines import engine_on, once
 from support.journals import journal_at
 from support.turns import all_of
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -256,9 +257,11 @@ async def test_a_full_disk_stops_nothing_for_good_and_says_so(tmp_path: Path) ->
     assert [task.task_id for task in await engine.tasks()] == [turn.task_id]
     await set_pages(journal, 1_000_000)
     agent.release.set()
-    async with asyncio.timeout(60):
-        while (await engine.get(turn.task_id)).state is not TaskState.COMPLETED:
-            await asyncio.sleep(0.01)
+
+    async def is_completed() -> bool:
+        return (await engine.get(turn.task_id)).state is TaskState.COMPLETED
+
+    await eventually_async(is_completed, 60)
     await engine.aclose()
 
 

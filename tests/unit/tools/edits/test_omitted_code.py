@@ -96,7 +96,7 @@ def test_a_line_that_stands_for_others_is_found(line: str, indent: str) -> None:
 
 
 @pytest.mark.parametrize("line", NOT_OMITTED)
-def test_other_lines_are_not(line: str) -> None:
+def test_a_line_that_stands_for_itself_is_not_found(line: str) -> None:
     assert omitted_line(f"import os\n{line}\n", OLD) is None
 
 

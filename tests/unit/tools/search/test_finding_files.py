@@ -136,7 +136,7 @@ async def test_a_name_that_looks_like_a_pattern_is_found_by_itself(workspace: Pa
         ("a.b", "axb", False),
     ],
 )
-def test_glob_patterns(pattern: str, path: str, fits: bool) -> None:
+def test_a_glob_pattern_matches_as_in_a_shell(pattern: str, path: str, fits: bool) -> None:
     assert GlobPattern(pattern).matches(path) is fits
 
 

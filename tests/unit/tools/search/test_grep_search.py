@@ -21,6 +21,7 @@ from isthmus.tools.search.search_engines import (
     is_portable,
 )
 from support.tool_calls import success_of, tool_context
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -163,10 +164,9 @@ async def test_a_search_that_is_cancelled_leaves_no_process(workspace: Path) -> 
     make(workspace, {"a": "a" * 60 + "!\n"})
     before = set(psutil.Process().children())
     task = asyncio.create_task(success_of(GrepSearch(OwnEngine()), tool_context(workspace), pattern="(?=a)(a|a)*$"))
+    await eventually_async(lambda: set(psutil.Process().children()) - before, 60, what="the search runs")
+    task.cancel()
     async with asyncio.timeout(60):
-        while not set(psutil.Process().children()) - before:
-            await asyncio.sleep(0.01)
-        task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
     assert not set(psutil.Process().children()) - before

@@ -1,0 +1,25 @@
+"""What fits into the rows of a journal: an event up to its limit, and nothing that is not JSON."""
+
+from typing import Any, cast
+
+import pytest
+
+from isthmus.events import TextContent
+from isthmus.journal.port.base import UnkeepableEvent
+from isthmus.journal.sql import rows
+from isthmus.journal.sql.rows import encode_event
+
+
+def test_an_event_is_kept_up_to_the_very_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = TextContent("m", "Hello")
+    length = len(encode_event(event))
+    monkeypatch.setattr(rows, "EVENT_CHARACTERS", length)
+    assert len(encode_event(event)) == length
+    monkeypatch.setattr(rows, "EVENT_CHARACTERS", length - 1)
+    with pytest.raises(UnkeepableEvent, match=f"has {length} characters as JSON; the maximum is {length - 1}"):
+        encode_event(event)
+
+
+def test_what_is_not_json_is_not_kept_and_the_event_is_named() -> None:
+    with pytest.raises(UnkeepableEvent, match=r"TextContent.*cannot be written as JSON"):
+        encode_event(TextContent("m", cast(Any, object())))
