@@ -153,7 +153,13 @@ async def test_a_package_that_cannot_be_loaded_closes_the_parts_before_it(
     closing, failing = f"{__name__}:{ClosingPart.__name__}", f"{__name__}:{fail.__name__}"
     entries = [EntryPoint(name, value, part_packages.GROUP) for name, value in (("a", closing), ("b", closing))]
     monkeypatch.setattr(ClosingPart, "closed", [])
-    monkeypatch.setattr(part_packages, "entry_points", lambda group: [*entries, EntryPoint("bad", failing, group)])
+    entries.append(EntryPoint("bad", failing, part_packages.GROUP))
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        assert group == part_packages.GROUP
+        return entries
+
+    monkeypatch.setattr(part_packages, "entry_points", entry_points)
     monkeypatch.setenv("GEMINI_API_KEY", "test-key")
     write_settings(isolated_folders.home, ["a", "b", "bad"])
     setup = decide(GivenOptions("gemini:test", workspace=workspace, data_dir=tmp_path / "data"), may_ask=True)

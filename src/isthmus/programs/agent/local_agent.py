@@ -133,7 +133,7 @@ class _Building:
         stack.push_async_callback(self.mcp.aclose)
 
     async def parts(self) -> AgentParts:
-        """Return what accompanies the agent. Their order is that of their tools, notes and instructions."""
+        """Return what accompanies the agent. Their order is also the order of their tools, notes and instructions."""
         added = () if self._options.is_idle else await load_parts(self._setup.settings.parts, self._setup.data_dir)
         memory_file = own_file(self._home, self._setup.context_files)
         parts = AgentParts(
