@@ -266,6 +266,24 @@ class OverwritingTool(Protocol):
         ...
 
 
+@runtime_checkable
+class FollowingTool(Protocol):
+    """A tool with calls that make sense only once the calls before them in the same message are settled."""
+
+    def waits_for_earlier(self, arguments: Arguments) -> bool:
+        """Return whether a call is proposed only when no earlier one waits for a user."""
+        ...
+
+
+@runtime_checkable
+class MovingTool(Protocol):
+    """A tool with calls that write the text of one file at the path of another."""
+
+    def moved_from(self, arguments: Arguments) -> str | None:
+        """Return the path of the file whose text a call moves, as the model wrote it; None if it moves none."""
+        ...
+
+
 class ModelSpecificTool(Protocol):
     """A tool that is offered only to some models, which are trained to use it."""
 

@@ -4,15 +4,20 @@ A hunk has no line numbers: its context and removed lines are searched in the fi
 here: unified diffs, whose hunks have line numbers.
 """
 
+import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from isthmus.record import record
 from isthmus.tools.replacement import Replaced, replace_text
 
+APPLY_PATCH = "apply_patch"
+"""Name of the tool for patches, and of the command that models write for it."""
+PATCH_ARGUMENTS = ("input", "patch")
+"""Names of the argument with the patch, the usual one first."""
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 _END_OF_FILE = "*** End of File"
-_MOVE = "*** Move to: "
+_MOVE = "*** Move to:"
 _SECTIONS: dict[str, Literal["add", "update", "delete"]] = {
     "*** Add File: ": "add",
     "*** Update File: ": "update",
@@ -36,12 +41,17 @@ class Hunk:
 
 @record
 class FilePatch:
-    """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion."""
+    """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion.
+
+    ``moved_to`` is the new path of a file that is updated; empty if it keeps its own. An update that moves its file may
+    have no hunks.
+    """
 
     kind: Literal["add", "update", "delete"]
     path: str
     lines: tuple[str, ...] = ()
     hunks: tuple[Hunk, ...] = ()
+    moved_to: str = ""
 
 
 def file_sections(patch: str) -> list[str]:
@@ -73,9 +83,7 @@ def parse_file_patch(patch: str) -> FilePatch:
     if any(line.startswith(tuple(_SECTIONS)) for line in rest):
         raise PatchError("expected one file in each call; send the other files in calls of their own")
     if kind == "update":
-        if rest and rest[0].startswith(_MOVE):
-            raise PatchError(f"{_MOVE.strip()!r} is not supported: move the file with a command, then patch it")
-        return FilePatch(kind, path, hunks=tuple(_hunks(rest)))
+        return _update(path, rest)
     if kind == "delete":
         if any(line.strip() for line in rest):
             raise PatchError(f"expected nothing after {header!r}, received {rest[0][:80]!r}")
@@ -83,6 +91,19 @@ def parse_file_patch(patch: str) -> FilePatch:
     if wrong := next((line for line in rest if not line.startswith("+")), None):
         raise PatchError(f"expected lines that begin with '+' for a new file, received {wrong[:80]!r}")
     return FilePatch(kind, path, lines=tuple(line.removeprefix("+") for line in rest))
+
+
+def _update(path: str, lines: Sequence[str]) -> FilePatch:
+    """Return the section that changes a file; a file that is moved may keep its text, and is else not moved at all."""
+    if not lines or not lines[0].startswith(_MOVE):
+        return FilePatch("update", path, hunks=tuple(_hunks(lines)))
+    moved_to, rest = lines[0].removeprefix(_MOVE).strip(), lines[1:]
+    if not moved_to:
+        raise PatchError(f"expected a path after {_MOVE!r}, received none")
+    if posixpath.normpath(moved_to) == posixpath.normpath(path):
+        return FilePatch("update", path, hunks=tuple(_hunks(rest)))
+    has_hunks = any(line.strip() for line in rest)
+    return FilePatch("update", path, hunks=tuple(_hunks(rest)) if has_hunks else (), moved_to=moved_to)
 
 
 def _without_quoting(patch: str) -> str:
