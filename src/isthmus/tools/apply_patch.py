@@ -1,7 +1,6 @@
 """apply_patch: change a file by a patch in the form that Codex models are trained on."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from isthmus.tools.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.failure import ToolFailure
 from isthmus.tools.patch_text import (
     APPLY_PATCH,
+    GRAMMAR,
     PATCH_ARGUMENTS,
     FilePatch,
     PatchError,
@@ -54,11 +54,10 @@ PARAMETERS: Mapping[str, Any] = {
 _REMOVES = "removes_moved"
 """Argument of the second call of a move: it removes the file whose text the first one has written."""
 _HIDDEN: Mapping[str, Any] = {_REMOVES: {"type": "boolean"}}
-_ALIASES = dict.fromkeys(PATCH_ARGUMENTS[1:], PATCH_ARGUMENTS[0])
+_ALIASES: Mapping[str, str] = dict.fromkeys(PATCH_ARGUMENTS[1:], PATCH_ARGUMENTS[0])
 NOT_MOVED = "not_moved"
 """Category of a removal whose file is not in its new place."""
 _CATEGORY = "invalid_patch"
-_TRAINED = re.compile(r"(?:.*/)?(?:gpt-|o\d|codex)", re.IGNORECASE)
 
 
 class ApplyPatch:
@@ -75,13 +74,11 @@ class ApplyPatch:
     )
     parameters = PARAMETERS
     kind = ToolKind.EDIT
+    text_argument = PATCH_ARGUMENTS[0]
+    grammar = GRAMMAR
 
     def __init__(self, editor_text: EditorText = no_editor) -> None:
         self._editor_text = editor_text
-
-    def suits(self, model_name: str) -> bool:
-        """Return whether a model is trained to write patches: OpenAI's, also through another provider."""
-        return _TRAINED.match(model_name) is not None
 
     def split(self, arguments: Arguments) -> Sequence[JsonObject]:
         """Return the arguments of a call for each file of the patch, and of two for one that is moved."""

@@ -284,17 +284,19 @@ class MovingTool(Protocol):
         ...
 
 
-class ModelSpecificTool(Protocol):
-    """A tool that is offered only to some models, which are trained to use it."""
+class FreeFormTool(Protocol):
+    """A tool with one argument that a model may send as a text of its own, in a provider that has such calls.
 
-    def suits(self, model_name: str) -> bool:
-        """Return whether the tool is offered to a model."""
-        ...
+    ``text_argument`` is the name of the argument, ``grammar`` the grammar of the text, for Lark.
+    """
+
+    text_argument: str
+    grammar: str
 
 
-def is_model_specific(tool: Tool) -> TypeGuard[ModelSpecificTool]:
-    """Return whether a tool is a :class:`ModelSpecificTool`."""
-    return hasattr(tool, "suits")  # as in is_search_tool
+def is_free_form(tool: Tool) -> TypeGuard[FreeFormTool]:
+    """Return whether a tool is a :class:`FreeFormTool`."""
+    return hasattr(tool, "grammar")  # as in is_search_tool
 
 
 @runtime_checkable

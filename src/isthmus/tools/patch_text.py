@@ -13,9 +13,24 @@ from isthmus.tools.replacement import Replaced, replace_text
 
 APPLY_PATCH = "apply_patch"
 """Name of the tool for patches, and of the command that models write for it."""
-PATCH_ARGUMENTS = ("input", "patch")
+PATCH_ARGUMENTS: tuple[str, ...] = ("input", "patch")
 """Names of the argument with the patch, the usual one first."""
 BEGIN, END = "*** Begin Patch", "*** End Patch"
+GRAMMAR = """\
+start: "*** Begin Patch" LF section+ "*** End Patch" LF?
+section: add | delete | update
+add: "*** Add File: " TEXT LF ("+" TEXT? LF)+
+delete: "*** Delete File: " TEXT LF
+update: "*** Update File: " TEXT LF move? hunks?
+move: "*** Move to: " TEXT LF
+hunks: (place | line)+ end?
+place: "@@" (" " TEXT)? LF
+line: ("+" | "-" | " ") TEXT? LF
+end: "*** End of File" LF
+TEXT: /.+/
+%import common.LF
+"""
+"""Grammar of patches for models whose calls have a text in place of JSON, for Lark."""
 _END_OF_FILE = "*** End of File"
 _MOVE = "*** Move to:"
 _SECTIONS: dict[str, Literal["add", "update", "delete"]] = {
