@@ -267,6 +267,15 @@ class OverwritingTool(Protocol):
 
 
 @runtime_checkable
+class TranslatedTool(Protocol):
+    """A tool with calls that mean another tool: models write them for agents that have no such tool."""
+
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the name and the arguments of the call that is meant; None if it is this tool's."""
+        ...
+
+
+@runtime_checkable
 class FollowingTool(Protocol):
     """A tool with calls that make sense only once the calls before them in the same message are settled."""
 

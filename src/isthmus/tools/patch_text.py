@@ -80,6 +80,21 @@ def file_sections(patch: str) -> list[str]:
     return ["\n".join([BEGIN, *lines[start:end], END]) for start, end in zip(starts, ends, strict=True)]
 
 
+def in_folder(patch: str, folder: str) -> str:
+    """Return a patch with its relative paths below a folder, which is itself relative or absolute."""
+    if not folder:
+        return patch
+    headers = (*_SECTIONS, _MOVE)
+    lines: list[str] = []
+    for line in patch.split("\n"):
+        header = next((header for header in headers if line.startswith(header)), None)
+        path = line[len(header) :].strip() if header is not None else ""
+        if header is not None and path and not path.startswith(("/", "~")):
+            line = f"{header.rstrip()} {posixpath.normpath(posixpath.join(folder, path))}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def parse_file_patch(patch: str) -> FilePatch:
     """Return the only file section of a patch.
 
