@@ -236,6 +236,21 @@ class SplittingTool(Protocol):
         ...
 
 
+class RenamedTool(Protocol):
+    """A tool that models also call by ``other_names``, as other agents call it."""
+
+    other_names: frozenset[str]
+
+
+def other_names_of(tool: Tool) -> frozenset[str]:
+    """Return the other names of a tool; none for most."""
+    return tool.other_names if _is_renamed(tool) else frozenset()
+
+
+def _is_renamed(tool: Tool) -> TypeGuard[RenamedTool]:
+    return hasattr(tool, "other_names")  # as in is_search_tool
+
+
 class SearchTool(Protocol):
     """A tool that is offered only with models whose provider searches the web."""
 

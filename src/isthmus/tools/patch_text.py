@@ -5,15 +5,17 @@ here: unified diffs, whose hunks have line numbers.
 """
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from isthmus.record import record
+from isthmus.tools.diff_sections import sections_of_diff
 from isthmus.tools.replacement import Replaced, replace_text
 
 APPLY_PATCH = "apply_patch"
 """Name of the tool for patches, and of the command that models write for it."""
-PATCH_ARGUMENTS: tuple[str, ...] = ("input", "patch")
+PATCH_ARGUMENTS: tuple[str, ...] = ("input", "patch", "patchText", "patch_text")
 """Names of the argument with the patch, the usual one first."""
 BEGIN, END = "*** Begin Patch", "*** End Patch"
 GRAMMAR = """\
@@ -31,6 +33,8 @@ TEXT: /.+/
 %import common.LF
 """
 """Grammar of patches for models whose calls have a text in place of JSON, for Lark."""
+_NUMBERS = re.compile(r"\s*-\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
+"""Rest of the line before a hunk of a unified diff; its numbers do not count here, and its text may be anywhere."""
 _END_OF_FILE = "*** End of File"
 _MOVE = "*** Move to:"
 _SECTIONS: dict[str, Literal["add", "update", "delete"]] = {
@@ -137,8 +141,13 @@ def _update(path: str, lines: Sequence[str]) -> FilePatch:
 
 
 def _without_quoting(patch: str) -> str:
-    """Return the patch without the here-document or code fence around it that some models add."""
+    """Return the patch without the here-document or code fence around it that some models add.
+
+    A unified diff becomes a patch.
+    """
     lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
+    if BEGIN not in patch and (sections := sections_of_diff(lines)):
+        return "\n".join([BEGIN, *sections, END])
     first = next((index for index, line in enumerate(lines) if line.strip() == BEGIN), None)
     last = next((index for index in range(len(lines) - 1, -1, -1) if lines[index].strip() == END), None)
     if first is None or last is None or last < first:
@@ -156,7 +165,7 @@ def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             if old or new:
                 yield Hunk(tuple(old), tuple(new), tuple(after), ends_file)
                 old, new, after, ends_file = [], [], [], False
-            if name := line.removeprefix("@@").strip().removesuffix("@@").strip():
+            if name := _NUMBERS.sub("", line.removeprefix("@@")).strip().removesuffix("@@").strip():
                 after.append(name)
         elif line.strip() == _END_OF_FILE:
             ends_file = True
@@ -209,6 +218,8 @@ def _changed(rest: str, hunk: Hunk, number: int, *, has_anchor: bool) -> tuple[s
     found = replace_text(rest, old, new)
     if isinstance(found, Replaced):
         return found.text, found.tolerated
+    if found.made_at:
+        raise PatchError(f"hunk {number}: the file has its new lines already, so that it seems to be applied")
     if found.count == 0:
         nearest = f"The nearest lines are (numbered from the hunk before it):\n{found.nearest}" if found.nearest else ""
         raise PatchError(f"hunk {number}: its context and removed lines are not in the file. {nearest}".rstrip())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from isthmus.models.base import Message, Part, ToolRequest
-from isthmus.tools.base import SplittingTool, Tool, TranslatedTool
+from isthmus.tools.base import SplittingTool, Tool, TranslatedTool, other_names_of
 
 
 def with_split_calls(message: Message, tools: Mapping[str, Tool]) -> Message:
@@ -31,8 +31,11 @@ def _split(part: Part, tools: Mapping[str, Tool]) -> Iterator[Part]:
 
 def _translated(request: ToolRequest, tools: Mapping[str, Tool]) -> ToolRequest:
     """Return the call that a call means, if there is a tool for it."""
+    if request.name not in tools:
+        name = next((tool.name for tool in tools.values() if request.name in other_names_of(tool)), request.name)
+        request = replace(request, name=name) if name in tools else request
     tool = tools.get(request.name)
     meant = tool.meant(request.arguments) if isinstance(tool, TranslatedTool) else None
-    if meant is None or meant[0] not in tools:
+    if meant is None or meant[0] not in tools or meant == (request.name, request.arguments):
         return request
     return replace(request, name=meant[0], arguments=meant[1])
