@@ -59,8 +59,8 @@ class ReadFile:
         f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines and {MAXIMUM_CHARACTERS:,} characters come "
         f"at once, and lines of more than {MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something "
         "was left out and how to read on with start_line and end_line. Before each line stand its number and a tab, "
-        "which are not part of the file. Notebooks come by their cells. Images and PDF documents are shown; other binary "
-        "files are not read."
+        "which are not part of the file. Notebooks come by their cells. Images and PDF documents are shown; other "
+        "binary files are not read."
     )
     parameters = PARAMETERS
     kind = ToolKind.READ

@@ -13,6 +13,7 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
 from isthmus.encoding.codec import JsonObject
+from isthmus.text.command_outcome import EXIT_CODE, SIGNAL
 from isthmus.text.visible import printable
 from isthmus.tools.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.background_commands import BackgroundCommand, BackgroundCommands, BackgroundLaunch
@@ -322,9 +323,9 @@ def _result(output: ShellOutput, code: int | None, left: tuple[int, ...]) -> Too
     text = output.text().rstrip("\n")
     facts: list[str] = []
     if code is not None and code < 0:
-        facts.append(f"Signal: {-code} ({_signal_name(-code)})")
+        facts.append(f"{SIGNAL}{-code} ({_signal_name(-code)})")
     elif code:
-        facts.append(f"Exit Code: {code}")
+        facts.append(f"{EXIT_CODE}{code}")
     if left:
         facts.append(f"Background processes that were still running were ended: {', '.join(map(str, left))}")
     if note := output.note():
