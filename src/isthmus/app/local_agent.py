@@ -27,10 +27,11 @@ from isthmus.app.approvals_file import ApprovalsFile
 from isthmus.app.attached_files import AttachedFiles
 from isthmus.app.background_part import BackgroundPart
 from isthmus.app.carried_files import CarriedFiles, CarryingAgent
-from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde
+from isthmus.app.edit_diagnostics import EditDiagnosticsOfIde, reports_diagnostics
 from isthmus.app.editor_directory import EditorDirectory
 from isthmus.app.folder_rules import RulesOfFolders
 from isthmus.app.hook_processes import HookProcesses
+from isthmus.app.language_server_part import LanguageServersPart, LanguageServerUse
 from isthmus.app.local_agent_options import ClientPrograms, LocalAgentOptions
 from isthmus.app.part_packages import load_parts
 from isthmus.app.personal_files import PersonalFilesOnDisk
@@ -151,6 +152,7 @@ class _Building:
                 MemoryPart(memory_file),
                 editors,
                 EditDiagnosticsOfIde(editors.client, self._options.editor_timeouts),
+                LanguageServersPart(self._language_servers(editors)),
                 BackgroundPart(background),
                 ServersPart(HostContents(mcp)),
                 *added,
@@ -158,6 +160,14 @@ class _Building:
         )
         self._stack.push_async_callback(parts.aclose)
         return parts
+
+    def _language_servers(self, editors: SessionEditors) -> LanguageServerUse:
+        setup, options = self._setup, self._options
+        # A server reads the project outside of the sandbox, where what a confined command wrote could be run.
+        is_off = options.is_idle or options.takes_over or setup.sandbox.commands is not None
+        programs = "none" if is_off else setup.settings.language_servers or "installed"
+        has_editor = partial(reports_diagnostics, editors.client)
+        return LanguageServerUse(programs, self._trusts, setup.environment, has_editor)
 
     def resources(
         self, mcp: McpHost, editors: SessionEditors, background: BackgroundCommands, parts: AgentParts
