@@ -27,12 +27,17 @@ BROKEN = 'def f(x: int) -> int:\n    return x\n\n\nf("a")\n'
 
 @asynccontextmanager
 async def part(
-    *, programs: str = "installed", is_trusted: bool = True, has_editor: bool = False, wait_seconds: float = 60.0
+    *,
+    path: str = PATH,
+    programs: str = "installed",
+    is_trusted: bool = True,
+    has_editor: bool = False,
+    wait_seconds: float = 60.0,
 ) -> AsyncGenerator[LanguageServersPart]:
     async def editor(_: ToolScope) -> bool:
         return has_editor
 
-    environment = {"PATH": PATH, "HOME": os.environ["HOME"], "OPENAI_API_KEY": "secret"}
+    environment = {"PATH": path, "HOME": os.environ["HOME"], "OPENAI_API_KEY": "secret"}
     made = LanguageServersPart(LanguageServerUse(programs, lambda _: is_trusted, environment, editor, wait_seconds))
     try:
         yield made
@@ -60,6 +65,24 @@ async def test_only_errors_that_the_edit_caused_are_told_and_once(workspace: Pat
     assert 'a.py:\n  ✘ [Line 5:12] "y" is not defined' in told
     assert told.count("✘") == 1
     assert "Literal" not in told, "this error was there before"
+
+
+async def test_packages_of_the_project_are_known_and_its_programs_are_not_run(workspace: Path) -> None:
+    packages = workspace / ".venv" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "of_project.py").write_text("VALUE: int = 1\n", encoding="utf-8")
+    (workspace / ".venv" / "bin").mkdir()
+    for name in ("python", "python3", "pyright-langserver"):
+        program = workspace / ".venv" / "bin" / name
+        program.write_text(f"#!/bin/sh\ntouch {workspace}/was-run\n", encoding="utf-8")
+        program.chmod(0o755)
+    path = f"{workspace}/.venv/bin{os.pathsep}{PATH}"
+    async with part(path=path) as at:
+        await edit(at, workspace / "a.py", "from of_project import VALUE, MISSING\n")
+        told = await at.before_model(turn(workspace)) or ""
+    assert '"MISSING" is unknown import symbol' in told
+    assert told.count("✘") == 1
+    assert not (workspace / "was-run").exists()
 
 
 async def test_two_edits_of_a_file_are_compared_with_the_text_before_both(workspace: Path) -> None:

@@ -197,20 +197,22 @@ class LanguageServersPart(PartBase):
     async def _running(self, server: "LanguageServer", workspace: Path) -> "RunningServer | None":
         """Return the server of a folder, which is started if it may be; None if not."""
         from isthmus.language_servers.running import RunningServer
-        from isthmus.language_servers.servers import ServerPrograms, program_of
+        from isthmus.language_servers.servers import ServerPrograms, environment_for, program_of
 
         key = (workspace, server.program)
         if self._failures.get(key, 0) >= MAXIMUM_FAILURES:
             return None
         variables = self._use.variables()
 
-        def permitted() -> str | None:
+        allowed = ServerPrograms(self._use.programs)
+
+        def permitted() -> tuple[str | None, Mapping[str, str]]:
             # Each time, since the user may have changed their mind.
             if not self._use.trusts(workspace):
-                return None
-            return program_of(server, workspace, ServerPrograms(self._use.programs), variables)
+                return None, {}
+            return program_of(server, workspace, allowed, variables), environment_for(workspace, allowed, variables)
 
-        program = await asyncio.to_thread(permitted)
+        program, environment = await asyncio.to_thread(permitted)
         if program is None:
             return None
         if key not in self._servers:
@@ -219,7 +221,7 @@ class LanguageServersPart(PartBase):
                 task = asyncio.create_task(oldest.aclose())
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
-            self._servers[key] = RunningServer(server, program, workspace, variables)
+            self._servers[key] = RunningServer(server, program, workspace, environment)
         return self._servers[key]
 
 

@@ -53,8 +53,10 @@ class _Published:
 class ServerProtocol:
     """State of one language server, and of the files that are open in it."""
 
-    def __init__(self, server: LanguageServer, workspace: Path) -> None:
+    def __init__(self, server: LanguageServer, workspace: Path, settings: JsonObject | None = None) -> None:
+        """Prepare to speak to a server; ``settings`` is what it asks for by section, in place of its usual settings."""
         self._server = server
+        self._settings = server.settings if settings is None else settings
         self._workspace = workspace
         self._versions: dict[str, int] = {}
         self._published: dict[str, _Published] = {}
@@ -163,7 +165,10 @@ class ServerProtocol:
         raise rpc.RpcError(rpc.METHOD_NOT_FOUND, f"{method[:100]} is not supported")
 
     def _setting(self, section: str) -> object:
-        return self._server.settings.get(section)
+        found: object = self._settings
+        for name in section.split(".") if section else ():
+            found = as_object(found).get(name)
+        return found
 
 
 def _is_same(known: str, uri: str) -> bool:

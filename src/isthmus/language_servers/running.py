@@ -15,7 +15,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.editor import Diagnostic
 from isthmus.language_servers.protocol import ServerProtocol
-from isthmus.language_servers.servers import LanguageServer
+from isthmus.language_servers.servers import LanguageServer, settings_of
 from isthmus.record import record
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
 from isthmus.runtime.group_guard import MARK, group_guard
@@ -137,6 +137,7 @@ class RunningServer:
             self._fail("it was ended")
 
     async def _run_guarded(self, mark: str, announce: Callable[[int], None]) -> None:
+        settings = await asyncio.to_thread(settings_of, self._server, self._workspace)
         child_in, our_out = os.pipe()
         our_in, child_out = os.pipe()
         try:
@@ -152,7 +153,7 @@ class RunningServer:
             os.close(child_in)
             os.close(child_out)
         announce(process.pid)
-        protocol, changed = ServerProtocol(self._server, self._workspace), asyncio.Event()
+        protocol, changed = ServerProtocol(self._server, self._workspace, settings), asyncio.Event()
 
         def notified(method: str, params: JsonObject) -> None:
             if protocol.notified(method, params):

@@ -65,7 +65,7 @@ SERVERS = (
         ("--stdio",),
         {".py": "python", ".pyi": "python"},
         {},
-        {"python": {}, "python.analysis": {"diagnosticMode": "openFilesOnly"}},
+        {"python": {"analysis": {"diagnosticMode": "openFilesOnly"}}},
         {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
     ),
     LanguageServer("typescript-language-server", ("--stdio",), _SCRIPT, {}, {}, {}, loads_code=True),
@@ -81,6 +81,33 @@ def server_for(path: Path) -> LanguageServer | None:
     """Return the language server for a file, by its suffix; None if none is known."""
     suffix = path.suffix.lower()
     return next((server for server in SERVERS if suffix in server.languages), None)
+
+
+def settings_of(server: LanguageServer, workspace: Path) -> JsonObject:
+    """Return the settings of a server for a folder, by the names of their sections. Blocks.
+
+    Packages of a virtual environment in the folder are named to pyright, which would otherwise run its Python.
+    """
+    if "python" not in server.settings:
+        return server.settings
+    places = (workspace.glob(f"{folder}/lib/python3*/site-packages") for folder in (".venv", "venv"))
+    found = sorted(str(path) for each in places for path in each)
+    analysis = server.settings["python"]["analysis"]
+    return {**server.settings, "python": {"analysis": {**analysis, "extraPaths": found}}}
+
+
+def environment_for(workspace: Path, allowed: ServerPrograms, environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the environment of a server; PATH has folders of the project only if its programs are allowed. Blocks."""
+    if allowed is ServerPrograms.PROJECT or "PATH" not in environment:
+        return environment
+    return {**environment, "PATH": _outside(environment["PATH"], workspace)}
+
+
+def _outside(path: str, workspace: Path) -> str:
+    """Return PATH without the folders of a project, by whatever name, as with an active virtual environment."""
+    root = workspace.resolve()
+    folders = [folder for folder in path.split(os.pathsep) if folder and os.path.isabs(folder)]  # noqa: PTH117
+    return os.pathsep.join(folder for folder in folders if not Path(folder).resolve().is_relative_to(root))
 
 
 def program_of(
@@ -100,12 +127,8 @@ def program_of(
                 return str(found)
         case ServerPrograms.INSTALLED:
             pass
-    path = environment.get("PATH", os.defpath)
-    # Not a folder of the project, by whatever name it is on PATH, such as that of an active virtual environment.
-    folders = [folder for folder in path.split(os.pathsep) if folder and os.path.isabs(folder)]  # noqa: PTH117
-    if allowed is not ServerPrograms.PROJECT:
-        folders = [folder for folder in folders if not Path(folder).resolve().is_relative_to(workspace.resolve())]
-    found_outside = shutil.which(server.program, path=os.pathsep.join(folders)) if folders else None
+    path = environment_for(workspace, allowed, {"PATH": environment.get("PATH", os.defpath)})["PATH"]
+    found_outside = shutil.which(server.program, path=path) if path else None
     if found_outside is None or allowed is ServerPrograms.PROJECT:
         return found_outside
     return None if Path(found_outside).resolve().is_relative_to(workspace.resolve()) else found_outside

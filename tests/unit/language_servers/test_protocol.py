@@ -94,7 +94,8 @@ def test_a_server_is_asked_for_diagnostics_if_it_offers_that() -> None:
 def test_a_server_gets_its_settings_and_no_other_request_is_carried_out() -> None:
     at = protocol()
     asked = {"items": [{"section": "python.analysis"}, {"section": "other"}, 3]}
-    assert at.asked("workspace/configuration", asked) == [{"diagnosticMode": "openFilesOnly"}, None, None]
+    everything = {"python": {"analysis": {"diagnosticMode": "openFilesOnly"}}}
+    assert at.asked("workspace/configuration", asked) == [{"diagnosticMode": "openFilesOnly"}, None, everything]
     assert at.asked("client/registerCapability", {}) is None
     with pytest.raises(RpcError, match="workspace/applyEdit is not supported"):
         at.asked("workspace/applyEdit", {})

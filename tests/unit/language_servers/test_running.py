@@ -71,11 +71,19 @@ async def test_pyright_says_what_is_wrong_with_each_text(workspace: Path) -> Non
 
 
 async def test_nothing_of_a_server_is_left_behind(workspace: Path) -> None:
+    before = set(psutil.Process().children(recursive=True))
     async with running(workspace, str(PYRIGHT)) as server:
         await server.diagnostics(workspace / "a.py", "x = 1\n")
-        children = psutil.Process().children(recursive=True)
+        children = set(psutil.Process().children(recursive=True)) - before
         assert children
-    await eventually_async(lambda: not any(child.is_running() for child in children))
+    await eventually_async(lambda: not any(map(_is_alive, children)))
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.language_servers.servers import SERVERS, ServerPrograms, program_of, server_for
+from isthmus.language_servers.servers import (
+    SERVERS,
+    ServerPrograms,
+    environment_for,
+    program_of,
+    server_for,
+    settings_of,
+)
 
 PYRIGHT = server_for(Path("a.py"))
 SCRIPT = server_for(Path("a.tsx"))
@@ -68,6 +75,24 @@ def test_a_server_that_loads_code_of_the_project_needs_the_users_word(tmp_path: 
     environment = {"PATH": str(tmp_path / "bin")}
     assert program_of(SCRIPT, tmp_path / "project", INSTALLED, environment) is None
     assert program_of(SCRIPT, tmp_path / "project", PROJECT, environment) == outside
+
+
+def test_servers_find_no_program_of_the_project_on_path(tmp_path: Path) -> None:
+    workspace = tmp_path / "project"
+    (tmp_path / "link").symlink_to(workspace / "bin")
+    path = f"{workspace}/.venv/bin:/usr/bin:{tmp_path}/link:bin::/bin"
+    assert environment_for(workspace, INSTALLED, {"PATH": path, "HOME": "/h"}) == {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/h",
+    }
+    assert environment_for(workspace, PROJECT, {"PATH": path, "HOME": "/h"}) == {"PATH": path, "HOME": "/h"}
+
+
+def test_pyright_knows_the_packages_of_the_project_without_its_python(tmp_path: Path) -> None:
+    packages = tmp_path / ".venv" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    assert PYRIGHT is not None
+    assert settings_of(PYRIGHT, tmp_path)["python"]["analysis"]["extraPaths"] == [str(packages)]
 
 
 def test_no_server_runs_code_of_a_project_unless_it_says_so() -> None:
