@@ -21,7 +21,7 @@ from isthmus.tools.tool_set import ToolScope
 
 if TYPE_CHECKING:
     from isthmus.ide.editor import Diagnostic
-    from isthmus.language_servers.running import RunningServer
+    from isthmus.language_servers.running import RunningLanguageServer
     from isthmus.language_servers.servers import LanguageServer
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class LanguageServerUse:
 class _Edited:
     """A file that was edited, and the looks at its text before that, and at a later one; both may go on."""
 
-    server: "RunningServer"
+    server: "RunningLanguageServer"
     before: "asyncio.Task[tuple[Diagnostic, ...] | None]"
     after: "asyncio.Task[tuple[Diagnostic, ...] | None] | None" = None
     text: str = ""
@@ -98,7 +98,7 @@ class LanguageServersPart(PartBase):
 
     def __init__(self, use: LanguageServerUse) -> None:
         self._use = use
-        self._servers: dict[tuple[Path, str], RunningServer] = {}
+        self._servers: dict[tuple[Path, str], RunningLanguageServer] = {}
         self._failures: dict[tuple[Path, str], int] = {}
         self._watches: dict[str, _Watch] = {}
         self._ending = set[asyncio.Task[None]]()
@@ -178,7 +178,7 @@ class LanguageServersPart(PartBase):
         errors = [found for found in now if found.severity is Severity.ERROR]
         return new_diagnostics(identities(before), errors)
 
-    async def _look(self, server: "RunningServer", path: Path, text: str) -> "tuple[Diagnostic, ...] | None":
+    async def _look(self, server: "RunningLanguageServer", path: Path, text: str) -> "tuple[Diagnostic, ...] | None":
         """Return the diagnostics of a text; None if the server does not say them, and note that it does not."""
         from isthmus.language_servers.running import ServerFailedError
 
@@ -194,9 +194,9 @@ class LanguageServersPart(PartBase):
             self._failures[key] = 0 if found is not None else self._failures.get(key, 0) + 1
         return found
 
-    async def _running(self, server: "LanguageServer", workspace: Path) -> "RunningServer | None":
+    async def _running(self, server: "LanguageServer", workspace: Path) -> "RunningLanguageServer | None":
         """Return the server of a folder, which is started if it may be; None if not."""
-        from isthmus.language_servers.running import RunningServer
+        from isthmus.language_servers.running import RunningLanguageServer
         from isthmus.language_servers.servers import ServerPrograms, environment_for, program_of
 
         key = (workspace, server.program)
@@ -221,7 +221,7 @@ class LanguageServersPart(PartBase):
                 task = asyncio.create_task(oldest.aclose())
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
-            self._servers[key] = RunningServer(server, program, workspace, environment)
+            self._servers[key] = RunningLanguageServer(server, program, workspace, environment)
         return self._servers[key]
 
 

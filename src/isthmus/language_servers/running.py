@@ -43,7 +43,7 @@ class _Running:
     changed: asyncio.Event
 
 
-class RunningServer:
+class RunningLanguageServer:
     """One language server for one folder, which is started at the first look and ends with :meth:`aclose`."""
 
     def __init__(

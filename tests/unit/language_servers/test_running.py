@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isthmus.language_servers.running import RunningServer, ServerFailedError, ServerTimeouts
+from isthmus.language_servers.running import RunningLanguageServer, ServerFailedError, ServerTimeouts
 from isthmus.language_servers.servers import server_for
 from support.waiting import eventually_async
 
@@ -23,10 +23,10 @@ BRIEF = ServerTimeouts(start_seconds=1.0, look_seconds=0.5, settle_seconds=0.05,
 @asynccontextmanager
 async def running(
     workspace: Path, program: str, timeouts: ServerTimeouts = ServerTimeouts(60.0, 60.0)
-) -> AsyncGenerator[RunningServer]:
+) -> AsyncGenerator[RunningLanguageServer]:
     server = server_for(Path("a.py"))
     assert server is not None
-    made = RunningServer(server, program, workspace, ENVIRONMENT, timeouts)
+    made = RunningLanguageServer(server, program, workspace, ENVIRONMENT, timeouts)
     try:
         yield made
     finally:

@@ -19,7 +19,7 @@ _ENTITY = re.compile("|".join(_ENTITIES))
 
 
 @record
-class Reading:
+class OtherReading:
     """A piece and its replacement as they may be meant; ``words`` says what was left out, for "was found with ..."."""
 
     old: str
@@ -27,7 +27,7 @@ class Reading:
     words: str
 
 
-def readings(text: str, old: str, new: str) -> Iterator[Reading]:
+def readings(text: str, old: str, new: str) -> Iterator[OtherReading]:
     """Yield the other readings of `old`, the likeliest first; `text` is the file's."""
     seen = {old}
     words: list[str] = []
@@ -40,7 +40,7 @@ def readings(text: str, old: str, new: str) -> Iterator[Reading]:
             words.append(name)
             if old not in seen:
                 seen.add(old)
-                yield Reading(old, new, " and ".join(words))
+                yield OtherReading(old, new, " and ".join(words))
     others = (
         (_MARKS.sub("", old), new if _MARKS.search(text) else _MARKS.sub("", new), "invisible characters"),
         (_unescaped(old), _unescaped(new), "entities for characters"),
@@ -50,7 +50,7 @@ def readings(text: str, old: str, new: str) -> Iterator[Reading]:
     for other_old, other_new, name in others:
         if other_old not in seen:
             seen.add(other_old)
-            yield Reading(other_old, other_new, " and ".join([*words, name]))
+            yield OtherReading(other_old, other_new, " and ".join([*words, name]))
 
 
 def doubtful_part(text: str, old: str, new: str) -> str | None:
