@@ -37,7 +37,7 @@ from isthmus.agent.approval.private_reads import AskedReads, agreed_reads, asked
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
-from isthmus.agent.calls.call_rules import ruling_of, server_of
+from isthmus.agent.calls.call_rules import moved_files, ruling_of, server_of
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session.open_call import OpenCall
@@ -103,7 +103,10 @@ class CallDecisions:
         if reads and tool.kind is ToolKind.READ:
             return self._with_kept_answers(decide_reads(policy, tool.name, reads))
         context_files = (*self._options.context_files, *(settings.context_files if settings is not None else ()))
-        guarded = isinstance(proposal, FileDiff) and is_guarded(Path(proposal.file_path), context_files)
+        moved = moved_files(tool, item.request.arguments, Path(self._session.workspace))
+        guarded = isinstance(proposal, FileDiff) and any(
+            is_guarded(Path(path), context_files) for path in (proposal.file_path, *moved)
+        )
         if guarded and not policy.may_ask and isinstance(proposal, FileDiff):
             guarded = not is_requested(self._session, proposal.file_path)
         starting = guarded and isinstance(proposal, FileDiff) and starts_program(Path(proposal.file_path))

@@ -20,12 +20,12 @@ from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
+from isthmus.agent.coding.fallback import FallbackModels
+from isthmus.agent.coding.loop_guard import LoopGuard
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
-from isthmus.agent.kinds.fallback import FallbackModels
-from isthmus.agent.kinds.loop_guard import LoopGuard
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -50,9 +50,11 @@ from isthmus.internal_events import (
     EnvironmentContext,
     ToolsLoaded,
 )
+from isthmus.models.edit_tools import EditTools, edit_tools_of
 from isthmus.models.port.base import (
     ChatModel,
     Effort,
+    FreeForm,
     ModelError,
     ModelErrorKind,
     ModelRequest,
@@ -61,7 +63,7 @@ from isthmus.models.port.base import (
 )
 from isthmus.runtime.brief_work import briefly
 from isthmus.slash_commands.tree import Completion
-from isthmus.tools.port.base import Tool, full_parameters_of, is_model_specific, is_search_tool
+from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope, ToolSet
 
@@ -332,8 +334,9 @@ class CodingAgent:
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
         )
         names_of_tools = frozenset(name for name, tool in loading.tools.tools.items() if calls.is_offered(tool))
+        edits = edit_tools_of(model.name).among(names_of_tools)
         variant = PromptVariant(
-            policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools
+            policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools, edits
         )
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
@@ -361,18 +364,25 @@ class CodingAgent:
             messages=tuple(session.messages),
             effort=Effort(session.effort) if session.effort is not None else self._options.effort,
             tools=tuple(
-                ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+                _spec(tool, edits)
                 for tool in loading.sent(session.loaded_tools)
-                if _suits(tool, model) and calls.is_offered(tool)
+                if _suits(tool, model, edits) and calls.is_offered(tool)
             ),
         )
 
 
-def _suits(tool: Tool, model: ChatModel) -> bool:
-    """Return whether a tool is offered to a model."""
+def _suits(tool: Tool, model: ChatModel, edits: EditTools) -> bool:
+    """Return whether a tool is offered to a model, which edits files with ``edits``."""
     if is_search_tool(tool) and not model.capabilities.web_search:
         return False
-    return not is_model_specific(tool) or tool.suits(model.name)
+    return tool.name not in edits.hidden
+
+
+def _spec(tool: Tool, edits: EditTools) -> ToolSpec:
+    spec = ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+    if edits.is_free_form and tool.name in edits.names and is_free_form(tool):
+        return replace(spec, free_form=FreeForm(tool.text_argument, tool.grammar))
+    return spec
 
 
 def _tools_of(session: Session, tools: ToolSet) -> ToolSet:
