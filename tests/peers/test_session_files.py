@@ -45,11 +45,11 @@ def test_further_folders_are_added_and_files_elsewhere_are_asked_about(
     )
     sessions = Sessions(tmp_path, f"name: reads\nscenarios:\n{replies}\n", workspace, loaded_isthmus)
     with sessions.terminal("--include-directories", str(tmp_path / "first")) as terminal:
-        terminal.wait_for(PROMPT).press("read first\r").wait_for("It says: text of first").wait_for(PROMPT)
+        terminal.wait_for(PROMPT).press("read first\r").wait_for(r"It says: 1\s+text of first").wait_for(PROMPT)
         terminal.press(f"/directory add {tmp_path}/second\r").wait_for("may read and edit files in").wait_for(PROMPT)
-        terminal.press("read second\r").wait_for("It says: text of second").wait_for(PROMPT)
+        terminal.press("read second\r").wait_for(r"It says: 1\s+text of second").wait_for(PROMPT)
         terminal.press("read third\r").wait_for("Read a file outside the workspace: ")
-        terminal.wait_for("1  Allow once").press("1").wait_for("It says: text of third").wait_for(PROMPT)
+        terminal.wait_for("1  Allow once").press("1").wait_for(r"It says: 1\s+text of third").wait_for(PROMPT)
 
 
 def test_a_cell_of_a_notebook_is_read_and_edited(
@@ -92,7 +92,7 @@ def test_files_ranges_folders_and_images_are_part_of_the_message(
     )
     assert "--- @src/greeting.py " in request
     assert "return 'hi'" in request
-    assert "line 10\\nline 11\\nline 12" in request
+    assert "10\\tline 10\\n11\\tline 11\\n12\\tline 12" in request
     assert "line 13" not in request
     assert "inside = True" in request
     assert "secret noise" not in request

@@ -74,6 +74,7 @@ class AgentHarness:
     """The server of another model, `gemini:other`, which answers while the first is overloaded."""
     hook_programs: HookPrograms | None = None
     provider: str = "gemini"
+    model: str = "test"
     variables: tuple[str, str] = ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL")
     """Variables of the provider's key and address."""
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
@@ -92,7 +93,7 @@ class AgentHarness:
         session = Session("c", user=self.user)
         for event in self.events:
             session.apply(event_from_json(json.loads(json.dumps(event_to_json(event)))), "t")
-        model = await self._model(f"{self.provider}:test", self.wire)
+        model = await self._model(f"{self.provider}:{self.model}", self.wire)
         options = AgentOptions(
             self.workspace / ".outputs",
             {"PATH": "/usr/bin:/bin"},

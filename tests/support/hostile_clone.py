@@ -281,6 +281,8 @@ def _editors_and_languages(clone: HostileClone) -> None:
     for name in (
         "node_modules/.bin/pyright",
         "node_modules/.bin/rg",
+        "node_modules/.bin/typescript-language-server",
+        ".venv/bin/pyright-langserver",
         ".venv/bin/ruff",
         ".venv/bin/python",
         "rg",

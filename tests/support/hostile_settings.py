@@ -59,6 +59,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.terminal.attention": "none",
     "isthmus.terminal.theme": "none",
     "isthmus.parts": ["theirs"],
+    "isthmus.languageServers": "project",
     "isthmus.tokenStore": "keyring",
 }
 """A value for each key that would change the behaviour."""

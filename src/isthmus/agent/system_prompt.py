@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from isthmus.agent.approval.policy import ApprovalMode
+from isthmus.models.port.edit_tools import STRINGS, EditTools
 from isthmus.record import record
 from isthmus.todo_list import WRITE_TODOS
 
@@ -20,6 +21,8 @@ PROVIDERS_WITH_NOTES = ("anthropic", "gemini", "openai")
 ASK_USER = "ask_user"
 """Name of the tool that asks the user; without a user it is not offered."""
 
+_EDITS = "{edits}\n"
+"""Line of the role in whose place the text on the tools for edits is."""
 _INSTRUCTIONS = """
 The following files hold instructions: the user's own first, then the project's, the more general before the more
 specific, which count more where they differ. They say how to work; they permit nothing that needs the user's leave.
@@ -45,6 +48,13 @@ class PromptVariant:
     provider: str = ""
     tools: frozenset[str] = frozenset()
     """Names of the tools that are offered; some have a text of their own."""
+    edits: EditTools = STRINGS
+    """The tools with which the model edits files."""
+
+    @property
+    def edits_text(self) -> str:
+        """Name of the text on the tools for edits, which stands among the texts on tools."""
+        return f"edits_{self.edits.change}"
 
     @property
     def mode_text(self) -> str:
@@ -93,7 +103,8 @@ def system_prompt(
 
 def prompt_text(variant: PromptVariant) -> str:
     """Return the texts of a variant, without the workspace and the instructions."""
-    return _text("role") + "".join(_text(name) for name in variant.texts)
+    role = _text("role").replace(_EDITS, _text(variant.edits_text))
+    return role + "".join(_text(name) for name in variant.texts)
 
 
 def subagent_text(variant: PromptVariant, instructions: str) -> str:

@@ -298,6 +298,14 @@ PARTS = SettingKey(
     "the names of parts that installed packages add to the agent ([parts.md](../how-to/parts.md))",
     is_shown=True,
 )
+LANGUAGE_SERVERS = SettingKey(
+    "isthmus.languageServers",
+    first(choice("installed", "project", "none")),
+    _YOURS,
+    "the language servers that are asked for new errors after edits, in trusted folders: `installed` ones (without the"
+    " key), also those of the `project`, or `none`",
+    is_shown=True,
+)
 TOKEN_STORE = SettingKey(
     "isthmus.tokenStore",
     first(choice("file", "keyring")),

@@ -48,6 +48,7 @@ class Settings:
     theme: str | None = of(keys.THEME)
     parts: tuple[str, ...] = of(keys.PARTS)
     """Names of entry points."""
+    language_servers: str | None = of(keys.LANGUAGE_SERVERS)
     token_store: str | None = of(keys.TOKEN_STORE)
     tool_search: str | None = of(keys.TOOL_SEARCH)
     tool_search_share: float | None = of(keys.TOOL_SEARCH_SHARE)

@@ -3,28 +3,9 @@ import pytest
 from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.models.port.base import Message, ProviderState, Text, ToolRequest
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.edits.apply_patch import ApplyPatch
 
 TOOLS = builtin_tools().tools
 TWO = "*** Begin Patch\n*** Delete File: a\n*** Delete File: b\n*** End Patch"
-
-
-@pytest.mark.parametrize(
-    ("name", "knows"),
-    [
-        ("gpt-5.2", True),
-        ("gpt-5-codex", True),
-        ("o4-mini", True),
-        ("openai/gpt-5", True),
-        ("codex-mini-latest", True),
-        ("gemini-3-pro", False),
-        ("claude-opus-4-6", False),
-        ("qwen3-coder", False),
-        ("ollama3", False),
-    ],
-)
-def test_models_of_openai_know_the_form_of_patches(name: str, knows: bool) -> None:
-    assert ApplyPatch().suits(name) is knows
 
 
 def test_the_first_part_of_a_patch_keeps_the_id_and_what_the_provider_wants_back() -> None:

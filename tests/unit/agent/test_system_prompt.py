@@ -18,6 +18,7 @@ from isthmus.agent.subagents.finding import built_in
 from isthmus.agent.system_prompt import PROVIDERS_WITH_NOTES, PromptVariant, prompt_text, subagent_text, system_prompt
 from isthmus.models.endpoint.providers import PROVIDERS
 from isthmus.models.port.base import ModelRequest
+from isthmus.models.port.edit_tools import PATCHES
 from isthmus.models.scripted.scripted import WORKSPACE
 from isthmus.tools.builtin import builtin_tools
 from support.agent_harness import AgentHarness
@@ -33,6 +34,7 @@ VARIANTS = {
     f"{mode}-{reader}": PromptVariant(mode, reader != "headless", reader == "terminal", "", TOOLS)
     for mode, reader in product(ApprovalMode, ("terminal", "client", "headless"))
 } | {f"notes-{provider}": PromptVariant(provider=provider) for provider in PROVIDERS_WITH_NOTES}
+VARIANTS["patches"] = PromptVariant(edits=PATCHES)
 SUBAGENTS = {f"subagent-{definition.name}": definition for definition in built_in()}
 
 
@@ -58,7 +60,12 @@ def test_each_variant_of_the_prompt_is_as_reviewed(name: str) -> None:
 def test_snapshots_and_texts_are_all_used() -> None:
     assert {path.stem for path in SNAPSHOTS.iterdir()} == {*VARIANTS, *SUBAGENTS}
     texts = Path(system_prompt_module.__file__).with_name("prompt")
-    used = {"role", "subagent", *(name for variant in VARIANTS.values() for name in variant.texts)}
+    used = {
+        "role",
+        "subagent",
+        *(variant.edits_text for variant in VARIANTS.values()),
+        *(name for variant in VARIANTS.values() for name in variant.texts),
+    }
     found = {path.stem for path in texts.iterdir()}
     assert found == used
 

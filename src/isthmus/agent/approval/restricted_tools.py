@@ -16,11 +16,12 @@ from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails
+from isthmus.encoding.codec import JsonObject
 from isthmus.record import record
 from isthmus.settings.rules.permissions import PermissionRule
 from isthmus.settings.rules.rules import FolderRules, PolicyRule, ToolList, ToolRules
 from isthmus.settings.settings_file import SettingsError
-from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult
+from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, TranslatedTool
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope, ToolSet, ToolSource
 
@@ -220,6 +221,10 @@ class RestrictedShell:
     def describe(self, arguments: Arguments) -> str:
         """Return the description of a call, for people."""
         return self._tool.describe(arguments)
+
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the call of another tool that a command means, which has rules of its own."""
+        return self._tool.meant(arguments) if isinstance(self._tool, TranslatedTool) else None
 
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Propose the command, unless it is forbidden."""

@@ -3,6 +3,7 @@
 Not here: asking, running and the hooks, see :mod:`isthmus.agent.calls.runner`.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from isthmus.agent.approval.private_reads import AskedReads, agreed_reads, asked
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
-from isthmus.agent.calls.call_rules import ruling_of, server_of
+from isthmus.agent.calls.call_rules import moved_files, ruling_of, server_of
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session.open_call import OpenCall
@@ -100,7 +101,8 @@ class CallDecisions:
             # A permission for the first words of a command says nothing about these files.
             grants = frozenset(grant for grant in grants if not isinstance(grant, PrefixGrant))
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
-        guarded = self._guarded_path(policy, proposal)
+        moved = moved_files(tool, item.request.arguments, Path(self._session.workspace))
+        guarded = self._guarded_path(policy, proposal, moved)
         decision = decide(
             replace(policy, grants=grants),
             tool.name,
@@ -161,15 +163,17 @@ class CallDecisions:
             named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
         return grants if named.isdisjoint(grants) else grants | {ToolGrant(tool.name)}
 
-    def _guarded_path(self, policy: Policy, proposal: ConfirmationDetails | None) -> Path | None:
-        """Return the path of a file that a call would edit, if the user is asked about its edits; otherwise None.
+    def _guarded_path(self, policy: Policy, proposal: ConfirmationDetails | None, moved: Iterable[str]) -> Path | None:
+        """Return a file that a call would edit or move, if the user is asked about its edits; otherwise None.
 
-        Where nobody can be asked, the file that the user requested is not guarded.
+        Where nobody can be asked, nothing is guarded in an edit of the file that the user requested.
         """
-        if not isinstance(proposal, FileDiff) or not is_guarded(Path(proposal.file_path), self._context_files):
+        if not isinstance(proposal, FileDiff):
             return None
+        paths = map(Path, (proposal.file_path, *moved))
+        guarded = next((path for path in paths if is_guarded(path, self._context_files)), None)
         is_open = not policy.may_ask and is_requested(self._session, proposal.file_path)
-        return None if is_open else Path(proposal.file_path)
+        return None if is_open else guarded
 
     @property
     def _context_files(self) -> tuple[str, ...]:

@@ -10,13 +10,23 @@ from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.policy_rules import RuledCall, Ruling, rule_on
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.development_tool import ConfirmationDetails
-from isthmus.tools.port.base import Tool
+from isthmus.files.path_rules import expand_home, followed
+from isthmus.tools.port.base import MovingTool, Tool
 from isthmus.tools.port.tool_set import ToolSet
 
 
 def server_of(tools: ToolSet, name: str) -> str | None:
     """Return the MCP server of a tool; None for a built-in tool."""
     return next((server.name for server in tools.servers if name in server.tools), None)
+
+
+def moved_files(tool: Tool, arguments: Mapping[str, Any], workspace: Path) -> tuple[str, ...]:
+    """Return the absolute path of the file that a call moves, and whose text it so reads, and where its links lead.
+
+    Empty if the call moves none. Symbolic links are followed, which blocks for a moment.
+    """
+    source = tool.moved_from(arguments) if isinstance(tool, MovingTool) else None
+    return () if source is None else followed(workspace / expand_home(source))
 
 
 def ruling_of(
@@ -31,6 +41,8 @@ def ruling_of(
     if not tools.policies and not tools.permissions:
         return None
     effect = effect_of(tool.name, arguments, proposal, workspace)
+    if source := moved_files(tool, arguments, workspace):
+        effect = {**effect, "paths": list(source)}
     named = named_tool(tool, server_of(tools, tool.name))
     found = (
         rule_on(tools.policies, RuledCall(named, arguments, policy.mode, policy.may_ask, effect)),

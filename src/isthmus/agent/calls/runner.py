@@ -72,6 +72,7 @@ from isthmus.tools.port.base import (
     Approved,
     AskingTool,
     DelegatingTool,
+    FollowingTool,
     OutsideReader,
     OverwritingTool,
     Tool,
@@ -272,6 +273,8 @@ class CallRunner:
         if is_again and is_free and isinstance(self._decisions.decide(item, tool, None), Allow):
             if not blocked:
                 await self._read_again(item, tool)
+            return
+        if blocked and isinstance(tool, FollowingTool) and tool.waits_for_earlier(item.request.arguments):
             return
         try:
             ready = await self._propose(item, tool)

@@ -1,5 +1,6 @@
 """Requests of the coding agent to its model: system prompt, conversation, and the tools that are offered."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.agent.approval.session_policy import policy_for
@@ -12,9 +13,10 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
-from isthmus.models.port.base import ChatModel, Effort, ModelRequest, ToolSpec
+from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec
+from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
-from isthmus.tools.port.base import Tool, full_parameters_of, is_model_specific, is_search_tool
+from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
 from isthmus.tools.port.tool_set import ToolScope
 
 
@@ -40,8 +42,9 @@ class ModelRequests:
             self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
         )
         names_of_tools = frozenset(name for name, tool in loading.tools.tools.items() if calls.is_offered(tool))
+        edits = edit_tools_of(model.name).among(names_of_tools)
         variant = PromptVariant(
-            policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools
+            policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools, edits
         )
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
@@ -64,9 +67,9 @@ class ModelRequests:
             folders=self._options.further_folders_of(workspace, session.user, session.added_folders),
         )
         tools = tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+            _spec(tool, edits)
             for tool in loading.sent(session.loaded_tools)
-            if _suits(tool, model) and calls.is_offered(tool)
+            if _suits(tool, model, edits) and calls.is_offered(tool)
         )
         calls.name_offered([spec.name for spec in tools])
         return ModelRequest(
@@ -77,8 +80,15 @@ class ModelRequests:
         )
 
 
-def _suits(tool: Tool, model: ChatModel) -> bool:
-    """Return whether a tool is offered to a model."""
+def _suits(tool: Tool, model: ChatModel, edits: EditTools) -> bool:
+    """Return whether a tool is offered to a model, which edits files with ``edits``."""
     if is_search_tool(tool) and not model.capabilities.web_search:
         return False
-    return not is_model_specific(tool) or tool.suits(model.name)
+    return tool.name not in edits.hidden
+
+
+def _spec(tool: Tool, edits: EditTools) -> ToolSpec:
+    spec = ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+    if edits.is_free_form and tool.name in edits.names and is_free_form(tool):
+        return replace(spec, free_form=FreeForm(tool.text_argument, tool.grammar))
+    return spec

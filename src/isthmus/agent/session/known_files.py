@@ -17,7 +17,7 @@ from isthmus.models.port.base import Message, ModelToolResult, Text
 from isthmus.record import record
 from isthmus.text.diff import split_lines, unified_diff
 from isthmus.tools.port.base import Overwriting
-from isthmus.tools.port.seen_text import cells_digest, comparable_text, text_digest, whole_text
+from isthmus.tools.port.seen_text import cells_digest, comparable_text, text_digest, whole_text, without_line_numbers
 
 NOT_READ = "file_not_read"
 """Category of a call that would replace text which the model has not read."""
@@ -231,7 +231,14 @@ def _has_text(messages: Iterable[Message], wanted: str) -> bool:
 
 
 def _texts(messages: Iterable[Message]) -> Iterable[str]:
-    """Yield the texts that the model was given, those of its own messages left out."""
+    """Yield the texts that the model was given, but for its own, each also without the numbers of lines."""
+    for text in _given_texts(messages):
+        yield text
+        if (plain := without_line_numbers(text)) != text:
+            yield plain
+
+
+def _given_texts(messages: Iterable[Message]) -> Iterable[str]:
     for message in messages:
         if message.role != "user":
             continue

@@ -8,6 +8,7 @@ events are read as raw JSON. https://platform.openai.com/docs/api-reference/resp
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from typing_extensions import override
@@ -22,7 +23,7 @@ from isthmus.models.endpoint.providers import OPENAI
 from isthmus.models.openai.chat_body import encoded_body, origin_of
 from isthmus.models.openai.chat_completions import OpenAIModel
 from isthmus.models.openai.event_reader import read_events
-from isthmus.models.openai.responses_body import ITEM, responses_body
+from isthmus.models.openai.responses_body import ITEM, custom_tools, responses_body
 from isthmus.models.port.base import (
     Capabilities,
     Finish,
@@ -55,8 +56,11 @@ def responses_origin_of(where: ModelEndpoint) -> str:
 class ResponsesReader(AnswerReader):
     """Reader that folds the events of one answer."""
 
-    def __init__(self, origin: str, used_ids: Collection[str] = ()) -> None:
+    def __init__(
+        self, origin: str, used_ids: Collection[str] = (), custom: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         super().__init__(origin, used_ids)
+        self._custom = custom
         self._items: dict[int, JsonObject] = {}
         self._shown: set[tuple[int, int]] = set()
         """Summaries of which something was shown, by the index of their item and their own."""
@@ -79,7 +83,8 @@ class ResponsesReader(AnswerReader):
             case "response.output_item.added":
                 item = as_object(value.get("item"))
                 name = as_text(item.get("name"))
-                return (ToolRequestStarted(name),) if item.get("type") == "function_call" and name else ()
+                is_call = item.get("type") in ("function_call", "custom_tool_call")
+                return (ToolRequestStarted(name),) if is_call and name else ()
             case "response.output_item.done":
                 self._items[index] = as_object(value.get("item"))
             case "response.completed" | "response.incomplete":
@@ -133,6 +138,10 @@ class ResponsesReader(AnswerReader):
                 arguments, invalid = tool_arguments(as_text(item.get("arguments")))
                 given, name = as_text(item.get("call_id")), as_text(item.get("name"))
                 return (self._request(given, name, arguments, {}, invalid),)
+            case "custom_tool_call":
+                given, name = as_text(item.get("call_id")), as_text(item.get("name"))
+                argument = self._custom.get(name, "input")
+                return (self._request(given, name, {argument: as_text(item.get("input"))}, {}, None),)
             case _:
                 return (Opaque(self._origin, dict(item)),)
 
@@ -170,7 +179,8 @@ class ResponsesModel(OpenAIModel):
 
     @override
     def _reader(self, request: ModelRequest) -> AnswerReader:
-        return ResponsesReader(responses_origin_of(self._endpoint), used_ids(request.messages))
+        origin = responses_origin_of(self._endpoint)
+        return ResponsesReader(origin, used_ids(request.messages), custom_tools(request))
 
     @override
     @asynccontextmanager

@@ -25,6 +25,7 @@ from isthmus.models.port.base import (
     Text,
     ToolChoice,
     ToolRequest,
+    ToolSpec,
     text_of,
 )
 
@@ -40,11 +41,12 @@ def responses_body(
     """Return the body of `POST /responses`."""
     items: list[dict[str, Any]] = []
     wire_ids: dict[str, str] = {}
+    custom = custom_tools(request)
     for message in in_order(request.messages):
         if message.role == "assistant":
-            items += _assistant(message, origin, wire_ids)
+            items += _assistant(message, origin, wire_ids, custom)
         else:
-            items += _user(message, wire_ids, attachments)
+            items += _user(message, wire_ids, attachments, custom)
     body: dict[str, Any] = {
         "model": name,
         "instructions": request.system,
@@ -58,16 +60,7 @@ def responses_body(
         body["reasoning"] = {**effort, "summary": "auto"}
         body["include"] = ["reasoning.encrypted_content"]
     if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.json_schema,
-                "strict": False,
-            }
-            for tool in request.tools
-        ]
+        body["tools"] = list(map(_tool, request.tools))
         if request.choice is not ToolChoice.AUTO:
             body["tool_choice"] = TOOL_CHOICES[request.choice]
     body |= sampling_fields(request.sampling)
@@ -76,22 +69,36 @@ def responses_body(
     return body
 
 
+def custom_tools(request: ModelRequest) -> Mapping[str, str]:
+    """Return the names of the tools of a request whose input is a text, with the name of that argument."""
+    return {tool.name: tool.free_form.argument for tool in request.tools if tool.free_form is not None}
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    about = {"name": tool.name, "description": tool.description}
+    if tool.free_form is not None:
+        form = {"type": "grammar", "syntax": "lark", "definition": tool.free_form.grammar}
+        return {"type": "custom", **about, "format": form}
+    return {"type": "function", **about, "parameters": tool.json_schema, "strict": False}
+
+
 def _cache_key(request: ModelRequest) -> str:
     """Return a key that all requests of a conversation share, so that they reach the same cache."""
     first = text_of(request.messages[0]) if request.messages else ""
     return hashlib.sha256(f"{request.system}\0{first}".encode(errors="replace")).hexdigest()[:32]
 
 
-def _user(message: Message, wire_ids: Mapping[str, str], attachments: Attachments) -> list[dict[str, Any]]:
+def _user(
+    message: Message, wire_ids: Mapping[str, str], attachments: Attachments, custom: Mapping[str, str]
+) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     content: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
             case ModelToolResult(identity, name, text, _, media):
                 output = attachments.with_notes(text, media)
-                results.append(
-                    {"type": "function_call_output", "call_id": wire_ids.get(identity, identity), "output": output}
-                )
+                kind = "custom_tool_call_output" if name in custom else "function_call_output"
+                results.append({"type": kind, "call_id": wire_ids.get(identity, identity), "output": output})
                 if images := [_image(item) for item in attachments.of(media)]:
                     content += [_text(f"What the call of {name} above gave besides its text:"), *images]
             case Text(text):
@@ -112,7 +119,9 @@ def _image(attachment: Attachment) -> dict[str, Any]:
     return {"type": "input_image", "image_url": f"data:{attachment.media_type};base64,{attachment.data}"}
 
 
-def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> list[dict[str, Any]]:
+def _assistant(
+    message: Message, origin: str, wire_ids: dict[str, str], custom: Mapping[str, str]
+) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     for part in message.parts:
         match part:
@@ -123,8 +132,12 @@ def _assistant(message: Message, origin: str, wire_ids: dict[str, str]) -> list[
                     items.append(dict(item))
             case ToolRequest(identity, name, arguments, state):
                 wire_ids[identity] = as_text(state_for(origin, state).get("id")) or identity
+                about = {"call_id": wire_ids[identity], "name": name}
+                if name in custom:
+                    items.append({"type": "custom_tool_call", **about, "input": as_text(arguments.get(custom[name]))})
+                    continue
                 given = json.dumps(arguments, ensure_ascii=False)
-                items.append({"type": "function_call", "call_id": wire_ids[identity], "name": name, "arguments": given})
+                items.append({"type": "function_call", **about, "arguments": given})
             case Opaque(provider, raw):
                 if provider == origin:
                     items.append(dict(raw))

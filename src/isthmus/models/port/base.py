@@ -89,17 +89,27 @@ class Message:
 
 
 @record
+class FreeForm:
+    """Form of a tool whose input is one text: ``argument`` is its name in JSON, ``grammar`` the text's, for Lark."""
+
+    argument: str
+    grammar: str
+
+
+@record
 class ToolSpec:
     """A tool as the model sees it; ``parameters`` is a JSON schema of type object that every provider accepts.
 
     ``full_parameters`` is the schema for providers that accept all of JSON Schema (draft 2020-12): it may contain
     ``$schema``, ``$defs`` with references to them, and ``additionalProperties``. None if the schemas are the same.
+    ``free_form`` is for providers with tools whose input is a text; None if the model is to send JSON.
     """
 
     name: str
     description: str
     parameters: JsonObject
     full_parameters: JsonObject | None = None
+    free_form: FreeForm | None = None
 
     @property
     def json_schema(self) -> JsonObject:

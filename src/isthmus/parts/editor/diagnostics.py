@@ -40,6 +40,14 @@ class _Watch:
     """Whether there was an edit after which the diagnostics have not been read."""
 
 
+async def reports_diagnostics(client_of: ClientOf, scope: ToolScope) -> bool:
+    """Return whether the IDE of a session reports diagnostics after edits."""
+    from isthmus.ide.editor import Capability
+
+    client = await client_of(scope)
+    return client is not None and client.connected and Capability.DIAGNOSTICS in client.offers
+
+
 class EditDiagnosticsOfIde(PartBase):
     """Part that tells the model which problems its edits have caused, as the IDE of its session reports them."""
 

@@ -21,13 +21,14 @@ from isthmus.journal.opening import open_journal
 from isthmus.mcp_host.contents import HostContents
 from isthmus.parts.approvals_file import ApprovalsFile
 from isthmus.parts.background import BackgroundPart
-from isthmus.parts.editor.diagnostics import EditDiagnosticsOfIde
+from isthmus.parts.editor.diagnostics import EditDiagnosticsOfIde, reports_diagnostics
 from isthmus.parts.editor.directory import EditorDirectory
 from isthmus.parts.editor.session_editors import SessionEditors
 from isthmus.parts.files.attached import AttachedFiles
 from isthmus.parts.files.carried import CarriedFiles, CarryingAgent
 from isthmus.parts.files.task_files import TaskFiles
 from isthmus.parts.hook_processes import HookProcesses
+from isthmus.parts.language_servers import LanguageServersPart, LanguageServerUse
 from isthmus.parts.packages import load_parts
 from isthmus.parts.personal_files import PersonalFilesOnDisk
 from isthmus.parts.running_engine import RunningEngine, questions_in_editors
@@ -142,6 +143,7 @@ class _Building:
                 MemoryPart(memory_file),
                 self._session_editors,
                 EditDiagnosticsOfIde(self._session_editors.client, self._options.editor_timeouts),
+                LanguageServersPart(self._language_servers()),
                 BackgroundPart(self._background),
                 ServersPart(HostContents(self.mcp)),
                 *added,
@@ -149,6 +151,14 @@ class _Building:
         )
         self._stack.push_async_callback(parts.aclose)
         return parts
+
+    def _language_servers(self) -> LanguageServerUse:
+        setup, options = self._setup, self._options
+        # A server reads the project outside of the sandbox, where what a confined command wrote could be run.
+        is_off = options.is_idle or options.takes_over or setup.sandbox.commands is not None
+        programs = "none" if is_off else setup.settings.language_servers or "installed"
+        has_editor = partial(reports_diagnostics, self._session_editors.client)
+        return LanguageServerUse(programs, self._trusts, setup.environment, has_editor)
 
     def resources(self, parts: AgentParts) -> AgentResources:
         """Return what the agent uses."""

@@ -18,6 +18,7 @@ from isthmus.terminal.questions.question_facts import facts_of
 from isthmus.terminal.questions.questions import CallQuestion
 from isthmus.terminal.questions.typed_ahead import TypedAhead
 from isthmus.terminal.screen.screen import Glyphs
+from isthmus.text.command_outcome import says_failure
 from isthmus.text.units import show_count
 from isthmus.text.visible import output_lines, visible, visible_line
 
@@ -45,8 +46,10 @@ def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = 
     call = view.call
     line = Text()
     match call.status:
-        case ToolCallStatus.SUCCEEDED:
+        case ToolCallStatus.SUCCEEDED if not _has_failed(call):
             line.append(glyphs.done, "good")
+        case ToolCallStatus.SUCCEEDED:
+            line.append(glyphs.failed, "bad")
         case ToolCallStatus.FAILED:
             line.append(glyphs.failed, "bad")
         case ToolCallStatus.CANCELLED:
@@ -104,6 +107,12 @@ def describe(call: ToolCall) -> str:
 def is_command(call: ToolCall) -> bool:
     """Return whether a call runs a shell command."""
     return isinstance(call.input_parameters.get("command"), str)
+
+
+def _has_failed(call: ToolCall) -> bool:
+    """Return whether a call ran a command that failed, which is a result like any other for the model."""
+    output = call.output.text if call.output is not None else None
+    return is_command(call) and output is not None and says_failure(output)
 
 
 def seconds(duration: float) -> str:

@@ -5,6 +5,7 @@ order mark, newlines.
 """
 
 import errno
+import stat
 from pathlib import Path
 
 from isthmus.development_tool import FileDiff, ToolOutput
@@ -61,8 +62,10 @@ def edit_target(workspace: Workspace, shown: str) -> EditTarget:
     return EditTarget(path, shown, data, text_of(data, path, shown))
 
 
-def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) -> FileDiff:
-    """Return the proposal to replace the content of `target` with `new_content`.
+def proposed_diff(
+    workspace: Workspace, target: EditTarget, new_content: str, *, moved: EditTarget | None = None
+) -> FileDiff:
+    """Return the proposal to replace the content of `target` with `new_content`, which comes from the file `moved`.
 
     Raises:
         ToolFailure: nothing would change, the text leaves code out, or the file's encoding cannot hold it.
@@ -70,8 +73,8 @@ def proposed_diff(workspace: Workspace, target: EditTarget, new_content: str) ->
     if new_content == target.text:
         message = f"{target.shown} already has exactly this content; there is nothing to change"
         raise ToolFailure(message, "edit_no_change")
-    require_whole(target.shown, new_content, target.text or "")
-    _encoded(target, new_content)
+    require_whole(target.shown, new_content, target.text or (moved.text if moved is not None else None) or "")
+    _encoded(target, new_content, moved)
     return _diff(workspace, target.path, target.text, new_content)
 
 
@@ -89,20 +92,24 @@ def require_whole(shown: str, new: str, old: str) -> None:
         raise ToolFailure(message, OMITTED_CODE)
 
 
-def write_approved(context: ToolContext, shown: str, proposal: FileDiff, modified: str | None) -> FileDiff:
+def write_approved(
+    context: ToolContext, shown: str, proposal: FileDiff, modified: str | None, *, moved: EditTarget | None = None
+) -> FileDiff:
     """Write the approved content, or `modified` if a user changed it, and return the change that was made.
 
-    Blocks until the file is on disk.
+    A new file gets the encoding, the newlines and the mode of the file `moved`. Blocks until the file is on disk.
 
     Raises:
         ToolFailure: ``file_changed`` if the file has changed since the proposal; otherwise the write failed.
     """
     target = _unchanged_target(context, shown, proposal)
-    content = proposal.new_content if modified is None else with_newlines_of(target.text or "", modified)
-    data = _encoded(target, content)
+    model = target.text if moved is None else moved.text
+    content = proposal.new_content if modified is None else with_newlines_of(model or "", modified)
+    data = _encoded(target, content, moved)
     try:
+        mode = None if moved is None else stat.S_IMODE(moved.path.stat().st_mode)
         make_folders(target.path.parent)
-        write_if_unchanged(target.path, data, target.data, through_links=False)
+        write_if_unchanged(target.path, data, target.data, mode=mode, through_links=False)
     except FileChangedError as error:
         raise _changed(shown, "changed") from error
     except OSError as error:
@@ -167,8 +174,9 @@ def edit_result(written: FileDiff, proposal: FileDiff, note: str) -> ToolSucceed
     return ToolSucceeded(ToolOutput(diff=written), for_model, seen=written_text(written) if is_modified else ())
 
 
-def _encoded(target: EditTarget, content: str) -> bytes:
-    form = TextForm() if target.file is None else target.file.form
+def _encoded(target: EditTarget, content: str, moved: EditTarget | None = None) -> bytes:
+    file = target.file if moved is None else moved.file
+    form = TextForm() if file is None else file.form
     try:
         return form.encode(content)
     except UnencodableTextError as error:

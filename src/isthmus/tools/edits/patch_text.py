@@ -4,15 +4,39 @@ A hunk has no line numbers: its context and removed lines are searched in the fi
 here: unified diffs, whose hunks have line numbers.
 """
 
+import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from isthmus.record import record
+from isthmus.tools.edits.diff_sections import sections_of_diff
 from isthmus.tools.edits.replacement import Replaced, replace_text
 
+APPLY_PATCH = "apply_patch"
+"""Name of the tool for patches, and of the command that models write for it."""
+PATCH_ARGUMENTS: tuple[str, ...] = ("input", "patch", "patchText", "patch_text")
+"""Names of the argument with the patch, the usual one first."""
 BEGIN, END = "*** Begin Patch", "*** End Patch"
+GRAMMAR = """\
+start: "*** Begin Patch" LF section+ "*** End Patch" LF?
+section: add | delete | update
+add: "*** Add File: " TEXT LF ("+" TEXT? LF)+
+delete: "*** Delete File: " TEXT LF
+update: "*** Update File: " TEXT LF move? hunks?
+move: "*** Move to: " TEXT LF
+hunks: (place | line)+ end?
+place: "@@" (" " TEXT)? LF
+line: ("+" | "-" | " ") TEXT? LF
+end: "*** End of File" LF
+TEXT: /.+/
+%import common.LF
+"""
+"""Grammar of patches for models whose calls have a text in place of JSON, for Lark."""
+_NUMBERS = re.compile(r"\s*-\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
+"""Rest of the line before a hunk of a unified diff; its numbers do not count here, and its text may be anywhere."""
 _END_OF_FILE = "*** End of File"
-_MOVE = "*** Move to: "
+_MOVE = "*** Move to:"
 _SECTIONS: dict[str, Literal["add", "update", "delete"]] = {
     "*** Add File: ": "add",
     "*** Update File: ": "update",
@@ -36,12 +60,17 @@ class Hunk:
 
 @record
 class FilePatch:
-    """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion."""
+    """The section of one file: the lines of a new file, the hunks of an update, or neither for a deletion.
+
+    ``moved_to`` is the new path of a file that is updated; empty if it keeps its own. An update that moves its file may
+    have no hunks.
+    """
 
     kind: Literal["add", "update", "delete"]
     path: str
     lines: tuple[str, ...] = ()
     hunks: tuple[Hunk, ...] = ()
+    moved_to: str = ""
 
 
 def file_sections(patch: str) -> list[str]:
@@ -53,6 +82,21 @@ def file_sections(patch: str) -> list[str]:
     last = next((index for index in range(len(lines) - 1, 0, -1) if lines[index].strip() == END), len(lines))
     ends = [*starts[1:], last]
     return ["\n".join([BEGIN, *lines[start:end], END]) for start, end in zip(starts, ends, strict=True)]
+
+
+def in_folder(patch: str, folder: str) -> str:
+    """Return a patch with its relative paths below a folder, which is itself relative or absolute."""
+    if not folder:
+        return patch
+    headers = (*_SECTIONS, _MOVE)
+    lines: list[str] = []
+    for line in patch.split("\n"):
+        header = next((header for header in headers if line.startswith(header)), None)
+        path = line[len(header) :].strip() if header is not None else ""
+        if header is not None and path and not path.startswith(("/", "~")):
+            line = f"{header.rstrip()} {posixpath.normpath(posixpath.join(folder, path))}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def parse_file_patch(patch: str) -> FilePatch:
@@ -73,9 +117,7 @@ def parse_file_patch(patch: str) -> FilePatch:
     if any(line.startswith(tuple(_SECTIONS)) for line in rest):
         raise PatchError("expected one file in each call; send the other files in calls of their own")
     if kind == "update":
-        if rest and rest[0].startswith(_MOVE):
-            raise PatchError(f"{_MOVE.strip()!r} is not supported: move the file with a command, then patch it")
-        return FilePatch(kind, path, hunks=tuple(_hunks(rest)))
+        return _update(path, rest)
     if kind == "delete":
         if any(line.strip() for line in rest):
             raise PatchError(f"expected nothing after {header!r}, received {rest[0][:80]!r}")
@@ -85,9 +127,27 @@ def parse_file_patch(patch: str) -> FilePatch:
     return FilePatch(kind, path, lines=tuple(line.removeprefix("+") for line in rest))
 
 
+def _update(path: str, lines: Sequence[str]) -> FilePatch:
+    """Return the section that changes a file; a file that is moved may keep its text, and is else not moved at all."""
+    if not lines or not lines[0].startswith(_MOVE):
+        return FilePatch("update", path, hunks=tuple(_hunks(lines)))
+    moved_to, rest = lines[0].removeprefix(_MOVE).strip(), lines[1:]
+    if not moved_to:
+        raise PatchError(f"expected a path after {_MOVE!r}, received none")
+    if posixpath.normpath(moved_to) == posixpath.normpath(path):
+        return FilePatch("update", path, hunks=tuple(_hunks(rest)))
+    has_hunks = any(line.strip() for line in rest)
+    return FilePatch("update", path, hunks=tuple(_hunks(rest)) if has_hunks else (), moved_to=moved_to)
+
+
 def _without_quoting(patch: str) -> str:
-    """Return the patch without the here-document or code fence around it that some models add."""
+    """Return the patch without the here-document or code fence around it that some models add.
+
+    A unified diff becomes a patch.
+    """
     lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
+    if BEGIN not in patch and (sections := sections_of_diff(lines)):
+        return "\n".join([BEGIN, *sections, END])
     first = next((index for index, line in enumerate(lines) if line.strip() == BEGIN), None)
     last = next((index for index in range(len(lines) - 1, -1, -1) if lines[index].strip() == END), None)
     if first is None or last is None or last < first:
@@ -105,7 +165,7 @@ def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             if old or new:
                 yield Hunk(tuple(old), tuple(new), tuple(after), ends_file)
                 old, new, after, ends_file = [], [], [], False
-            if name := line.removeprefix("@@").strip().removesuffix("@@").strip():
+            if name := _NUMBERS.sub("", line.removeprefix("@@")).strip().removesuffix("@@").strip():
                 after.append(name)
         elif line.strip() == _END_OF_FILE:
             ends_file = True
@@ -158,6 +218,8 @@ def _changed(rest: str, hunk: Hunk, number: int, *, has_anchor: bool) -> tuple[s
     found = replace_text(rest, old, new)
     if isinstance(found, Replaced):
         return found.text, found.tolerated
+    if found.made_at:
+        raise PatchError(f"hunk {number}: the file has its new lines already, so that it seems to be applied")
     if found.count == 0:
         nearest = f"The nearest lines are (numbered from the hunk before it):\n{found.nearest}" if found.nearest else ""
         raise PatchError(f"hunk {number}: its context and removed lines are not in the file. {nearest}".rstrip())

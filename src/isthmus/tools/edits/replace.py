@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff
+from isthmus.encoding.codec import JsonObject
 from isthmus.tools.edits.edit import edit_result, edit_target, proposed_diff, write_approved
+from isthmus.tools.edits.edit_forms import CONTENT_NAMES, FILE_NAMES, replace_arguments, with_usual_names
 from isthmus.tools.edits.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.edits.replacement import Replaced, replace_text
+from isthmus.tools.matching.readings import doubtful_part
 from isthmus.tools.port.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult
 from isthmus.tools.port.failure import ToolFailure
@@ -44,8 +47,11 @@ PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["file_path"],
 }
+MADE_ALREADY = "edit_made_already"
+"""Category of an edit whose result the file has."""
 _OLDER = {"expected_replacements": {"type": "integer", "minimum": 1}}
-_ALIASES = {"absolute_path": "file_path", "path": "file_path", "replace_all": "allow_multiple"}
+_PROSE = (".md", ".mdx", ".markdown", ".rst", ".txt", ".adoc")
+"""Ends of the names of files that may be about code fences."""
 
 
 class Replace:
@@ -60,9 +66,22 @@ class Replace:
     )
     parameters = PARAMETERS
     kind = ToolKind.EDIT
+    other_names = frozenset(
+        {"Edit", "edit", "edit_file", "MultiEdit", "multi_edit", "multiedit", "replace_in_file", "search_replace"}
+        | {"str_replace", "str_replace_editor", "str_replace_based_edit_tool"}
+    )
 
     def __init__(self, editor_text: EditorText = no_editor) -> None:
         self._editor_text = editor_text
+
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the call with its usual arguments, or of the tool that a form of another agent means."""
+        if arguments.get("command") == "create" and isinstance(arguments.get("file_text"), str):
+            return "write_file", with_usual_names(self.name, arguments, FILE_NAMES, CONTENT_NAMES)
+        try:
+            return self.name, replace_arguments(self.name, arguments)
+        except ToolFailure:
+            return None  # It fails with the same words when it is proposed.
 
     def describe(self, arguments: Arguments) -> str:
         """Return the file and the beginnings of the two texts."""
@@ -98,29 +117,26 @@ class Replace:
         text, notes = target.text, list[str]()
         for number, edit in enumerate(edits, 1):
             where = f"edits[{number}]: " if len(edits) > 1 else ""
-            text, tolerated = _edited(text, target.shown, edit, where)
+            try:
+                text, tolerated = _edited(text, target.shown, edit, where)
+            except ToolFailure as failure:
+                if failure.category != MADE_ALREADY or edit not in edits[: number - 1]:
+                    raise
+                notes.append(f" ({where}the same as an earlier one, which was made once.)")
+                continue
             if tolerated:
                 notes.append(f" ({where}old_string was found with {tolerated}.)")
         return proposed_diff(context.workspace, target, text or ""), "".join(notes)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
-        given = dict(arguments)
+        given = replace_arguments(self.name, arguments)
         edits = given.get("edits")
-        if isinstance(edits, list):
-            given["edits"] = [_renamed(edit) for edit in cast("list[object]", edits)]
         if edits and (given.get("old_string") or given.get("new_string")):
             message = f"{self.name}: expected old_string and new_string, or edits; received both"
             raise ToolFailure(message, INVALID_ARGUMENTS)
         required = PARAMETERS["required"] if edits else [*PARAMETERS["required"], "old_string", "new_string"]
         schema = {"type": "object", "properties": {**PARAMETERS["properties"], **_OLDER}, "required": required}
-        return check_arguments(self.name, schema, given, _ALIASES)
-
-
-def _renamed(edit: object) -> object:
-    """Return an edit with the current names of its arguments."""
-    if not isinstance(edit, dict):
-        return edit
-    return {_ALIASES.get(name, name): value for name, value in cast("dict[str, object]", edit).items()}
+        return check_arguments(self.name, schema, given)
 
 
 def _edits(checked: CheckedArguments) -> tuple[CheckedArguments, ...]:
@@ -143,11 +159,29 @@ def _edited(text: str | None, shown: str, edit: CheckedArguments, where: str) ->
         raise ToolFailure(message, "attempt_to_create_existing_file")
     if old == new:
         raise ToolFailure(f"{where}old_string and new_string are the same; nothing to change", "edit_no_change")
+    if not shown.lower().endswith(_PROSE) and (part := doubtful_part(text, old, new)) is not None:
+        message = (
+            f"{where}new_string has {part}, which {shown} would then have, too; nothing was changed. Repeat the edit"
+            " with the text alone"
+        )
+        raise ToolFailure(message, INVALID_ARGUMENTS)
     allows_any = edit.boolean("allow_multiple") and "expected_replacements" not in edit
     expected = None if allows_any else edit.integer("expected_replacements", 1)
     outcome = replace_text(text, old, new, expected)
     if isinstance(outcome, Replaced):
         return outcome.text, outcome.tolerated
+    if outcome.made_at and outcome.count:
+        message = (
+            f"{where}{shown} already has new_string around old_string, at line {outcome.made_at}: this edit seems to be"
+            " made already; nothing was changed. To make it again, give more of the lines around it"
+        )
+        raise ToolFailure(message, MADE_ALREADY)
+    if outcome.made_at:
+        message = (
+            f"{where}old_string does not occur in {shown}, but new_string does, at line {outcome.made_at}: this edit"
+            " seems to be made already; nothing was changed"
+        )
+        raise ToolFailure(message, MADE_ALREADY)
     if outcome.count == 0:
         message = (
             f"{where}old_string does not occur in {shown}: expected 1 occurrence, found 0; nothing was changed. "

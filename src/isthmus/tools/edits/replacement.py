@@ -8,6 +8,7 @@ piece that several places fit equally well is never replaced.
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from isthmus.record import record
 from isthmus.text.text_file import Newlines, newlines_of, with_newlines_of
@@ -15,6 +16,7 @@ from isthmus.tools.matching.alignment import Segment
 from isthmus.tools.matching.escapes import unescaped
 from isthmus.tools.matching.merge import Edit, MergeConflict, Merged, merge
 from isthmus.tools.matching.places import MAXIMUM_PLACES, find_places
+from isthmus.tools.matching.readings import readings
 from isthmus.tools.matching.similar import SimilarPlace, similar_places
 from isthmus.tools.matching.tokens import TokenText
 
@@ -32,6 +34,8 @@ MAXIMUM_LENIENT_CHARACTERS = 2_000_000
 """Maximum size of a text in which a piece is searched that does not occur exactly."""
 MAXIMUM_NEAREST_LINES = 20
 MAXIMUM_LISTED_PLACES = 10
+MINIMUM_TELLING_CHARACTERS = 8
+"""Minimum size of a replacement that is looked for where its piece is not found."""
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//|/\*|\*|--|<!--|;;|%|\"\"\"|\'\'\')(?:\s|$|[!*/#])")
 _CODE = re.compile(r"[=(){};<>\[\]]")
 _PROSE_WORDS = 4
@@ -50,15 +54,17 @@ class Replaced:
 
 @record
 class NotReplaced:
-    """The piece occurs `count` times, which is not the expected number.
+    """The piece occurs `count` times, which is not the expected number, or the replacement is made already.
 
     `lines` are the 1-based numbers of the lines where the first ten places begin. `nearest` is the part of the
-    text that is most like the piece, as numbered lines; empty if there is none, or `count` is not 0.
+    text that is most like the piece, as numbered lines; empty if there is none, or `count` is not 0. `made_at` is the
+    line at which the text has the replacement already; 0 if it does not.
     """
 
     count: int
     lines: tuple[int, ...] = ()
     nearest: str = ""
+    made_at: int = 0
 
 
 def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Replaced | NotReplaced:
@@ -74,9 +80,14 @@ def replace_text(text: str, old: str, new: str, expected: int | None = 1) -> Rep
     if found is None and len(plain) <= MAXIMUM_LENIENT_CHARACTERS:
         found = _Lenient(plain, expected).find(plain_old, new.replace("\r\n", "\n"))
     if found is None:
-        return NotReplaced(0)
+        found = NotReplaced(0)
     if isinstance(found, NotReplaced):
+        if found.count == 0 and (line := _line_of(plain, new.replace("\r\n", "\n").strip("\n"))):
+            return replace(found, made_at=line)
         return found
+    made = [line for change in found.changes if (line := _made_at(plain, change))]
+    if made and len(made) == len(found.changes):
+        return NotReplaced(len(made), tuple(made[:MAXIMUM_LISTED_PLACES]), made_at=made[0])
     # Offsets of the CRLF newlines in the plain text: each of them before an offset shifts it by one.
     places = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []
@@ -121,6 +132,28 @@ def _exact(text: str, old: str, new: str, expected: int | None) -> _Found | NotR
     return _Found([Merged(start, start + len(old), new) for start in starts])
 
 
+def _line_of(text: str, new: str) -> int:
+    """Return the line at which a text has a replacement that says enough to be recognised; 0 if it does not."""
+    if len(new.strip()) < MINIMUM_TELLING_CHARACTERS or (start := text.find(new)) < 0:
+        return 0
+    return text.count("\n", 0, start) + 1
+
+
+def _made_at(text: str, change: Merged) -> int:
+    """Return the line at which the text around a place is the replacement already; 0 if it is not.
+
+    A replacement that contains what it replaces would otherwise be made again and again.
+    """
+    old, new = text[change.start : change.end], change.text
+    offset = new.find(old) if old and old != new else -1
+    while offset >= 0:
+        start = change.start - offset
+        if start >= 0 and text.startswith(new, start):
+            return text.count("\n", 0, start) + 1
+        offset = new.find(old, offset + 1)
+    return 0
+
+
 def _too_many(text: str, starts: Sequence[int]) -> NotReplaced:
     listed = starts[:MAXIMUM_LISTED_PLACES]
     return NotReplaced(len(starts), tuple(text.count("\n", 0, start) + 1 for start in listed))
@@ -139,6 +172,14 @@ class _Lenient:
         found = self._with_the_same_tokens(piece, new)
         if found is not None:
             return found
+        for reading in readings(self._file.text, old, new):
+            found = _exact(self._file.text, reading.old, reading.new, self._expected)
+            found = found or self._with_the_same_tokens(TokenText(reading.old), reading.new)
+            if isinstance(found, _Found):
+                return _Found(found.changes, " and ".join(filter(None, (reading.words, found.tolerated))))
+            if found is not None:
+                return found
+            old, new, piece = reading.old, reading.new, TokenText(reading.old)
         for plain_old, plain_new in unescaped(old, new):
             found = _exact(self._file.text, plain_old, plain_new, self._expected)
             found = found or self._with_the_same_tokens(TokenText(plain_old), plain_new)
@@ -209,7 +250,7 @@ class _Lenient:
     def _numbered(self, place: SimilarPlace) -> str:
         first = self._line(place.first)
         lines = self._file.text.split("\n")[first - 1 : self._line(place.last - 1)]
-        return "\n".join(f"{first + index}: {line}" for index, line in enumerate(lines[:MAXIMUM_NEAREST_LINES]))
+        return "\n".join(f"{first + index}\t{line}" for index, line in enumerate(lines[:MAXIMUM_NEAREST_LINES]))
 
 
 def _is_similar(old: TokenText, place: SimilarPlace) -> bool:

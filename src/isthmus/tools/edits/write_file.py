@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, FileDiff, ToolOutput
+from isthmus.encoding.codec import JsonObject
 from isthmus.text.text_file import with_newlines_of
 from isthmus.tools.edits.edit import edit_target, proposed_diff, write_approved, written_text
+from isthmus.tools.edits.edit_forms import CONTENT_NAMES, FILE_NAMES, with_usual_names
 from isthmus.tools.edits.editor_text import EditorText, no_editor, require_saved
 from isthmus.tools.port.arguments import CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.port.base import (
@@ -18,6 +20,7 @@ from isthmus.tools.port.base import (
     ToolResult,
     ToolSucceeded,
 )
+from isthmus.tools.port.failure import ToolFailure
 
 PARAMETERS: Mapping[str, Any] = {
     "type": "object",
@@ -30,7 +33,6 @@ PARAMETERS: Mapping[str, Any] = {
     },
     "required": ["file_path", "content"],
 }
-_ALIASES = {"absolute_path": "file_path", "path": "file_path"}
 
 
 class WriteFile:
@@ -44,9 +46,17 @@ class WriteFile:
     )
     parameters = PARAMETERS
     kind = ToolKind.EDIT
+    other_names = frozenset({"Write", "write", "create_file"})
 
     def __init__(self, editor_text: EditorText = no_editor) -> None:
         self._editor_text = editor_text
+
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the call with its usual arguments."""
+        try:
+            return self.name, with_usual_names(self.name, arguments, FILE_NAMES, CONTENT_NAMES)
+        except ToolFailure:
+            return None  # It fails with the same words when it is proposed.
 
     def describe(self, arguments: Arguments) -> str:
         """Return the file."""
@@ -83,4 +93,5 @@ class WriteFile:
         return proposed_diff(context.workspace, target, content)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
-        return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
+        given = with_usual_names(self.name, arguments, FILE_NAMES, CONTENT_NAMES)
+        return check_arguments(self.name, PARAMETERS, given)

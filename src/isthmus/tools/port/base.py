@@ -236,6 +236,21 @@ class SplittingTool(Protocol):
         ...
 
 
+class RenamedTool(Protocol):
+    """A tool that models also call by ``other_names``, as other agents call it."""
+
+    other_names: frozenset[str]
+
+
+def other_names_of(tool: Tool) -> frozenset[str]:
+    """Return the other names of a tool; none for most."""
+    return tool.other_names if _is_renamed(tool) else frozenset()
+
+
+def _is_renamed(tool: Tool) -> TypeGuard[RenamedTool]:
+    return hasattr(tool, "other_names")  # as in is_search_tool
+
+
 class SearchTool(Protocol):
     """A tool that is offered only with models whose provider searches the web."""
 
@@ -266,17 +281,46 @@ class OverwritingTool(Protocol):
         ...
 
 
-class ModelSpecificTool(Protocol):
-    """A tool that is offered only to some models, which are trained to use it."""
+@runtime_checkable
+class TranslatedTool(Protocol):
+    """A tool with calls that mean another tool: models write them for agents that have no such tool."""
 
-    def suits(self, model_name: str) -> bool:
-        """Return whether the tool is offered to a model."""
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the name and the arguments of the call that is meant; None if it is this tool's."""
         ...
 
 
-def is_model_specific(tool: Tool) -> TypeGuard[ModelSpecificTool]:
-    """Return whether a tool is a :class:`ModelSpecificTool`."""
-    return hasattr(tool, "suits")  # as in is_search_tool
+@runtime_checkable
+class FollowingTool(Protocol):
+    """A tool with calls that make sense only once the calls before them in the same message are settled."""
+
+    def waits_for_earlier(self, arguments: Arguments) -> bool:
+        """Return whether a call is proposed only when no earlier one waits for a user."""
+        ...
+
+
+@runtime_checkable
+class MovingTool(Protocol):
+    """A tool with calls that write the text of one file at the path of another."""
+
+    def moved_from(self, arguments: Arguments) -> str | None:
+        """Return the path of the file whose text a call moves, as the model wrote it; None if it moves none."""
+        ...
+
+
+class FreeFormTool(Protocol):
+    """A tool with one argument that a model may send as a text of its own, in a provider that has such calls.
+
+    ``text_argument`` is the name of the argument, ``grammar`` the grammar of the text, for Lark.
+    """
+
+    text_argument: str
+    grammar: str
+
+
+def is_free_form(tool: Tool) -> TypeGuard[FreeFormTool]:
+    """Return whether a tool is a :class:`FreeFormTool`."""
+    return hasattr(tool, "grammar")  # as in is_search_tool
 
 
 @runtime_checkable

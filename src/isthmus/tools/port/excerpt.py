@@ -26,6 +26,12 @@ class Excerpt:
         """Whether anything of the file is missing."""
         return self.has_cut_lines or self.first > 1 or self.last < self.total
 
+    @property
+    def numbered(self) -> str:
+        """The text with the number of each line and a tab before it, as edits read it back."""
+        lines = split_lines(self.text)
+        return "".join(f"{number}\t{line}" for number, line in enumerate(lines, self.first))
+
     def note(self, shown: str) -> str:
         """Return a note for the model that the text is a part of the file which the model calls `shown`."""
         if self.last < self.first:

@@ -5,6 +5,7 @@ Line ends and the last newline do not count. What a session makes of it is in :m
 
 import hashlib
 import json
+import re
 from pathlib import Path, PurePath
 
 from isthmus.internal_events import SeenText
@@ -13,6 +14,8 @@ from isthmus.text.diff import split_lines
 from isthmus.tools.port.content import read_bytes, text_of
 from isthmus.tools.port.excerpt import Excerpt
 from isthmus.tools.port.failure import ToolFailure
+
+_NUMBER = re.compile(r"^\d+\t", re.MULTILINE)
 
 
 def seen_text(path: PurePath, text: str, excerpt: Excerpt) -> SeenText:
@@ -39,6 +42,11 @@ def file_now(path: Path) -> SeenText | None:
 def comparable_text(text: str) -> str:
     """Return a text without what does not count: kinds of line ends, and the last newline."""
     return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def without_line_numbers(text: str) -> str:
+    """Return a text that a model was given without the numbers that :class:`Excerpt` puts before lines."""
+    return _NUMBER.sub("", text)
 
 
 def text_digest(text: str) -> str:

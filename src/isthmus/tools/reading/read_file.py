@@ -58,8 +58,8 @@ class ReadFile:
     description = (
         f"Reads a text file of the workspace. At most {MAXIMUM_LINES} lines and {MAXIMUM_CHARACTERS:,} characters come "
         f"at once, and lines of more than {MAXIMUM_LINE_CHARACTERS} characters are cut; the result says when something "
-        "was left out and how to read on with start_line and end_line. Notebooks come by their cells. Images and PDF "
-        "documents are shown; other "
+        "was left out and how to read on with start_line and end_line. Before each line stand its number and a tab, "
+        "which are not part of the file. Notebooks come by their cells. Images and PDF documents are shown; other "
         "binary files are not read."
     )
     parameters = PARAMETERS
@@ -81,7 +81,7 @@ class ReadFile:
         return None
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Return the text, after a note if it is not the whole file."""
+        """Return the text, after a note if it is not the whole file; the model also gets the numbers of its lines."""
         checked = self._check(arguments)
         shown = checked.string("file_path")
         path = _open(context, shown)
@@ -102,7 +102,9 @@ class ReadFile:
         note = excerpt.note(shown) if excerpt.is_partial else ""
         if unsaved is not None:
             note = f"{shown} has changes in the user's editor that are not saved; this is the editor's text.\n{note}"
-        for_model = note + excerpt.text or f"{shown} is empty."
+        # The cells of a notebook have names, and no lines of the file.
+        text_for_model = excerpt.text if path.suffix.lower() == ".ipynb" else excerpt.numbered
+        for_model = note + text_for_model or f"{shown} is empty."
         return ToolSucceeded(ToolOutput(text=note + excerpt.text), for_model, seen=(seen_text(path, whole, excerpt),))
 
     def outside(self, arguments: Arguments, context: ToolContext) -> Path | None:

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
+from isthmus.encoding.codec import JsonObject
+from isthmus.text.command_outcome import EXIT_CODE, SIGNAL
 from isthmus.text.visible import printable
+from isthmus.tools.edits.patch_text import APPLY_PATCH, PATCH_ARGUMENTS, in_folder
 from isthmus.tools.port.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
 from isthmus.tools.port.base import (
     Arguments,
@@ -27,6 +30,7 @@ from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.kept_files import stem_of
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.shell.background_commands import BackgroundCommand, BackgroundCommands, BackgroundLaunch
+from isthmus.tools.shell.patch_command import is_patch_command, patch_of_command
 from isthmus.tools.shell.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell.shell_output import ShellOutput
 from isthmus.tools.shell.shell_sandbox import ShellSandbox
@@ -73,6 +77,10 @@ IN_BACKGROUND: Mapping[str, Any] = {
 """Parameter of an agent that can run commands in the background."""
 EARLY_SECONDS = 1.0
 """Time in which a command in the background may fail at once, or print its first lines."""
+_NOT_A_COMMAND = (
+    "run_shell_command: apply_patch is not a command here, so nothing was run. Call the tool for edits that you have; a"
+    " command is understood only as apply_patch <<'EOF', with the quotation marks, and with nothing before or behind it"
+)
 _ALIASES = {"directory": "dir_path", "timeout_ms": "timeout"}
 
 
@@ -113,6 +121,17 @@ class RunShellCommand:
         if sandbox is not None:
             self.description += sandbox.note()
 
+    def meant(self, arguments: Arguments) -> tuple[str, JsonObject] | None:
+        """Return the call of the tool for patches that a command means; None for any other command."""
+        found = patch_of_command(arguments.get("command"))
+        if found is None:
+            return None
+        given = next((arguments[name] for name in ("dir_path", "directory") if arguments.get(name)), "")
+        if not isinstance(given, str):
+            return None
+        folder, patch = found
+        return APPLY_PATCH, {PATCH_ARGUMENTS[0]: in_folder(in_folder(patch, folder), given)}
+
     def describe(self, arguments: Arguments) -> str:
         """Return the command, its folder and its purpose."""
         checked = self._check(arguments)
@@ -124,6 +143,9 @@ class RunShellCommand:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the command and its folder."""
         checked = self._check(arguments)
+        path = context.environment.get("PATH")
+        if is_patch_command(checked.string("command")) and shutil.which(APPLY_PATCH, path=path) is None:
+            raise ToolFailure(_NOT_A_COMMAND, INVALID_ARGUMENTS)
         return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
@@ -301,9 +323,9 @@ def _result(output: ShellOutput, code: int | None, left: tuple[int, ...]) -> Too
     text = output.text().rstrip("\n")
     facts: list[str] = []
     if code is not None and code < 0:
-        facts.append(f"Signal: {-code} ({_signal_name(-code)})")
+        facts.append(f"{SIGNAL}{-code} ({_signal_name(-code)})")
     elif code:
-        facts.append(f"Exit Code: {code}")
+        facts.append(f"{EXIT_CODE}{code}")
     if left:
         facts.append(f"Background processes that were still running were ended: {', '.join(map(str, left))}")
     if note := output.note():

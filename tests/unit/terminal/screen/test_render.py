@@ -150,6 +150,22 @@ def test_of_a_long_output_the_end_is_kept_and_the_rest_is_counted() -> None:
     assert text.endswith("    line 99\n")
 
 
+@pytest.mark.parametrize(
+    ("output", "sign"),
+    [
+        ("1 failed\nExit Code: 1", "✗"),
+        ("Signal: 9 (SIGKILL)", "✗"),
+        ("x\nExit Code: 2\nBackground processes that were still running were ended: 12", "✗"),
+        ("2 passed\n", "✓"),
+        ("Exit Code: 0", "✓"),
+        ("Exit Code: 1\n" + "more\n" * 9, "✓"),
+    ],
+)
+def test_a_command_that_failed_has_no_check_mark(output: str, sign: str) -> None:
+    call = ToolCall("c", ToolCallStatus.PENDING, "run_shell_command", {"command": "make test"})
+    assert Transcript().show(*run(call, ToolOutput(text=output))).text.startswith(f"{sign} run_shell_command  ")
+
+
 def test_what_a_tool_read_is_not_printed() -> None:
     call = ToolCall("r", ToolCallStatus.PENDING, "read_file", {}, "a.py")
     assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"

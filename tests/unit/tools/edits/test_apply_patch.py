@@ -61,7 +61,7 @@ def test_quoting_around_a_patch_is_ignored(around: str) -> None:
         ("--- a\n+++ b\n", "expected a patch from '*** Begin Patch' to '*** End Patch'; it begins '--- a'"),
         (patch("*** Rename File: a"), "after '*** Begin Patch', received '*** Rename File: a'"),
         (patch("*** Add File: a", "text"), "expected lines that begin with '+' for a new file, received 'text'"),
-        (patch("*** Update File: a", "*** Move to: b"), "'*** Move to:' is not supported: move the file with a comm"),
+        (patch("*** Update File: a", "*** Move to: "), "expected a path after '*** Move to:', received none"),
         (patch("*** Update File: a", "@@", "x"), "begins with ' ', '+', '-' or '@@', received 'x'"),
         (patch("*** Update File: a"), "expected at least one changed line in each hunk, received none"),
         (patch("*** Delete File: a", "-x"), "expected nothing after '*** Delete File: a', received '-x'"),

@@ -270,7 +270,7 @@ async def test_the_model_is_told_how_its_text_differed_from_the_file(workspace: 
 async def test_a_refusal_shows_the_nearest_lines_with_their_numbers(workspace: Path) -> None:
     (workspace / "a.txt").write_bytes(b"first\ntotal = compute(alpha, beta)\nlast\n")
     arguments = {"file_path": "a.txt", "old_string": "total = compute(alpha, gamma)", "new_string": "x"}
-    assert "The nearest lines are:\n2: total = compute(alpha, beta)\n" in await failure_of(
+    assert "The nearest lines are:\n2\ttotal = compute(alpha, beta)\n" in await failure_of(
         Replace(), workspace, arguments
     )
 

@@ -180,7 +180,7 @@ def test_an_edit_of_a_word_that_the_file_has_differently_shows_the_nearest_lines
     old = '        # Say hello to the user kindly.\n        text = f"Hello, {name}"\n'
     outcome = replace_text(FUNCTION, old, old.replace("kindly", "slowly"))
     assert outcome == NotReplaced(
-        0, nearest='3:         # Say hello to the user politely.\n4:         text = f"Hello, {name}"'
+        0, nearest='3\t        # Say hello to the user politely.\n4\t        text = f"Hello, {name}"'
     )
 
 

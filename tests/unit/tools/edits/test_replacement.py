@@ -13,10 +13,21 @@ def replaced(text: str, old: str, new: str, expected: int | None = 1) -> str:
     return outcome.text
 
 
+def is_made(text: str, old: str, new: str, start: int) -> bool:
+    """Return whether the text has the replacement around the piece at `start`."""
+    starts = (start - offset for offset in range(len(new)) if new.startswith(old, offset))
+    return old != new and any(begin >= 0 and text.startswith(new, begin) for begin in starts)
+
+
 @given(before=PIECES, old=PIECES.filter(bool), new=PIECES, after=PIECES)
 def test_an_exact_piece_is_replaced_and_nothing_else(before: str, old: str, new: str, after: str) -> None:
     text = before + old + after
     if text.count(old) != 1 or text.find(old, text.find(old) + 1) >= 0:
+        return
+    if is_made(text, old, new, len(before)):
+        outcome = replace_text(text, old, new)
+        assert isinstance(outcome, NotReplaced)
+        assert (outcome.count, outcome.made_at > 0) == (1, True)
         return
     assert replaced(text, old, new) == before + new + after
     if "\n" in text:
@@ -26,7 +37,10 @@ def test_an_exact_piece_is_replaced_and_nothing_else(before: str, old: str, new:
 @given(PIECES, PIECES.filter(bool), PIECES)
 def test_the_count_is_that_of_the_occurrences(text: str, old: str, new: str) -> None:
     outcome = replace_text(text, old, new, None)
-    if old in text:
+    if isinstance(outcome, NotReplaced) and outcome.made_at:
+        assert outcome.count in (0, text.count(old))
+        assert new.strip("\n") in text or outcome.count
+    elif old in text:
         assert outcome == Replaced(text.replace(old, new), text.count(old), tolerated="")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.tools.edits.replace import Replace
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.reading.read_file import ReadFile
 from support.tool_calls import success_of, tool_context
@@ -25,11 +26,12 @@ async def failure_of(workspace: Path, **arguments: Any) -> ToolFailure:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"one\ntwo", "one\ntwo"),
-        (b"one\r\ntwo\r\n", "one\ntwo\n"),
-        (b"\xef\xbb\xbfmark\n", "mark\n"),
-        ("\ufeffwide é\n".encode("utf-16-le"), "wide é\n"),
-        (b"caf\xe9\n", "café\n"),
+        (b"one\ntwo", "1\tone\n2\ttwo"),
+        (b"one\r\ntwo\r\n", "1\tone\n2\ttwo\n"),
+        (b"\xef\xbb\xbfmark\n", "1\tmark\n"),
+        ("\ufeffwide é\n".encode("utf-16-le"), "1\twide é\n"),
+        (b"caf\xe9\n", "1\tcafé\n"),
+        (b"\n\nend\x0c\n", "1\t\n2\t\n3\tend\x0c\n"),
         (b"", "a.txt is empty."),
     ],
 )
@@ -44,12 +46,12 @@ async def test_the_text_of_a_file_is_read_whatever_its_form(workspace: Path, dat
 @pytest.mark.parametrize(
     ("arguments", "lines", "note"),
     [
-        ({"start_line": 2, "end_line": 3}, "l2\nl3\n", "Lines 2-3 of 5"),
-        ({"start_line": 4}, "l4\nl5", "Lines 4-5 of 5"),
-        ({"end_line": 1}, "l1\n", "use start_line: 2"),
-        ({"start_line": 4, "end_line": 99}, "l4\nl5", "Lines 4-5 of 5"),
-        ({"offset": 1, "limit": 2}, "l2\nl3\n", "Lines 2-3 of 5"),
-        ({"offset": 3.0}, "l4\nl5", "Lines 4-5 of 5"),
+        ({"start_line": 2, "end_line": 3}, "2\tl2\n3\tl3\n", "Lines 2-3 of 5"),
+        ({"start_line": 4}, "4\tl4\n5\tl5", "Lines 4-5 of 5"),
+        ({"end_line": 1}, "1\tl1\n", "use start_line: 2"),
+        ({"start_line": 4, "end_line": 99}, "4\tl4\n5\tl5", "Lines 4-5 of 5"),
+        ({"offset": 1, "limit": 2}, "2\tl2\n3\tl3\n", "Lines 2-3 of 5"),
+        ({"offset": 3.0}, "4\tl4\n5\tl5", "Lines 4-5 of 5"),
         ({"start_line": 9}, "", "has 5 lines; there is no line 9"),
     ],
 )
@@ -66,15 +68,17 @@ async def test_a_range_of_lines_is_read_and_said(
 async def test_a_long_file_is_cut_after_two_thousand_lines_and_says_how_to_read_on(workspace: Path) -> None:
     (workspace / "a").write_text("".join(f"{number}\n" for number in range(1, 5_001)), encoding="utf-8")
     text = await text_of(workspace, file_path="a")
-    assert text.startswith("[Lines 1-2000 of 5000 of a. To read on, use start_line: 2001.]\n1\n")
-    assert text.endswith("\n2000\n")
+    assert text.startswith("[Lines 1-2000 of 5000 of a. To read on, use start_line: 2001.]\n1\t1\n")
+    assert text.endswith("\n2000\t2000\n")
 
 
 async def test_a_long_line_is_cut_and_that_is_said(workspace: Path) -> None:
     (workspace / "a").write_text("x" * 10_000 + "\nnext", encoding="utf-8")
     text = await text_of(workspace, file_path="a")
     assert text == (
-        "[Lines 1-2 of 2 of a. Lines of more than 2000 characters are cut.]\n" + "x" * 2_000 + "... [line cut]\nnext"
+        "[Lines 1-2 of 2 of a. Lines of more than 2000 characters are cut.]\n1\t"
+        + "x" * 2_000
+        + "... [line cut]\n2\tnext"
     )
 
 
@@ -152,12 +156,12 @@ async def test_wrong_arguments_are_named_with_what_was_expected_and_what_came(
 
 async def test_names_beyond_ascii_are_read(workspace: Path) -> None:
     (workspace / "naïve 文件.txt").write_text("x", encoding="utf-8")
-    assert await text_of(workspace, file_path="naïve 文件.txt") == "x"
+    assert await text_of(workspace, file_path="naïve 文件.txt") == "1\tx"
 
 
 async def test_arguments_of_other_agents_tools_do_no_harm(workspace: Path) -> None:
     (workspace / "a").write_text("x", encoding="utf-8")
-    assert await text_of(workspace, file_path="a", wait_for_previous=True, start_line=None) == "x"
+    assert await text_of(workspace, file_path="a", wait_for_previous=True, start_line=None) == "1\tx"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ async def test_what_a_call_of_the_same_task_kept_can_be_read_and_nothing_else_ou
     other.write_text("secret")
     (context.output_folder / "link").symlink_to(other)
     (context.output_folder / "folder").symlink_to(other.parent)
-    assert (await success_of(ReadFile(), context, file_path=str(kept))).for_model == "all of it"
+    assert (await success_of(ReadFile(), context, file_path=str(kept))).for_model == "1\tall of it"
     for path in (other, kept.parent / "link", kept.parent / "folder" / "call-1.txt", kept.parent / ".." / other):
         failure = await failure_of(workspace, file_path=str(path))
         assert failure.category == "outside_workspace", path
@@ -203,4 +207,26 @@ async def test_what_a_call_kept_is_read_in_a_workspace_that_holds_the_outputs(wo
     (workspace / ".outputs" / "a.txt").write_text("x")
     (workspace / ".geminiignore").write_text(".outputs\n")
     path = str(workspace / ".outputs" / "a.txt")
-    assert (await success_of(ReadFile(), context, file_path=path)).for_model == "x"
+    assert (await success_of(ReadFile(), context, file_path=path)).for_model == "1\tx"
+
+
+async def test_users_are_shown_the_text_without_numbers(workspace: Path) -> None:
+    (workspace / "a.py").write_text("x = 1\ny = 2\n", encoding="utf-8")
+    result = await success_of(ReadFile(), tool_context(workspace), file_path="a.py", start_line=2)
+    assert result.output.text == "[Lines 2-2 of 2 of a.py.]\ny = 2\n"
+
+
+async def test_the_numbered_form_can_be_given_back_as_an_edit(workspace: Path) -> None:
+    (workspace / "a.py").write_text("def f():\n\n    return 1\n\n\ndef g():\n\treturn 1\n", encoding="utf-8")
+    lines = (await text_of(workspace, file_path="a.py")).splitlines(keepends=True)
+    old = "".join(lines[5:])
+    await success_of(
+        Replace(), tool_context(workspace), file_path="a.py", old_string=old, new_string=old.replace("return", "yield")
+    )
+    assert (workspace / "a.py").read_text(encoding="utf-8").endswith("def g():\n\tyield 1\n")
+
+
+async def test_numbers_cost_little(workspace: Path) -> None:
+    text = "".join(f"    value_{number} = compute(value_{number - 1})\n" for number in range(1, 1_001))
+    (workspace / "a.py").write_text(text, encoding="utf-8")
+    assert len(await text_of(workspace, file_path="a.py")) == len(text) + 3_893

@@ -1,0 +1,1 @@
+"""Language servers of a project: what they report after the agent's edits, without an editor."""

@@ -1,0 +1,109 @@
+"""What is sent to a language server, and what of its messages counts for the text that was sent last."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.language_servers.protocol import MAXIMUM_OPEN_FILES, ServerProtocol
+from isthmus.language_servers.servers import server_for
+from isthmus.rpc.messages import RpcError
+
+FILE = Path("/w/a b.py")
+
+
+def protocol(name: str = "a.py") -> ServerProtocol:
+    server = server_for(Path(name))
+    assert server is not None
+    return ServerProtocol(server, Path("/w"))
+
+
+def publish(at: ServerProtocol, message: str, version: int | None, uri: str = FILE.as_uri()) -> bool:
+    where = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    found = [{"range": where, "severity": 1, "message": message}]
+    params: dict[str, Any] = {"uri": uri, "diagnostics": found}
+    return at.notified("textDocument/publishDiagnostics", params if version is None else {**params, "version": version})
+
+
+def messages(at: ServerProtocol) -> list[str] | None:
+    found = at.published(FILE)
+    return None if found is None else [each.message for each in found]
+
+
+def test_a_file_is_opened_once_and_then_changed() -> None:
+    at = protocol()
+    (opened,) = at.change(FILE, "1")
+    assert (opened.method, opened.params["textDocument"]["uri"]) == ("textDocument/didOpen", "file:///w/a%20b.py")
+    (changed,) = at.change(FILE, "2")
+    assert changed.method == "textDocument/didChange"
+    assert changed.params["textDocument"]["version"] == 2
+    assert changed.params["contentChanges"] == [{"text": "2"}]
+
+
+def test_only_what_is_published_of_the_last_text_counts() -> None:
+    at = protocol()
+    at.change(FILE, "1")
+    assert messages(at) is None
+    assert publish(at, "one", 1)
+    assert messages(at) == ["one"]
+    at.change(FILE, "2")
+    assert messages(at) is None
+    assert not publish(at, "late", 1)
+    assert messages(at) is None
+    assert publish(at, "two", None, "file:///w/a b.py")
+    assert messages(at) == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("textDocument/publishDiagnostics", {}),
+        ("textDocument/publishDiagnostics", {"uri": "file:///w/a%20b.py", "diagnostics": 3}),
+        ("textDocument/publishDiagnostics", {"uri": "file:///w/other.py", "diagnostics": []}),
+        ("window/logMessage", {"message": "x"}),
+    ],
+)
+def test_other_messages_say_nothing(method: str, params: dict[str, Any]) -> None:
+    at = protocol()
+    at.change(FILE, "1")
+    assert not at.notified(method, params)
+    assert messages(at) is None
+
+
+def test_the_number_of_open_files_is_limited() -> None:
+    at = protocol()
+    for number in range(MAXIMUM_OPEN_FILES):
+        at.change(Path(f"/w/{number}.py"), "")
+    closed, opened = at.change(FILE, "")
+    assert (closed.method, closed.params["textDocument"]["uri"]) == ("textDocument/didClose", "file:///w/0.py")
+    assert opened.method == "textDocument/didOpen"
+    (again, reopened) = at.change(Path("/w/0.py"), "")
+    assert [again.method, reopened.method] == ["textDocument/didClose", "textDocument/didOpen"]
+
+
+def test_a_server_is_asked_for_diagnostics_if_it_offers_that() -> None:
+    at = protocol()
+    at.initialized({"capabilities": {"diagnosticProvider": {"interFileDependencies": True}}})
+    assert at.answers_for_files
+    at.initialized({"capabilities": {}})
+    assert not at.answers_for_files
+    assert at.answered(FILE, {"kind": "full", "items": []}) == ()
+    assert at.answered(FILE, {"kind": "full", "items": [3]}) is None
+
+
+def test_a_server_gets_its_settings_and_no_other_request_is_carried_out() -> None:
+    at = protocol()
+    asked = {"items": [{"section": "python.analysis"}, {"section": "other"}, 3]}
+    everything = {"python": {"analysis": {"diagnosticMode": "openFilesOnly"}}}
+    assert at.asked("workspace/configuration", asked) == [{"diagnosticMode": "openFilesOnly"}, None, everything]
+    assert at.asked("client/registerCapability", {}) is None
+    with pytest.raises(RpcError, match="workspace/applyEdit is not supported"):
+        at.asked("workspace/applyEdit", {})
+
+
+def test_a_server_that_says_its_status_is_asked_once_it_has_loaded() -> None:
+    at = protocol("a.rs")
+    assert not at.has_loaded
+    assert not at.notified("experimental/serverStatus", {"quiescent": False})
+    assert at.notified("experimental/serverStatus", {"quiescent": True})
+    assert at.has_loaded
