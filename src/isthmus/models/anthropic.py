@@ -280,12 +280,14 @@ class AnthropicReader(AnswerReader):
     def _read_usage(self) -> Usage:
         cached, cache_write = self._count("cache_read_input_tokens"), self._count("cache_creation_input_tokens")
         details = as_object(self._usage.get("output_tokens_details"))
+        lifetimes = as_object(self._usage.get("cache_creation"))
         return Usage(
             input=self._count("input_tokens") + cached + cache_write,
             output=self._count("output_tokens"),
             cached=cached,
             cache_write=cache_write,
             thoughts=as_count(details.get("thinking_tokens")),
+            cache_write_1h=min(cache_write, as_count(lifetimes.get("ephemeral_1h_input_tokens"))),
         )
 
 

@@ -108,13 +108,18 @@ class ToolSpec:
 
 
 class Effort(StrEnum):
-    """Amount of thinking before an answer."""
+    """Amount of thinking before an answer, in ascending order. A model has some of them."""
 
+    MINIMAL = "minimal"
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
 
 
+USUAL_EFFORTS: Final = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)
+"""Levels that a model is taken to have if nothing is known of it."""
 DEFAULT_EFFORT: Final = "default"
 """Name of the effort that the settings, or else the provider, decide."""
 EFFORTS: Final = (*(effort.value for effort in Effort), DEFAULT_EFFORT)
@@ -159,13 +164,17 @@ class ModelRequest:
 
 @record
 class Usage:
-    """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``."""
+    """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``.
+
+    ``cache_write`` includes ``cache_write_1h``: what the provider keeps in its cache for an hour.
+    """
 
     input: int = 0
     output: int = 0
     cached: int = 0
     cache_write: int = 0
     thoughts: int = 0
+    cache_write_1h: int = 0
 
 
 class Finish(StrEnum):
@@ -266,11 +275,21 @@ class ModelError(IsthmusError):
 
 @record
 class Capabilities:
-    """Abilities of a model. ``context_window`` is in tokens, None if unknown. ``web_search``: it searches the web."""
+    """Abilities of a model. ``web_search``: it searches the web.
+
+    Attributes:
+        context_window: maximum size of a request in tokens; None if unknown.
+        efforts: levels of thinking that change the request, in ascending order.
+        default_effort: the level without a choice; empty if only the provider knows it.
+        output_limit: maximum size of an answer in tokens; None if unknown.
+    """
 
     context_window: int | None = None
     thoughts: bool = False
     web_search: bool = False
+    efforts: tuple[Effort, ...] = USUAL_EFFORTS
+    default_effort: str = ""
+    output_limit: int | None = None
 
 
 @record
