@@ -177,9 +177,12 @@ def _adapts(name: str) -> bool:
 def _of_older(owner: str, name: str) -> dict[str, Any]:
     """Return the form of thinking of a model that only an earlier snapshot has, which does not say it."""
     if owner == "openai":
-        return {"thinking": "effort", "efforts": ["low", "medium", "high"]}
-    if owner == "gemini":
-        return {"thinking": "level", "efforts": ["low", "high"]} if re.match(r"gemini-3-pro", name) else {}
+        # The models of ChatGPT are listed as such that reason, but take no word about it.
+        return {} if "chat" in name else {"thinking": "effort", "efforts": list(BUDGET_EFFORTS)}
+    if owner == "gemini" and name.startswith("gemini-3-pro"):
+        return {"thinking": "level", "efforts": ["low", "high"]}
+    if owner == "gemini" and name.startswith("gemma"):
+        return {}
     return {"thinking": "fixed"}
 
 

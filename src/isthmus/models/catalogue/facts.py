@@ -117,6 +117,19 @@ class ModelOverride:
         )
 
 
+@record
+class SaidLimits:
+    """Limits in tokens that a server states for a model; ``output_limit`` is None if it does not."""
+
+    window: int
+    output_limit: int | None = None
+
+    def applied(self, facts: ModelFacts) -> ModelFacts:
+        """Return the facts of a model with the limits of its server."""
+        output = self.output_limit or facts.output_limit
+        return replace(facts, window=self.window, input_limit=None, output_limit=output)
+
+
 def nearest(effort: Effort, levels: Sequence[Effort]) -> Effort | None:
     """Return the effort if it is one of the levels, else the next lower one, else the lowest; None without levels."""
     order = list(Effort)

@@ -15,9 +15,9 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.models.base import Effort
+from isthmus.models.base import USUAL_EFFORTS, Effort
 from isthmus.models.catalogue.costs import ModelCosts, Price
-from isthmus.models.catalogue.facts import DatedCosts, ModelFacts, ModelOverride, Thinking
+from isthmus.models.catalogue.facts import DatedCosts, ModelFacts, ModelOverride, SaidLimits, Thinking
 from isthmus.record import record
 
 SEPARATE = ("anthropic", "gemini")
@@ -64,6 +64,7 @@ class Snapshot:
     sources: Mapping[str, SnapshotSource]
 
 
+@lru_cache(maxsize=256)
 def facts_of(owner: str, name: str) -> ModelFacts | None:
     """Return the row of a model in one of the forms of its name; None if the owner has none."""
     names = _names()
@@ -73,21 +74,30 @@ def facts_of(owner: str, name: str) -> ModelFacts | None:
     return None
 
 
-def effective_facts(owner: str, name: str, overrides: Mapping[str, ModelOverride]) -> ModelFacts | None:
-    """Return what is known of a model, with the user's settings; None if that is nothing.
+def effective_facts(
+    owner: str, name: str, overrides: Mapping[str, ModelOverride], said: SaidLimits | None = None
+) -> ModelFacts | None:
+    """Return what is known of a model: by the user's settings, otherwise its server, otherwise the table.
 
     Elsewhere than at an owner of the table, a model has the limits of the row with its name, but no prices: ``owner``
-    is empty then. ``overrides`` are by the model's name, perhaps with a prefix ``PROVIDER:``.
+    is empty then. ``overrides`` are by the model's name, perhaps with a prefix ``PROVIDER:``. None if nothing is known.
     """
     facts = facts_of(owner, name) or _elsewhere(owner, name)
+    if said is not None:
+        facts = said.applied(facts or _made(owner, name, said.window, "server"))
     override = overrides.get(f"{owner}:{name}") or overrides.get(name)
     if override is None:
         return facts
     if facts is None:
         if override.window is None:
             return None
-        facts = ModelFacts(owner, name, override.window, ("settings",), "")
+        facts = _made(owner, name, override.window, "settings")
     return override.applied(facts)
+
+
+def _made(owner: str, name: str, window: int, source: str) -> ModelFacts:
+    """Return the facts of a model without a row: whether it thinks is left to those who ask it."""
+    return ModelFacts(owner, name, window, (source,), "", thinking=Thinking.EFFORT, efforts=USUAL_EFFORTS)
 
 
 def _elsewhere(owner: str, name: str) -> ModelFacts | None:
@@ -102,9 +112,15 @@ def _elsewhere(owner: str, name: str) -> ModelFacts | None:
 def owner_at(base_url: str) -> str:
     """Return the owner of the models at an address; empty for another server."""
     try:
-        host = urlsplit(base_url).hostname or ""
+        return owner_of_host(urlsplit(base_url).hostname or "")
     except ValueError:
         return ""
+
+
+def owner_of_host(host: str) -> str:
+    """Return the owner of the models on a host, such as ``api.mistral.ai``; empty for another one."""
+    if host.endswith(".openai.com"):
+        return "openai"
     return OWNERS_OF_HOSTS.get(host, "")
 
 
