@@ -20,7 +20,7 @@ from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
-from isthmus.agent.context.size import context_window, messages_tokens
+from isthmus.agent.context.size import context_window, messages_tokens, say_if_unknown
 from isthmus.agent.environment import has_environment
 from isthmus.agent.fallback import FallbackModels
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
@@ -311,7 +311,9 @@ class CodingAgent:
         calls.name_offered([spec.name for spec in request.tools])
         await keeper.before(model, request)
         try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
+            end = await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
+            say_if_unknown(model)  # After the answer: some servers tell the window only then.
+            return end
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise

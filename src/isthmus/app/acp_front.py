@@ -14,7 +14,6 @@ from isthmus.acp.front.wire import FrontWire
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
 from isthmus.app.setup import Setup
-from isthmus.models.base import DEFAULT_EFFORT
 from isthmus.runtime.standard_streams import StandardStreams
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     from isthmus.app.browser import open_browser
     from isthmus.app.local_agent import local_agent
     from isthmus.app.local_agent_options import ClientPrograms, LocalAgentOptions, McpUse
+    from isthmus.app.model_notices import efforts_to_choose
     from isthmus.engine.workspaces import WorkspaceRule
 
     servers: list[FrontServer] = []
@@ -46,11 +46,10 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     mcp_use = McpUse(open_browser=open_browser, client_programs=ClientPrograms.OF_THE_CLIENT)
     local = LocalAgentOptions(mcp=mcp_use, editor_text=editor_text)
     async with local_agent(setup, WorkspaceRule(), local) as engine:
+        effort, levels = efforts_to_choose(setup.model, setup.settings, setup.environment)
         options = FrontOptions(
             __version__,
-            SessionOptions(
-                setup.policy.mode, setup.model.name, effort=setup.settings.thinking_effort or DEFAULT_EFFORT
-            ),
+            SessionOptions(setup.policy.mode, setup.model.name, effort=effort, levels=levels),
             can_delete=True,
             can_fork=True,
             auth_methods=AUTH_METHODS,

@@ -9,7 +9,7 @@ https://platform.claude.com/docs/en/build-with-claude/streaming, .../extended-th
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from typing_extensions import override
@@ -89,9 +89,8 @@ def _thinking(name: str) -> Thinking:
     return thinking_form(facts_of_claude(name), Thinking.ADAPTIVE if is_new else Thinking.NONE)
 
 
-def output_limit(name: str) -> int:
+def output_limit(name: str, facts: ModelFacts | None) -> int:
     """Return the maximum number of output tokens to ask for; the API requires one."""
-    facts = facts_of_claude(name)
     if facts is None or facts.output_limit is None:
         return UNKNOWN_OUTPUT
     version = version_of(name)
@@ -104,7 +103,7 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
     """Return the body of `POST /v1/messages`."""
     body: dict[str, Any] = {
         "model": name,
-        "max_tokens": request.max_output_tokens or output_limit(name),
+        "max_tokens": request.max_output_tokens or output_limit(name, facts_of_claude(name)),
         "messages": _messages(request.messages, attachments),
         "stream": True,
     }
@@ -353,6 +352,11 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     @override
     def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
         return anthropic_search(query, self.name), AnthropicSearchReader()
+
+    @override
+    def _fitted(self, request: ModelRequest) -> ModelRequest:
+        longest = request.max_output_tokens or output_limit(self.name, self.facts)
+        return super()._fitted(replace(request, max_output_tokens=longest))
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

@@ -5,7 +5,7 @@ unknown blocks) is kept as :class:`ProviderState` or :class:`Opaque`, and is rep
 This module uses neither I/O nor an SDK.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from enum import StrEnum
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -120,6 +120,16 @@ class Effort(StrEnum):
 
 USUAL_EFFORTS: Final = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)
 """Levels that a model is taken to have if nothing is known of it."""
+
+
+def nearest_effort(effort: Effort, levels: Sequence[Effort]) -> Effort | None:
+    """Return the effort if it is one of the levels, else the next lower one, else the lowest; None without levels."""
+    order = list(Effort)
+    known = sorted(levels, key=order.index)
+    lower = [level for level in known if order.index(level) <= order.index(effort)]
+    return lower[-1] if lower else next(iter(known), None)
+
+
 DEFAULT_EFFORT: Final = "default"
 """Name of the effort that the settings, or else the provider, decide."""
 EFFORTS: Final = (*(effort.value for effort in Effort), DEFAULT_EFFORT)
@@ -282,6 +292,7 @@ class Capabilities:
         efforts: levels of thinking that change the request, in ascending order.
         default_effort: the level without a choice; empty if only the provider knows it.
         output_limit: maximum size of an answer in tokens; None if unknown.
+        end: sentence that the model ends or has ended; empty if nothing is known of it.
     """
 
     context_window: int | None = None
@@ -290,6 +301,11 @@ class Capabilities:
     efforts: tuple[Effort, ...] = USUAL_EFFORTS
     default_effort: str = ""
     output_limit: int | None = None
+    end: str = ""
+
+    def nearest_effort(self, effort: Effort) -> Effort | None:
+        """Return the level that is sent for an effort; None if the model has no levels."""
+        return nearest_effort(effort, self.efforts)
 
 
 @record

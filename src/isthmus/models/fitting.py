@@ -12,8 +12,9 @@ from isthmus.models.base import (
     Sampling,
     ToolChoice,
     ToolRequest,
+    nearest_effort,
 )
-from isthmus.models.catalogue.facts import ModelFacts, Thinking, nearest
+from isthmus.models.catalogue.facts import ModelFacts, Thinking
 
 BUDGETS: Mapping[Effort, int] = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
 """Tokens for the thoughts of models that take a number; Google's own translation of the three words."""
@@ -42,7 +43,7 @@ def effort_for(effort: Effort | None, facts: ModelFacts | None) -> Effort | None
     """Return the level to send for a chosen one: the same, or the nearest that the model has; None for none."""
     if effort is None:
         return None
-    return nearest(effort, USUAL_EFFORTS if facts is None else facts.efforts)
+    return nearest_effort(effort, USUAL_EFFORTS if facts is None else facts.efforts)
 
 
 def thinking_form(facts: ModelFacts | None, otherwise: Thinking) -> Thinking:

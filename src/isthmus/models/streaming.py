@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import field, replace
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -37,8 +38,8 @@ from isthmus.models.base import (
     ToolRequest,
     Usage,
 )
-from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, SaidLimits
-from isthmus.models.catalogue.table import SEPARATE, effective_facts, owner_at
+from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, SaidLimits, end_of
+from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
 from isthmus.models.context_lookup import Fetch, look_up_limits
 from isthmus.models.endpoint import ModelEndpoint, endpoint
 from isthmus.models.failure import HttpFailure, model_error
@@ -163,8 +164,7 @@ class ProviderModel(ABC, Generic[Client]):
     @property
     def facts(self) -> ModelFacts | None:
         """Facts about the model: by the user's settings, its server or the table; None if nothing is known."""
-        provider, url = self._endpoint.provider, self._endpoint.base_url
-        owner = provider.id if provider.id in SEPARATE else owner_at(url)
+        owner = owner_of_endpoint(self._endpoint.provider.id, self._endpoint.base_url)
         return effective_facts(owner, self.name, self._options.overrides, self._said)
 
     def _able(self, usual: Capabilities) -> Capabilities:
@@ -178,6 +178,7 @@ class ProviderModel(ABC, Generic[Client]):
             efforts=facts.efforts if usual.thoughts else (),
             default_effort=facts.default_effort,
             output_limit=facts.output_limit,
+            end=end_of(facts, datetime.fromtimestamp(self._options.now(), UTC).date()),
         )
 
     @property
@@ -188,6 +189,10 @@ class ProviderModel(ABC, Generic[Client]):
     @abstractmethod
     def _connect(self) -> Client:
         """Import the SDK and create its client with :meth:`_http_client` and without the SDK's retries."""
+
+    def _fitted(self, request: ModelRequest) -> ModelRequest:
+        """Return a request that asks for no more than the model takes."""
+        return fitted(request, self.facts)
 
     @abstractmethod
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
@@ -264,7 +269,7 @@ class ProviderModel(ABC, Generic[Client]):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the items of one answer, as specified by :meth:`ChatModel.stream`."""
         names = WireNames(request, self.tool_names)
-        request = fitted(names.sent(request), self.facts)
+        request = self._fitted(names.sent(request))
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.models.base import Effort
+from isthmus.models.base import Effort, nearest_effort
 from isthmus.models.catalogue import table
 from isthmus.models.catalogue.costs import ModelCosts
-from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, Thinking, end_of, nearest
+from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, Thinking, end_of
 from isthmus.models.catalogue.table import all_facts, effective_facts, facts_of, snapshot
 from isthmus.models.providers import PROVIDERS, Provider
 
@@ -145,10 +145,10 @@ def test_no_default_has_ended(provider: Provider) -> None:
 
 def test_the_nearest_effort_is_the_same_or_the_next_lower_one() -> None:
     three = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)
-    assert nearest(Effort.MAX, three) is Effort.HIGH
-    assert nearest(Effort.MINIMAL, three) is Effort.LOW
-    assert nearest(Effort.MEDIUM, (Effort.LOW, Effort.HIGH)) is Effort.LOW
-    assert nearest(Effort.LOW, ()) is None
+    assert nearest_effort(Effort.MAX, three) is Effort.HIGH
+    assert nearest_effort(Effort.MINIMAL, three) is Effort.LOW
+    assert nearest_effort(Effort.MEDIUM, (Effort.LOW, Effort.HIGH)) is Effort.LOW
+    assert nearest_effort(Effort.LOW, ()) is None
 
 
 def test_the_table_is_read_in_a_few_milliseconds_and_not_at_import() -> None:

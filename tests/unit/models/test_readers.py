@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.models.anthropic import AnthropicReader, output_limit, version_of
+from isthmus.models.anthropic import AnthropicReader, facts_of_claude, output_limit, version_of
 from isthmus.models.anthropic import request_body as anthropic_body
 from isthmus.models.anthropic import thinks as anthropic_thinks
 from isthmus.models.base import Finish, Message, ModelRequest, ModelThought, Opaque, ProviderState, Text, requests_of
@@ -227,7 +227,11 @@ def test_ids_of_other_providers_are_made_fit_for_anthropic_on_both_sides() -> No
 def test_what_a_claude_model_can_do_follows_from_its_row(
     name: str, version: tuple[int, int] | None, thinks: bool, limit: int
 ) -> None:
-    assert (version_of(name), anthropic_thinks(name), output_limit(name)) == (version, thinks, limit)
+    assert (version_of(name), anthropic_thinks(name), output_limit(name, facts_of_claude(name))) == (
+        version,
+        thinks,
+        limit,
+    )
 
 
 def test_a_call_of_another_model_carries_what_gemini_takes_for_a_signature() -> None:

@@ -1,6 +1,5 @@
 """Facts about a model: limits, prices, how much it can be told to think, and when it ends. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import date
 from decimal import Decimal
@@ -128,14 +127,6 @@ class SaidLimits:
         """Return the facts of a model with the limits of its server."""
         output = self.output_limit or facts.output_limit
         return replace(facts, window=self.window, input_limit=None, output_limit=output)
-
-
-def nearest(effort: Effort, levels: Sequence[Effort]) -> Effort | None:
-    """Return the effort if it is one of the levels, else the next lower one, else the lowest; None without levels."""
-    order = list(Effort)
-    known = sorted(levels, key=order.index)
-    lower = [level for level in known if order.index(level) <= order.index(effort)]
-    return lower[-1] if lower else next(iter(known), None)
 
 
 def end_of(facts: ModelFacts, today: date) -> str:

@@ -48,7 +48,7 @@ _STEPS = (
 
 
 @record
-class SnapshotSource:
+class TableSource:
     """A package that the table is made of."""
 
     package: str
@@ -57,11 +57,11 @@ class SnapshotSource:
 
 
 @record
-class Snapshot:
+class TableSnapshot:
     """The table's day, and its sources by the names that rows use."""
 
     date: date
-    sources: Mapping[str, SnapshotSource]
+    sources: Mapping[str, TableSource]
 
 
 @lru_cache(maxsize=256)
@@ -117,6 +117,11 @@ def owner_at(base_url: str) -> str:
         return ""
 
 
+def owner_of_endpoint(provider: str, base_url: str) -> str:
+    """Return the owner of a provider's models at an address: servers that imitate one have models of their own."""
+    return provider if provider in SEPARATE else owner_at(base_url)
+
+
 def owner_of_host(host: str) -> str:
     """Return the owner of the models on a host, such as ``api.mistral.ai``; empty for another one."""
     if host.endswith(".openai.com"):
@@ -131,11 +136,11 @@ def all_facts() -> Iterator[ModelFacts]:
 
 
 @lru_cache(maxsize=1)
-def snapshot() -> Snapshot:
+def snapshot() -> TableSnapshot:
     """Return the day and the sources of the table."""
     whole = _read()
-    sources = {name: SnapshotSource(**each) for name, each in whole["sources"].items()}
-    return Snapshot(date.fromisoformat(whole["date"]), sources)
+    sources = {name: TableSource(**each) for name, each in whole["sources"].items()}
+    return TableSnapshot(date.fromisoformat(whole["date"]), sources)
 
 
 def _read() -> Mapping[str, Any]:
