@@ -51,12 +51,14 @@ from isthmus.internal_events import (
     ToolsLoaded,
 )
 from isthmus.models.base import (
+    DEFAULT_EFFORT,
     ChatModel,
     Effort,
     ModelError,
     ModelErrorKind,
     ModelRequest,
     ToolSpec,
+    nearest_effort,
     text_of,
 )
 from isthmus.runtime.brief_work import briefly
@@ -131,17 +133,28 @@ class CodingAgent:
             model = await self._resources.open_model(session.model)
         except ModelError:  # its key is gone, for example; the next prompt will say it
             model = None
-        name, effort = session.model, None
+        name, levels = session.model, ()
         if model is not None:
-            name = name or model.name
-            if model.capabilities.thoughts:
-                effort = session.effort or (options.effort.value if options.effort is not None else "default")
-        if not session.measured_messages:
-            return SessionStatus(policy.mode.value, model=name, effort=effort)
-        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-        return SessionStatus(
-            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
+            name, levels = name or model.name, model.capabilities.efforts
+        status = SessionStatus(
+            policy.mode.value,
+            model=name,
+            effort=self._effort_in(session, levels),
+            efforts=tuple(level.value for level in levels),
         )
+        if not session.measured_messages:
+            return status
+        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+        window = context_window(model) if model is not None else None
+        return replace(status, context_tokens=used, context_window=window)
+
+    def _effort_in(self, session: Session, levels: Sequence[Effort]) -> str | None:
+        """Return the effort in force for a model with these levels; None if it has none."""
+        if not levels:
+            return None
+        chosen = Effort(session.effort) if session.effort is not None else self._options.effort
+        sent = None if chosen is None else nearest_effort(chosen, levels)
+        return DEFAULT_EFFORT if sent is None else sent.value
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""

@@ -53,7 +53,8 @@ def efforts_to_choose(
     levels = USUAL_EFFORTS if facts is None else facts.efforts
     chosen = settings.thinking_effort
     sent = None if chosen is None else nearest_effort(Effort(chosen), levels)
-    return ("" if not levels else sent or DEFAULT_EFFORT), levels
+    effort = DEFAULT_EFFORT if sent is None else sent.value
+    return (effort if levels else ""), tuple(level.value for level in levels)
 
 
 def _fallbacks(settings: Settings, environment: Mapping[str, str]) -> Iterator[ModelFacts | None]:

@@ -1,12 +1,15 @@
 """Lines about models: at the start, and of ``isthmus doctor``."""
 
+import json
 from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from isthmus.app.model_directory import ModelDirectory
-from isthmus.app.model_notices import model_notices, model_report
+from isthmus.app.model_notices import efforts_to_choose, model_notices, model_report
+from isthmus.client import SessionStatus
+from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.models.choose import choose
 from isthmus.settings import Settings
@@ -38,6 +41,26 @@ def test_an_effort_of_the_settings_that_the_model_lacks_is_said_with_what_is_sen
         "isthmus.thinkingEffort is low, but gpt-4o has no levels of thinking"
     )
     assert notices("claude-sonnet-5-5", thinking_effort="xhigh") == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "chosen", "effort", "levels"),
+    [
+        ("gemini-3.8-flash", None, "default", ["low", "medium", "high"]),
+        ("claude-sonnet-5-5", "max", "max", ["low", "medium", "high", "xhigh", "max"]),
+        ("gemini-3.8-flash", "max", "high", ["low", "medium", "high"]),
+        ("gpt-99", "max", "high", ["low", "medium", "high"]),
+        ("gpt-4o", "max", "", []),
+    ],
+)
+def test_a_client_is_offered_the_levels_of_the_model(
+    model: str, chosen: str | None, effort: str, levels: list[str]
+) -> None:
+    found = efforts_to_choose(choose(model, None, KEYS), replace(Settings(), thinking_effort=chosen), KEYS)
+    assert json.loads(json.dumps(to_json(SessionStatus(effort=found[0], efforts=found[1])))) == {
+        "effort": effort,
+        "efforts": levels,
+    }
 
 
 def test_the_report_has_the_models_facts_and_the_age_of_the_table() -> None:

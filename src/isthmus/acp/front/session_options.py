@@ -92,8 +92,13 @@ class SessionOptions:
                 expected = "mode, model or effort" if self.effort else "mode or model"
                 raise RpcError(INVALID_PARAMS, f"configId: expected {expected}, received {config_id[:100]!r}")
 
-    def with_known_effort(self, effort: str | None) -> "SessionOptions":
-        """Return the options with the effort that is in force, unless the client has chosen one or none is known."""
+    def with_known_effort(self, effort: str | None, levels: tuple[str, ...] = ()) -> "SessionOptions":
+        """Return the options with the effort that is in force, unless the client has chosen one or none is known.
+
+        ``levels`` are the efforts of the session's model; empty if they are not known.
+        """
+        if levels and self.effort:
+            return replace(self, levels=levels).with_known_effort(effort)
         is_known = effort in [item.value for item in self._efforts]
         if effort is None or not is_known or not self.effort or EFFORT in self.chosen:
             return self
