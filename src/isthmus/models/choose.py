@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
-from isthmus.models.catalogue.facts import ModelOverride
 from isthmus.models.endpoint import configured_by, endpoint
 from isthmus.models.local_servers import LocalServer, find_local_server, ollama_address, served_model
 from isthmus.models.providers import GEMINI, OPENAI, PREFIXED_NAMES, PROVIDERS, Provider, provider_with_id
@@ -20,7 +19,7 @@ from isthmus.record import record
 
 if TYPE_CHECKING:
     from isthmus.models.base import ChatModel
-    from isthmus.models.catalogue.facts import ModelFacts
+    from isthmus.models.catalogue.facts import ModelFacts, ModelOverride
     from isthmus.models.streaming import StreamOptions
 
 FORMS = (
@@ -171,7 +170,7 @@ def open_model(
 
 
 def facts_of_choice(
-    choice: ModelChoice, environment: Mapping[str, str], overrides: Mapping[str, ModelOverride] = MappingProxyType({})
+    choice: ModelChoice, environment: Mapping[str, str], overrides: "Mapping[str, ModelOverride]" = MappingProxyType({})
 ) -> "ModelFacts | None":
     """Return what the settings and the table say of a chosen model, without asking anyone; None for nothing."""
     from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
@@ -190,7 +189,7 @@ def open_agents_model(
     choice: ModelChoice,
     environment: Mapping[str, str],
     *,
-    overrides: Mapping[str, ModelOverride] = MappingProxyType({}),
+    overrides: "Mapping[str, ModelOverride]" = MappingProxyType({}),
     is_watched: bool = True,
 ) -> "ChatModel":
     """Return the chosen model as :func:`open_model` does; with more and longer retries where no user watches.

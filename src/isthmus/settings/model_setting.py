@@ -1,8 +1,11 @@
 """Facts about a model in the settings. Pure."""
 
-from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from isthmus.record import record
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @record
@@ -16,7 +19,7 @@ class ModelSetting:
     name: str
     context_window: int | None = None
     max_output_tokens: int | None = None
-    input_price: Decimal | None = None
-    output_price: Decimal | None = None
-    cache_read_price: Decimal | None = None
-    cache_write_price: Decimal | None = None
+    input_price: "Decimal | None" = None
+    output_price: "Decimal | None" = None
+    cache_read_price: "Decimal | None" = None
+    cache_write_price: "Decimal | None" = None

@@ -5,9 +5,8 @@ example ``first(choice("low", "high"))``. :mod:`isthmus.settings.keys` names the
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Generic, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.errors import DecodeError
@@ -17,6 +16,9 @@ from isthmus.settings.model_setting import ModelSetting
 from isthmus.settings.rules import ReadOnlyTools
 from isthmus.settings.settings_file import SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 LARGEST_WINDOW = 100_000_000
 """Maximum context window in tokens that the settings can state."""
@@ -195,7 +197,9 @@ def _tokens(value: object, where: str) -> int:
     return value
 
 
-def _price(value: object, where: str) -> Decimal:
+def _price(value: object, where: str) -> "Decimal":
+    from decimal import Decimal, InvalidOperation  # only where a price is stated, since it loads slowly
+
     expected = 'US dollars for a million tokens, such as "1.25"'
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _refusal(value, where, expected)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from isthmus.models.catalogue.costs import ModelCosts, Price
 from isthmus.models.catalogue.facts import DatedCosts, ModelFacts, ModelOverride, SaidLimits, Thinking
 from isthmus.record import record
 
+TABLE = Path(__file__).with_name("models.json")
 SEPARATE = ("anthropic", "gemini")
 """Providers that have only models of their own."""
 OWNERS_OF_HOSTS: Mapping[str, str] = {
@@ -144,7 +145,7 @@ def snapshot() -> TableSnapshot:
 
 
 def _read() -> Mapping[str, Any]:
-    return json.loads((files("isthmus.models.catalogue") / "models.json").read_bytes())
+    return json.loads(TABLE.read_bytes())
 
 
 @lru_cache(maxsize=1)
