@@ -113,7 +113,8 @@ async def test_a_provider_is_asked_for_what_the_table_does_not_know(
     with WireServer(respond) as server:
         variable = {"anthropic": "ANTHROPIC", "gemini": "GOOGLE_GEMINI"}[provider]
         environment = {f"{variable}_BASE_URL": server.base_url}
-        for asked, limits, requests in ((name, (2_000_000, 256_000), 1), ("other", (None, None), 2)):
+        known, unknown = (2_000_000, 256_000), (None, None)
+        for asked, limits, requests in ((name, known, 1), (f"{name}-other", unknown, 2), ("my-own", unknown, 2)):
             model = open_model(ModelChoice(provider, asked, "a test"), environment)
             assert isinstance(model, PreparedModel)
             try:

@@ -242,7 +242,8 @@ class ProviderModel(ABC, Generic[Client]):
 
     async def prepare(self) -> None:
         """Ask the server for the limits of a model of which nothing is known; takes at most two seconds."""
-        if self.facts is None:
+        # Other names are those of fine-tuned models, for which providers state no limits.
+        if self.facts is None and self._endpoint.provider.names.match(self.name):
             await self._ask_limits()
 
     async def _ask_limits(self) -> None:
