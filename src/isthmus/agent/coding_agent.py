@@ -20,7 +20,7 @@ from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
-from isthmus.agent.context.size import context_window, messages_tokens, say_if_unknown
+from isthmus.agent.context.size import context_window, say_if_unknown
 from isthmus.agent.environment import has_environment
 from isthmus.agent.fallback import FallbackModels
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
@@ -34,6 +34,7 @@ from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session import PROMPT_REFUSED, ReadSession, Session
+from isthmus.agent.session_status import session_status
 from isthmus.agent.spending import TOKEN_QUOTA
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
@@ -51,14 +52,12 @@ from isthmus.internal_events import (
     ToolsLoaded,
 )
 from isthmus.models.base import (
-    DEFAULT_EFFORT,
     ChatModel,
     Effort,
     ModelError,
     ModelErrorKind,
     ModelRequest,
     ToolSpec,
-    nearest_effort,
     text_of,
 )
 from isthmus.runtime.brief_work import briefly
@@ -126,35 +125,7 @@ class CodingAgent:
 
     async def status(self, session: Session) -> SessionStatus:
         """Return the mode, the model and its effort in a session, and how full its context is, as far as counted."""
-        refusal = await self._resources.yolo_refusal_of(Path(session.workspace))
-        options = self._options
-        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
-        try:
-            model = await self._resources.open_model(session.model)
-        except ModelError:  # its key is gone, for example; the next prompt will say it
-            model = None
-        name, levels = session.model, ()
-        if model is not None:
-            name, levels = name or model.name, model.capabilities.efforts
-        status = SessionStatus(
-            policy.mode.value,
-            model=name,
-            effort=self._effort_in(session, levels),
-            efforts=tuple(level.value for level in levels),
-        )
-        if not session.measured_messages:
-            return status
-        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-        window = context_window(model) if model is not None else None
-        return replace(status, context_tokens=used, context_window=window)
-
-    def _effort_in(self, session: Session, levels: Sequence[Effort]) -> str | None:
-        """Return the effort in force for a model with these levels; None if it has none."""
-        if not levels:
-            return None
-        chosen = Effort(session.effort) if session.effort is not None else self._options.effort
-        sent = None if chosen is None else nearest_effort(chosen, levels)
-        return DEFAULT_EFFORT if sent is None else sent.value
+        return await session_status(session, self._resources, self._options)
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
