@@ -11,8 +11,8 @@ from typing_extensions import override
 from isthmus.agent.approval.kept_approvals import KeptApprovals
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.hooks.tool_hooks import HookPrograms
-from isthmus.agent.kinds.coding_agent import CodingAgent
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.part import AgentParts, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources

@@ -1,7 +1,7 @@
 """Loops of a model: the same calls again and again, or a text that repeats itself. Pure.
 
 Only calls with the same name and the same arguments count as the same. What is done about a loop is decided in
-:mod:`isthmus.agent.kinds.loop_guard`.
+:mod:`isthmus.agent.coding.loop_guard`.
 """
 
 import hashlib

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from isthmus.agent.calls.events import cancelled_calls, failed_calls, given_up_calls
-from isthmus.agent.kinds.hosted import AgentFailedError
+from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.spending import Spending

@@ -20,12 +20,12 @@ from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
+from isthmus.agent.coding.fallback import FallbackModels
+from isthmus.agent.coding.loop_guard import LoopGuard
 from isthmus.agent.context.keeper import ContextKeeper, still_too_long
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
-from isthmus.agent.kinds.fallback import FallbackModels
-from isthmus.agent.kinds.loop_guard import LoopGuard
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -33,9 +33,10 @@ from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import PROMPT_REFUSED, ReadSession, Session
-from isthmus.agent.session.size import context_window, messages_tokens
+from isthmus.agent.session.size import context_window, say_if_unknown
 from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
+from isthmus.agent.session_status import session_status
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
@@ -124,24 +125,7 @@ class CodingAgent:
 
     async def status(self, session: Session) -> SessionStatus:
         """Return the mode, the model and its effort in a session, and how full its context is, as far as counted."""
-        refusal = await self._resources.yolo_refusal_of(Path(session.workspace))
-        options = self._options
-        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
-        try:
-            model = await self._resources.open_model(session.model)
-        except ModelError:  # its key is gone, for example; the next prompt will say it
-            model = None
-        name, effort = session.model, None
-        if model is not None:
-            name = name or model.name
-            if model.capabilities.thoughts:
-                effort = session.effort or (options.effort.value if options.effort is not None else "default")
-        if not session.measured_messages:
-            return SessionStatus(policy.mode.value, model=name, effort=effort)
-        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-        return SessionStatus(
-            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
-        )
+        return await session_status(session, self._resources, self._options)
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
@@ -311,7 +295,9 @@ class CodingAgent:
         calls.name_offered([spec.name for spec in request.tools])
         await keeper.before(model, request)
         try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
+            end = await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
+            say_if_unknown(model)  # After the answer: some servers tell the window only then.
+            return end
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                 raise
