@@ -75,7 +75,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -193,6 +193,9 @@ check: setup ## the gates alone: format, lint, imports, file sizes, joined strin
 
 types: setup
 	$(BIN)/pyright --warnings
+
+models: setup ## make the table of models from the newest packages of catalogues, and print what changed; a release does it
+	$(BIN)/python scripts/model_table.py
 
 figures: ## print figures of the program's structure: long functions, full folders, relays, trips; -v by FIGURES_ARGS
 	$(BIN)/python scripts/figures.py $(FIGURES_ARGS)

@@ -117,6 +117,8 @@ export interface SessionStatus {
   model: string;
   /** How much the model thinks; empty if it does not. */
   effort: string;
+  /** The levels to choose from, beside "default". */
+  efforts: string[];
   tokens: number | undefined;
   window: number;
   /** What the conversation has cost, with its currency; empty if that is not known. */
@@ -131,12 +133,13 @@ function costOf(amount: unknown, currency: unknown): string {
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "", {
     jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
-  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown } } };
-  const { approval_mode: mode, model, effort, context_tokens: tokens, context_window: size, cost } = found.result ?? {};
+  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; efforts?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown } } };
+  const { approval_mode: mode, model, effort, efforts, context_tokens: tokens, context_window: size, cost } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
     model: typeof model === "string" ? model : "",
     effort: typeof effort === "string" ? effort : "",
+    efforts: Array.isArray(efforts) ? efforts.filter((level): level is string => typeof level === "string") : ["low", "medium", "high"],
     tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
     cost: costOf(cost?.amount, cost?.currency),
   };

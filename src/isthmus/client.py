@@ -333,8 +333,8 @@ class SessionStatus:
     """State of a session that no event tells; None: not known.
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
-    for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model``, if it thinks at all.
-    ``cost`` is the whole session's, as a hosted agent states it.
+    for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model`` is one of its levels,
+    ``efforts``, or ``default``; None if it has none. ``cost`` is the whole session's, as a hosted agent states it.
     """
 
     approval_mode: str | None = None
@@ -343,6 +343,7 @@ class SessionStatus:
     model: str | None = None
     effort: str | None = None
     cost: Cost | None = None
+    efforts: tuple[str, ...] = ()
 
 
 @runtime_checkable

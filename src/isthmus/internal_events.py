@@ -256,7 +256,7 @@ class WorktreeUsed(InternalEvent):
 
 @record
 class EffortChosen(InternalEvent):
-    """The session continues with this effort: low, medium or high; None: the agent's. Not shown by itself."""
+    """The session continues with this effort, such as low or max; None: the agent's. Not shown by itself."""
 
     effort: str | None = None
 

@@ -111,9 +111,11 @@ async def test_each_built_in_command_runs_without_a_folder_or_says_that_it_needs
 
 
 async def test_the_session_of_a_command_gets_its_folder_from_the_first_prompt(at: Place) -> None:
-    started = await at.client.result("command/execute", {**command("effort"), "args": "high"})
+    chosen = {**command("model"), "args": "gemini:gemini-3.8-flash"}
+    started = await at.client.result("command/execute", chosen)
     task = await at.client.result("tasks/get", {"id": started["execution_id"]})
     context = {"contextId": task["contextId"]}
+    await at.client.result("command/execute", {**command("effort", **context), "args": "high"})
     again = await at.client.result("command/execute", command("effort", **context))
     other = await at.client.result("tasks/get", {"id": again["execution_id"]})
     assert other["contextId"] == task["contextId"]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.choose import ModelChoice, open_model
+from isthmus.models.catalogue.facts import ModelOverride
+from isthmus.models.choose import ModelChoice, open_agents_model, open_model
 from isthmus.models.port.base import PreparedModel
 from support.model_bench import QUESTION
 from support.openai_wire import OpenAIWire
@@ -84,3 +85,68 @@ async def test_ollama_is_asked_again_once_the_model_is_loaded() -> None:
         assert [item async for item in model.stream(QUESTION)]
         assert model.capabilities.context_window == 8192
         await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "path", "answer"),
+    [
+        (
+            "anthropic",
+            "claude-opus-9",
+            "/v1/models/claude-opus-9",
+            {"id": "claude-opus-9", "max_input_tokens": 2_000_000, "max_tokens": 256_000},
+        ),
+        (
+            "gemini",
+            "gemini-9-pro",
+            "/v1beta/models/gemini-9-pro",
+            {"name": "models/gemini-9-pro", "inputTokenLimit": 2_000_000, "outputTokenLimit": 256_000},
+        ),
+    ],
+)
+async def test_a_provider_is_asked_for_what_the_table_does_not_know(
+    provider: str, name: str, path: str, answer: dict[str, Any]
+) -> None:
+    def respond(request: WireRequest) -> Answer:
+        return Answer.json(answer) if request.path == path else Answer.json({}, 404)
+
+    with WireServer(respond) as server:
+        variable = {"anthropic": "ANTHROPIC", "gemini": "GOOGLE_GEMINI"}[provider]
+        environment = {f"{variable}_BASE_URL": server.base_url}
+        known, unknown = (2_000_000, 256_000), (None, None)
+        for asked, limits, requests in ((name, known, 1), (f"{name}-other", unknown, 2), ("my-own", unknown, 2)):
+            model = open_model(ModelChoice(provider, asked, "a test"), environment)
+            assert isinstance(model, PreparedModel)
+            try:
+                await model.prepare()
+                assert (model.capabilities.context_window, model.capabilities.output_limit) == limits
+            finally:
+                await model.aclose()
+            assert len(server.requests) == requests
+
+
+async def test_a_provider_is_not_asked_for_what_the_table_or_the_settings_know() -> None:
+    with WireServer(lambda _: Answer.json({}, 404)) as server:
+        environment = {"ANTHROPIC_BASE_URL": server.base_url}
+        overrides = {"claude-opus-9": ModelOverride(300_000, 8_000)}
+        for name, limits in (("claude-sonnet-5-5", (1_000_000, 128_000)), ("claude-opus-9", (300_000, 8_000))):
+            model = open_agents_model(ModelChoice("anthropic", name, "a test"), environment, overrides=overrides)
+            assert isinstance(model, PreparedModel)
+            try:
+                await model.prepare()
+                assert (model.capabilities.context_window, model.capabilities.output_limit) == limits
+            finally:
+                await model.aclose()
+        assert not server.requests
+
+
+async def test_settings_count_before_what_a_server_says() -> None:
+    with WireServer(lambda _: Answer.json({"data": [{"id": "m", "max_model_len": 32_768}]})) as server:
+        choice = ModelChoice("openai", "m", "a test", f"{server.base_url}/v1")
+        model = open_agents_model(choice, {}, overrides={"m": ModelOverride(16_000)})
+        assert isinstance(model, PreparedModel)
+        try:
+            await model.prepare()
+            assert model.capabilities.context_window == 16_000
+        finally:
+            await model.aclose()

@@ -8,6 +8,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.model": "gemini-theirs",
     "isthmus.fallbackModels": ["gemini-theirs"],
     "isthmus.thinkingEffort": "high",
+    "isthmus.models": {"gemini-theirs": {"contextWindow": 1_000}},
     "model.name": "gemini-theirs",
     "model.maxSessionTurns": 1_000_000,
     "model.disableLoopDetection": True,

@@ -9,7 +9,9 @@ import type { ModelPick } from "./model-pick.ts";
 import "./model-pick.ts";
 import "./suggestions.ts";
 
-const EFFORTS = [["default", "effortDefault"], ["low", "effortLow"], ["medium", "effortMedium"], ["high", "effortHigh"]] as const;
+const EFFORTS = {
+  default: "effortDefault", minimal: "effortMinimal", low: "effortLow", medium: "effortMedium", high: "effortHigh", xhigh: "effortXhigh", max: "effortMax",
+} as const;
 const MAXIMUM_IMAGE = 15_000_000;
 
 export interface Written {
@@ -94,7 +96,7 @@ export class PromptBox extends PageElement {
         ${status?.model ? html`<isthmus-model .contextId=${this.contextId} .workspace=${this.workspace} .current=${status.model} .chosen=${this.model}
           @chosen=${(event: CustomEvent<string>) => { this.model = event.detail; }}></isthmus-model>` : nothing}
         ${effort ? html`<select class="pick" aria-label=${t("effort")} title=${t("effort")} @change=${(event: Event) => { this.effort = (event.target as HTMLSelectElement).value; }}>
-          ${EFFORTS.map(([value, word]) => html`<option value=${value} .selected=${value === effort}>${t(word)}</option>`)}
+          ${["default", ...(status?.efforts ?? [])].map((value) => html`<option value=${value} .selected=${value === effort}>${value in EFFORTS ? t(EFFORTS[value as keyof typeof EFFORTS]) : value}</option>`)}
         </select>` : nothing}</div>
         <button class="b small primary" ?disabled=${this.isBusy}>${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd></button>
       </div>

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 if TYPE_CHECKING:
     from isthmus.ide.cli_choice import CliChoice
     from isthmus.ide.discovery.doctor import Examination, Finding
+    from isthmus.settings import Settings
 
 
 @click.command("doctor")
@@ -26,8 +27,8 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     Editors, and `isthmus companion`, announce themselves by files; each agent CLI has its own rules for choosing one.
     The report shows which editor Gemini CLI, Qwen Code, Claude Code and Isthmus would choose if you started them in
     this folder and this terminal, and why; then every such file, alive or stale; then what interferes in this terminal;
-    and which settings Isthmus does not use. No data is sent: ports are only connected to. For MCP servers use
-    `isthmus mcp doctor`.
+    which settings Isthmus does not use; and what is known of the model. No data is sent: ports are only connected to.
+    For MCP servers use `isthmus mcp doctor`.
 
     The exit status is 0 when at least one of the CLIs would connect to an editor, and 1 when none would.
     """
@@ -36,9 +37,10 @@ def command(context: click.Context, as_json: bool, sweep: bool) -> None:
     examination = examine_here()
     removed = list(_sweep(examination)) if sweep else []
     if as_json:
-        click.echo(json.dumps(to_json(examination) | {"removed": removed, "settings": list(settings_lines())}))
+        more = {"removed": removed, "settings": list(settings_lines()), "models": list(model_lines())}
+        click.echo(json.dumps(to_json(examination) | more))
     else:
-        lines = [*describe(examination), *settings_lines(), *(f"Removed: {path}" for path in removed)]
+        lines = [*describe(examination), *settings_lines(), *model_lines(), *(f"Removed: {path}" for path in removed)]
         if not sweep and any(finding.is_sweepable for finding in examination.findings):
             lines.append("\n`isthmus doctor --sweep` removes stale files whose process is gone.")
         # Files of other programs may contain anything, also control sequences.
@@ -84,26 +86,50 @@ def examine_here(folder: str = ".") -> "Examination":
 
 def settings_lines() -> Iterator[str]:
     """Yield a line for each setting for this folder that Isthmus does not use, or cannot use."""
-    from isthmus.mcp_host.config.folder_trust import file_trust
     from isthmus.models.endpoint.endpoint import short_keys
     from isthmus.programs.setup.setup import settings_notices, unused_settings
-    from isthmus.settings import SettingsError, load_settings
-    from isthmus.settings.env_files import load_environment
+    from isthmus.settings import SettingsError
 
-    folder, home = Path.cwd().resolve(), Path.home()
-    trusts = file_trust(home)
     try:
-        settings = load_settings(folder, home, os.environ, is_trusted=trusts(folder))
+        settings, environment = _settings_here()
     except SettingsError as error:
         lines: tuple[str, ...] = (str(error),)
     else:
-        local = None if settings.ignores_local_env else folder
-        environment = load_environment(os.environ, home, local, trusts, settings.excluded_variables).variables
         lines = (*settings_notices(settings), *unused_settings(settings), *short_keys(environment))
     if lines:
         yield ""
         yield "About Isthmus's settings"
         yield from (f"  ! {line}" for line in lines)
+
+
+def _settings_here() -> "tuple[Settings, Mapping[str, str]]":
+    """Return the settings for this folder, and the environment with the files that they allow.
+
+    Raises:
+        SettingsError: a file cannot be read.
+    """
+    from isthmus.mcp_host.config.folder_trust import file_trust
+    from isthmus.settings import load_settings
+    from isthmus.settings.env_files import load_environment
+
+    folder, home = Path.cwd().resolve(), Path.home()
+    trusts = file_trust(home)
+    settings = load_settings(folder, home, os.environ, is_trusted=trusts(folder))
+    local = None if settings.ignores_local_env else folder
+    return settings, load_environment(os.environ, home, local, trusts, settings.excluded_variables).variables
+
+
+def model_lines() -> Iterator[str]:
+    """Yield lines about the model that would be used in this folder, and the age of the table of models."""
+    from datetime import UTC, datetime
+
+    from isthmus.parts.model_notices import model_report
+    from isthmus.settings import SettingsError
+
+    with suppress(SettingsError):  # the lines about the settings say it
+        yield ""
+        yield "About the models"
+        yield from (f"  {line}" for line in model_report(*_settings_here(), datetime.now(UTC).date()))
 
 
 def _sweep(examination: "Examination") -> Iterator[str]:

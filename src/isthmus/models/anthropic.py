@@ -9,7 +9,7 @@ https://platform.claude.com/docs/en/build-with-claude/streaming, .../extended-th
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from typing_extensions import override
@@ -18,9 +18,12 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
+from isthmus.models.catalogue.facts import ModelFacts, Thinking
+from isthmus.models.catalogue.table import facts_of
 from isthmus.models.conversation import in_order, sampling_fields, state_for, used_ids
 from isthmus.models.endpoint.failure import HttpFailure, error_object
 from isthmus.models.endpoint.providers import ANTHROPIC
+from isthmus.models.fitting import BUDGETS, effort_for, thinking_form
 from isthmus.models.port.base import (
     Capabilities,
     Finish,
@@ -58,7 +61,10 @@ FINISH: Mapping[str, Finish] = {
 }
 CACHED: JsonObject = {"cache_control": {"type": "ephemeral"}}
 CACHED_TURNS = 2
-CONTEXT_WINDOW = 200_000
+UNKNOWN_OUTPUT = 32_000
+"""Output limit in tokens of a model without a row in the table."""
+SMALLEST_BUDGET = 1_024
+"""Minimum number of tokens for thoughts, if a number is sent."""
 
 
 def version_of(name: str) -> tuple[int, int] | None:
@@ -67,25 +73,37 @@ def version_of(name: str) -> tuple[int, int] | None:
     return None if match is None else (int(match[1]), int(match[2] or 0))
 
 
+def facts_of_claude(name: str) -> ModelFacts | None:
+    """Return the row of a model in the table; None if it has none."""
+    return facts_of(PROVIDER, name)
+
+
 def thinks(name: str) -> bool:
-    """Return whether a model itself decides how much to think; older ones need a budget and are not asked."""
-    version = version_of(name)
-    return version is not None and version >= (4, 6)
+    """Return whether a model can be asked for its thoughts."""
+    return _thinking(name) is not Thinking.NONE
 
 
-def output_limit(name: str) -> int:
-    """Return a number of output tokens that the model certainly allows; the API requires one."""
+def _thinking(name: str) -> Thinking:
     version = version_of(name)
-    if version is not None and version < (3, 7):
-        return 8192 if version >= (3, 5) else 4096
-    return 32_000
+    is_new = version is not None and version >= (4, 6)
+    return thinking_form(facts_of_claude(name), Thinking.ADAPTIVE if is_new else Thinking.NONE)
+
+
+def output_limit(name: str, facts: ModelFacts | None) -> int:
+    """Return the maximum number of output tokens to ask for; the API requires one."""
+    if facts is None or facts.output_limit is None:
+        return UNKNOWN_OUTPUT
+    version = version_of(name)
+    # Models before 4.5 refuse a request that together with such an answer would exceed the window.
+    is_strict = version is not None and version < (4, 5)
+    return min(facts.output_limit, facts.window // 4) if is_strict else facts.output_limit
 
 
 def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
     """Return the body of `POST /v1/messages`."""
     body: dict[str, Any] = {
         "model": name,
-        "max_tokens": request.max_output_tokens or output_limit(name),
+        "max_tokens": request.max_output_tokens or output_limit(name, facts_of_claude(name)),
         "messages": _messages(request.messages, attachments),
         "stream": True,
     }
@@ -101,11 +119,36 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
             body["tool_choice"] = {"type": request.choice.value}
     body |= sampling_fields(request.sampling)
     # With thoughts the API refuses a forced call, and parameters of sampling.
-    if thinks(name) and request.choice is not ToolChoice.ANY and request.sampling == Sampling():
-        body["thinking"] = {"type": "adaptive", "display": "summarized"}
-        if request.effort is not None:
-            body["output_config"] = {"effort": request.effort.value}
+    if request.choice is not ToolChoice.ANY and request.sampling == Sampling():
+        body |= _thinking_fields(request, name, body["max_tokens"])
     return body
+
+
+def _thinking_fields(request: ModelRequest, name: str, maximum: int) -> JsonObject:
+    """Return the fields that say how much to think in an answer of at most ``maximum`` tokens."""
+    effort = effort_for(request.effort, facts_of_claude(name))
+    match _thinking(name):
+        case Thinking.ADAPTIVE:
+            fields: JsonObject = {"thinking": {"type": "adaptive", "display": "summarized"}}
+            return fields if effort is None else {**fields, "output_config": {"effort": effort.value}}
+        case Thinking.BUDGET:
+            budget = min(BUDGETS.get(effort, 0) if effort is not None else 0, maximum // 2)
+            if budget < SMALLEST_BUDGET or not _may_begin_thinking(request.messages):
+                return {}
+            return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+        case _:
+            return {}
+
+
+def _may_begin_thinking(messages: Sequence[Message]) -> bool:
+    """Return whether a turn may have thoughts: within calls, only if the message with them begins with a thought."""
+    last = next((message for message in reversed(messages) if message.role == "assistant"), None)
+    is_within = bool(messages) and any(isinstance(part, ModelToolResult) for part in messages[-1].parts)
+    if last is None or not is_within:
+        return True
+    first = next(iter(last.parts), None)
+    state = first.state if isinstance(first, ModelThought) else None
+    return bool(state_for(PROVIDER, state).get("signature")) or isinstance(first, Opaque)
 
 
 def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dict[str, Any]]:
@@ -280,12 +323,14 @@ class AnthropicReader(AnswerReader):
     def _read_usage(self) -> Usage:
         cached, cache_write = self._count("cache_read_input_tokens"), self._count("cache_creation_input_tokens")
         details = as_object(self._usage.get("output_tokens_details"))
+        lifetimes = as_object(self._usage.get("cache_creation"))
         return Usage(
             input=self._count("input_tokens") + cached + cache_write,
             output=self._count("output_tokens"),
             cached=cached,
             cache_write=cache_write,
             thoughts=as_count(details.get("thinking_tokens")),
+            cache_write_1h=min(cache_write, as_count(lifetimes.get("ephemeral_1h_input_tokens"))),
         )
 
 
@@ -302,12 +347,16 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        is_own = version_of(self.name) is not None
-        return Capabilities(CONTEXT_WINDOW if is_own else None, thoughts=thinks(self.name), web_search=is_own)
+        return self._able(Capabilities(thoughts=thinks(self.name), web_search=version_of(self.name) is not None))
 
     @override
     def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:
         return anthropic_search(query, self.name), AnthropicSearchReader()
+
+    @override
+    def _fitted(self, request: ModelRequest) -> ModelRequest:
+        longest = request.max_output_tokens or output_limit(self.name, self.facts)
+        return super()._fitted(replace(request, max_output_tokens=longest))
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
         return request_body(request, self.name, attachments)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isthmus.errors import IsthmusError
@@ -17,6 +18,7 @@ from isthmus.models.endpoint.providers import GEMINI, OPENAI, PREFIXED_NAMES, PR
 from isthmus.record import record
 
 if TYPE_CHECKING:
+    from isthmus.models.catalogue.facts import ModelFacts, ModelOverride
     from isthmus.models.port.base import ChatModel
     from isthmus.models.streaming import StreamOptions
 
@@ -167,12 +169,38 @@ def open_model(
     return model
 
 
-def open_patient_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
-    """Return the chosen model for work that no user watches: as :func:`open_model`, with more and longer retries."""
-    from isthmus.models.endpoint.retry import PATIENT
+def facts_of_choice(
+    choice: ModelChoice, environment: Mapping[str, str], overrides: "Mapping[str, ModelOverride]" = MappingProxyType({})
+) -> "ModelFacts | None":
+    """Return what the settings and the table say of a chosen model, without asking anyone; None for nothing."""
+    from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
+
+    provider = provider_with_id(choice.provider)
+    if provider is None:
+        return None
+    try:
+        where = endpoint(provider, environment, choice.base_url)
+    except IsthmusError:
+        return effective_facts(provider.id, choice.name, overrides)
+    return effective_facts(owner_of_endpoint(provider.id, where.base_url), choice.name, overrides)
+
+
+def open_agents_model(
+    choice: ModelChoice,
+    environment: Mapping[str, str],
+    *,
+    overrides: "Mapping[str, ModelOverride]" = MappingProxyType({}),
+    is_watched: bool = True,
+) -> "ChatModel":
+    """Return the chosen model as :func:`open_model` does; with more and longer retries where no user watches.
+
+    ``overrides`` are the settings' facts about models.
+    """
+    from isthmus.models.endpoint.retry import PATIENT, RetryPolicy
     from isthmus.models.streaming import StreamOptions
 
-    return open_model(choice, environment, StreamOptions(policy=PATIENT))
+    policy = RetryPolicy() if is_watched else PATIENT
+    return open_model(choice, environment, StreamOptions(policy=policy, overrides=overrides))
 
 
 def _known_provider(spec: str, environment: Mapping[str, str], note: str) -> Provider:

@@ -19,10 +19,13 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.media import JPEG, PDF, PNG, WEBP, Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
+from isthmus.models.catalogue.facts import Thinking
+from isthmus.models.catalogue.table import facts_of
 from isthmus.models.conversation import in_order, state_for, used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
 from isthmus.models.endpoint.providers import GEMINI
+from isthmus.models.fitting import BUDGETS, effort_for, thinking_form
 from isthmus.models.port.base import (
     Capabilities,
     Effort,
@@ -53,7 +56,6 @@ if TYPE_CHECKING:
 
 PROVIDER = GEMINI.id
 API_VERSION = "v1beta"
-CONTEXT_WINDOW = 1_048_576
 FOREIGN_CALL: JsonObject = {"thoughtSignature": "skip_thought_signature_validator"}
 """Signature of another model's call when a turn continues with Gemini (documented for that case)."""
 IN_RESPONSES = frozenset((PNG, JPEG, WEBP, PDF))
@@ -70,13 +72,15 @@ FINISH: Mapping[str, Finish] = {
 }
 
 
-THINKING_BUDGETS: Mapping[Effort, int] = {Effort.LOW: 1_024, Effort.MEDIUM: 8_192, Effort.HIGH: 24_576}
-"""Tokens for thoughts of models before Gemini 3; Google's own translation of the three words."""
-
-
 def thinks(name: str) -> bool:
     """Return whether a model can be asked for its thoughts; other models refuse the request."""
-    return re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
+    return _thinking_form(name) is not Thinking.NONE
+
+
+def _thinking_form(name: str) -> Thinking:
+    is_thinking = re.search(r"gemini-(2\.5|[3-9]|\d\d)|gemini-\w+-latest", name) is not None
+    usual = Thinking.LEVEL if wants_signatures(name) else Thinking.BUDGET
+    return thinking_form(facts_of(PROVIDER, name), usual if is_thinking else Thinking.NONE)
 
 
 def wants_signatures(name: str) -> bool:
@@ -120,13 +124,14 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
 
 def _thinking(effort: Effort | None, name: str) -> JsonObject:
     """Return how much the model shall think: a level from Gemini 3 on, a number of tokens before."""
-    if effort is None:
-        return {}
-    if not wants_signatures(name):
-        return {"thinkingBudget": THINKING_BUDGETS[effort]}
-    if effort is Effort.MEDIUM and re.search(r"gemini-3-pro", name):
-        return {}  # It has only a low and a high level, and refuses others.
-    return {"thinkingLevel": effort.value}
+    level = effort_for(effort, facts_of(PROVIDER, name))
+    match _thinking_form(name):
+        case Thinking.LEVEL if level is not None:
+            return {"thinkingLevel": level.value}
+        case Thinking.BUDGET if level is not None:
+            return {"thinkingBudget": BUDGETS[level]}
+        case _:
+            return {}
 
 
 class _Encoder:
@@ -301,11 +306,7 @@ class GeminiModel(ProviderModel[_Client]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            CONTEXT_WINDOW if thinks(self.name) else None,
-            thoughts=thinks(self.name),
-            web_search=self.name.startswith("gemini-"),
-        )
+        return self._able(Capabilities(thoughts=thinks(self.name), web_search=self.name.startswith("gemini-")))
 
     @override
     def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:

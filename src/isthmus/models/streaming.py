@@ -8,23 +8,30 @@ of failures, but no provider's JSON.
 import asyncio
 import json
 import random
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import field
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
+from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, SaidLimits, end_of
+from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
+from isthmus.models.endpoint.context_lookup import Fetch, look_up_limits
 from isthmus.models.endpoint.endpoint import ModelEndpoint, endpoint
 from isthmus.models.endpoint.failure import HttpFailure, model_error
 from isthmus.models.endpoint.http import Timeouts, connection_error, http_client
+from isthmus.models.endpoint.model_names import fetch_json, list_request
 from isthmus.models.endpoint.providers import Provider
 from isthmus.models.endpoint.retry import BRIEF, PASSING, RetryPolicy
+from isthmus.models.fitting import fitted, with_cut_calls
+from isthmus.models.known_media import KnownMedia, may_be_of_media
 from isthmus.models.lazy import Lazy
 from isthmus.models.port.base import (
     Capabilities,
@@ -54,9 +61,8 @@ if TYPE_CHECKING:
 
 Client = TypeVar("Client")
 
-
-REMEMBERED_MEDIA = 1_000
-"""Maximum number of media of which a model remembers whether its provider accepted them."""
+LOOKUP_SECONDS = 2.0
+"""Deadline for learning the limits of a model from its server."""
 
 
 @record
@@ -64,6 +70,8 @@ class StreamOptions:
     """Options of requests, with the clock and the random numbers, so that tests can replace them."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
+    overrides: Mapping[str, ModelOverride] = field(default_factory=dict[str, ModelOverride])
+    """Facts from the user's settings, by the names of models."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random.random
@@ -126,48 +134,6 @@ class AnswerReader(ABC):
         return as_count(self._usage.get(name))
 
 
-class KnownMedia:
-    """The latest media that a provider accepted or refused."""
-
-    def __init__(self) -> None:
-        self._accepted: dict[Media, None] = {}
-        self._refused: dict[Media, None] = {}
-
-    @property
-    def refused(self) -> frozenset[Media]:
-        """The media that are not sent again."""
-        return frozenset(self._refused)
-
-    def note_accepted(self, attachments: Attachments, left_out: frozenset[Media]) -> None:
-        """Record that a request with these media was answered, after a refusal with those in `left_out`."""
-        for known, more in ((self._accepted, attachments.sent), (self._refused, left_out)):
-            known.update(dict.fromkeys(more))
-            for media in list(known)[: max(0, len(known) - REMEMBERED_MEDIA)]:
-                del known[media]
-
-    def suspected(self, attachments: Attachments) -> frozenset[Media]:
-        """Return the media that may be the reason for a refusal; empty if none were sent.
-
-        These are the new media other than images; without such, all new ones; without new ones, all that were sent.
-        """
-        sent = frozenset(attachments.sent)
-        new = sent - self._accepted.keys()
-        others = frozenset(media for media in new if not _is_image(media))
-        return others or new or sent
-
-
-def _is_image(media: Media) -> bool:
-    return media.media_type.startswith("image/")
-
-
-def _may_be_of_media(error: ModelError) -> bool:
-    """Return whether the media may be the reason for an error. Local servers report that as an internal error."""
-    if error.kind is ModelErrorKind.BAD_REQUEST:
-        return True
-    is_servers = error.status is not None and error.status >= 500
-    return is_servers and re.search(r"\b(images?|vision|multi-?modal|mmproj)\b", str(error), re.IGNORECASE) is not None
-
-
 class ProviderModel(ABC, Generic[Client]):
     """A :class:`~isthmus.models.port.base.ChatModel` that uses the client of a provider's official SDK.
 
@@ -187,11 +153,33 @@ class ProviderModel(ABC, Generic[Client]):
         self._media = KnownMedia()
         self._http: httpx2.AsyncClient | None = None
         self._client: Lazy[Client] = Lazy(self._connect)
+        self._said: SaidLimits | None = None
+        """Limits that the server has stated."""
 
     @property
     def provider(self) -> str:
         """The provider's id."""
         return self._endpoint.provider.id
+
+    @property
+    def facts(self) -> ModelFacts | None:
+        """Facts about the model: by the user's settings, its server or the table; None if nothing is known."""
+        owner = owner_of_endpoint(self._endpoint.provider.id, self._endpoint.base_url)
+        return effective_facts(owner, self.name, self._options.overrides, self._said)
+
+    def _able(self, usual: Capabilities) -> Capabilities:
+        """Return the abilities of the model by what is known of it; ``usual`` are those by its name."""
+        facts = self.facts
+        if facts is None:
+            return usual if usual.thoughts else replace(usual, efforts=())
+        return replace(
+            usual,
+            context_window=facts.room,
+            efforts=facts.efforts if usual.thoughts else (),
+            default_effort=facts.default_effort,
+            output_limit=facts.output_limit,
+            end=end_of(facts, datetime.fromtimestamp(self._options.now(), UTC).date()),
+        )
 
     @property
     @abstractmethod
@@ -201,6 +189,10 @@ class ProviderModel(ABC, Generic[Client]):
     @abstractmethod
     def _connect(self) -> Client:
         """Import the SDK and create its client with :meth:`_http_client` and without the SDK's retries."""
+
+    def _fitted(self, request: ModelRequest) -> ModelRequest:
+        """Return a request that asks for no more than the model takes."""
+        return fitted(request, self.facts)
 
     @abstractmethod
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
@@ -248,6 +240,24 @@ class ProviderModel(ABC, Generic[Client]):
         self._http = http_client(self._endpoint, self._environment, self._options.timeouts)
         return self._http
 
+    async def prepare(self) -> None:
+        """Ask the server for the limits of a model of which nothing is known; takes at most two seconds."""
+        # Other names are those of fine-tuned models, for which providers state no limits.
+        if self.facts is None and self._endpoint.provider.names.match(self.name):
+            await self._ask_limits()
+
+    async def _ask_limits(self) -> None:
+        await self._client.get()
+        if (http := self._http) is None:
+            return
+        where = self._endpoint
+        headers = list_request(where)[1]
+        fetch: Fetch = partial(fetch_json, http, headers=headers)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                said = await look_up_limits(where, self.name, fetch)
+                self._said = said or self._said
+
     def load(self) -> None:
         """Import the SDK now instead of at the first request. Optional; blocks for 0.7-1.7 s of CPU time."""
         self._client.load()
@@ -260,7 +270,7 @@ class ProviderModel(ABC, Generic[Client]):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield the items of one answer, as specified by :meth:`ChatModel.stream`."""
         names = WireNames(request, self.tool_names)
-        request = names.sent(request)
+        request = self._fitted(names.sent(request))
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
@@ -274,7 +284,7 @@ class ProviderModel(ABC, Generic[Client]):
                         for item in self._items(reader.feed(event)):
                             begun = True
                             yield names.restore(item)
-                done = self._done(reader.answer())
+                done = self._done(reader.answer(), request)
             except Exception as failure:
                 error = self._translate(failure)
                 if error is None:
@@ -283,7 +293,7 @@ class ProviderModel(ABC, Generic[Client]):
                 self._media.note_accepted(attachments, left_out)
                 yield names.restore(done)
                 return
-            if not begun and _may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
+            if not begun and may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
                 # Otherwise one image that a provider cannot read would make all later requests of a session fail.
                 left_out |= suspected
                 attachments = await self._attachments(request, left_out)
@@ -318,7 +328,7 @@ class ProviderModel(ABC, Generic[Client]):
             raise model_error(read, self._endpoint, self.name, self._options.now())
         return read
 
-    def _done(self, answer: StreamedAnswer) -> Done:
+    def _done(self, answer: StreamedAnswer, request: ModelRequest) -> Done:
         title = self._endpoint.title
         if not answer.ended:
             raise ModelError(ModelErrorKind.INTERRUPTED, f"the answer of {title} ended too early")
@@ -336,7 +346,9 @@ class ProviderModel(ABC, Generic[Client]):
         if not has_content and answer.finish not in (Finish.LENGTH, Finish.SAFETY):
             reason = f" ({answer.raw_finish})" if answer.raw_finish else ""
             raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer{reason}")
-        return Done(answer.message, answer.usage, answer.finish, answer.raw_finish)
+        limit = request.max_output_tokens or self.capabilities.output_limit or answer.usage.output
+        message = with_cut_calls(answer.message, answer.finish, limit)
+        return Done(message, answer.usage, answer.finish, answer.raw_finish)
 
     def _translate(self, failure: Exception) -> ModelError | None:
         """Return the failure as a ModelError; None for a bug."""

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from isthmus.errors import IsthmusError
-from isthmus.models.choose import ModelChoice, check_name, choose_by_name, open_model, provider_of
+from isthmus.models.catalogue.facts import ModelOverride
+from isthmus.models.choose import (
+    ModelChoice,
+    check_name,
+    choose_by_name,
+    facts_of_choice,
+    open_model,
+    provider_of,
+)
 from isthmus.models.endpoint.media_rules import MediaRules
 from isthmus.models.endpoint.providers import ANY_MEDIA, provider_with_id
 from isthmus.models.port.base import (
+    DEFAULT_EFFORT,
     Capabilities,
     ChatModel,
     ModelError,
@@ -107,6 +116,8 @@ class ModelDirectory:
     own: ModelChoice
     environment: Mapping[str, str]
     open_choice: "Callable[[ModelChoice, Mapping[str, str]], ChatModel]" = open_model
+    overrides: Mapping[str, ModelOverride] = field(default_factory=dict[str, ModelOverride])
+    """Facts about models from the user's settings."""
     _own: "asyncio.Task[ChatModel] | None" = None
     _others: "dict[str, asyncio.Task[SharedModel]]" = field(default_factory=dict[str, "asyncio.Task[SharedModel]"])
     _names: tuple[float, Sequence[str]] | None = None
@@ -145,15 +156,26 @@ class ModelDirectory:
             self._names = (now, await list_model_names(self.environment))
         return tuple(dict.fromkeys((self.own.name, *self._names[1])))
 
-    def check(self, name: str) -> None:
-        """Check a model's name without opening the model.
+    def check(self, name: str, effort: str | None = None) -> None:
+        """Check a model's name without opening the model, and an effort that it shall have.
 
         Raises:
-            IsthmusError: :func:`check_name` refuses the name, or it names a script, which a session may not choose.
+            IsthmusError: :func:`check_name` refuses the name, it names a script, which a session may not choose, or the
+                model is known not to have the effort.
         """
+        choice = self.own
         if not self._is_own(name):
             self._check_script(name)
             check_name(name, self.environment)
+            if name.strip().lower().startswith(("scripted:", "demo")):
+                return
+            choice = choose_by_name(name, self.environment, "")
+        if not effort or effort == DEFAULT_EFFORT:
+            return
+        facts = facts_of_choice(choice, self.environment, self.overrides)
+        if facts is not None and effort not in facts.efforts:
+            known = ", ".join((*facts.efforts, DEFAULT_EFFORT))
+            raise IsthmusError(f"{choice.name} has no effort {effort[:100]}; expected one of {known}")
 
     def media_rules(self, name: str | None) -> MediaRules:
         """Return the rules for non-text content of the model with this name; None is the agent's own model."""

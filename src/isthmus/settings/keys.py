@@ -27,6 +27,7 @@ from isthmus.settings.values import (
     if_on,
     joined,
     maximum,
+    model_settings,
     opposite,
     read_only_tools,
     sandbox,
@@ -69,9 +70,19 @@ FALLBACK_MODELS = SettingKey(
 )
 THINKING_EFFORT = SettingKey(
     "isthmus.thinkingEffort",
-    first(choice("low", "medium", "high")),
+    first(choice("minimal", "low", "medium", "high", "xhigh", "max")),
     _YOURS,
-    "`low`, `medium` or `high`: how much the model thinks; its provider decides without the key",
+    "`minimal`, `low`, `medium`, `high`, `xhigh` or `max`: how much the model thinks; a model without this level gets "
+    "the next lower one, and the provider decides without the key ([models.md](../reference/models.md#effort))",
+    is_shown=True,
+)
+MODELS = SettingKey(
+    "isthmus.models",
+    first_or((), model_settings),
+    _YOURS,
+    "facts about models by their names, in place of the table: `contextWindow` and `maxOutputTokens` in tokens, "
+    "`prices` with `input`, `output`, `cacheRead` and `cacheWrite` in US dollars for a million tokens "
+    "([models.md](../reference/models.md#your-own-facts))",
     is_shown=True,
 )
 MODEL_NAME = SettingKey("model.name", first(text), _TRUSTED, "the model", is_shown=True, limit=_PROVIDER_ONLY)

@@ -12,6 +12,7 @@ from isthmus.sandbox.settings import CommandSandbox
 from isthmus.settings import keys
 from isthmus.settings.field_keys import all_of, made_of, of
 from isthmus.settings.in_force import SettingInForce
+from isthmus.settings.model_setting import ModelSetting
 from isthmus.settings.rules.rules import FolderRules, ReadOnlyTools
 
 
@@ -26,6 +27,8 @@ class Settings:
     thinking_effort: str | None = of(keys.THINKING_EFFORT)
     fallback_models: tuple[str, ...] = of(keys.FALLBACK_MODELS)
     """Models as they are written."""
+    models: tuple[ModelSetting, ...] = of(keys.MODELS)
+    """Facts about models."""
     uses_skills: bool = all_of(keys.SKILLS_ENABLED, keys.ADMIN_SKILLS_ENABLED)
     disabled_skills: tuple[str, ...] = of(keys.SKILLS_DISABLED)
     uses_subagents: bool = of(keys.ENABLE_AGENTS)

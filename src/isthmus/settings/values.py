@@ -6,16 +6,22 @@ example ``first(choice("low", "high"))``. :mod:`isthmus.settings.keys` names the
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Generic, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 from isthmus.encoding.json_shapes import as_object, is_object
 from isthmus.errors import DecodeError
 from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
+from isthmus.settings.model_setting import ModelSetting
 from isthmus.settings.rules.rules import ReadOnlyTools
 from isthmus.settings.settings_file import Owner, SettingsError, SettingsSource
 from isthmus.text.units import AmountError, parse_size
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+LARGEST_WINDOW = 100_000_000
+"""Maximum context window in tokens that the settings can state."""
 V = TypeVar("V")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -158,6 +164,54 @@ def switched_off(value: object, where: str) -> tuple[str, ...]:
     if not is_object(value) or not all(map(is_object, value.values())):
         raise _refusal(value, where, "an object of objects")
     return tuple(name for name, member in value.items() if as_object(member).get("enabled") is False)
+
+
+def model_settings(value: object, where: str) -> tuple[ModelSetting, ...]:
+    """Return facts about models by their names: ``contextWindow``, ``maxOutputTokens`` and ``prices``."""
+    if not is_object(value) or not all(map(is_object, value.values())):
+        raise _refusal(value, where, "an object with an object for each model")
+    return tuple(_model_setting(name, as_object(facts), f"{where}.{name:.200}") for name, facts in value.items())
+
+
+_MODEL_FACTS = ("contextWindow", "maxOutputTokens", "prices")
+_PRICES = ("input", "output", "cacheRead", "cacheWrite")
+
+
+def _model_setting(name: str, facts: Mapping[str, object], where: str) -> ModelSetting:
+    _known_names(facts, where, _MODEL_FACTS)
+    prices = facts.get("prices", {})
+    if not is_object(prices) or (prices and not {"input", "output"} <= prices.keys()):
+        raise _refusal(prices, f"{where}.prices", 'an object with "input" and "output"')
+    _known_names(prices, f"{where}.prices", _PRICES)
+    amounts = {name: _price(prices[name], f"{where}.prices.{name}") for name in _PRICES if name in prices}
+    window, output = (_tokens(facts[name], f"{where}.{name}") if name in facts else None for name in _MODEL_FACTS[:2])
+    return ModelSetting(name, window, output, *(amounts.get(key) for key in _PRICES))
+
+
+def _known_names(value: Mapping[str, object], where: str, names: Sequence[str]) -> None:
+    if unknown := sorted(value.keys() - set(names)):
+        raise SettingsError(f"{where} has {unknown[0]!r:.200}; expected only {', '.join(names)}")
+
+
+def _tokens(value: object, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST_WINDOW:
+        raise _refusal(value, where, f"a number of tokens from 1 to {LARGEST_WINDOW:,}")
+    return value
+
+
+def _price(value: object, where: str) -> "Decimal":
+    from decimal import Decimal, InvalidOperation  # only where a price is stated, since it loads slowly
+
+    expected = 'US dollars for a million tokens, such as "1.25"'
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _refusal(value, where, expected)
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation as error:
+        raise _refusal(value, where, expected) from error
+    if not amount.is_finite() or amount < 0:
+        raise _refusal(value, where, expected)
+    return amount
 
 
 def _refusal(value: object, where: str, expected: str) -> SettingsError:

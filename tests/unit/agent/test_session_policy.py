@@ -122,10 +122,12 @@ def test_a_later_message_replaces_what_it_names_and_an_empty_value_gives_it_back
     assert merge_agent_settings(second, {"workspace_path": "/w", "allowed_tools": []}).allowed_tools == ()
 
 
-def test_an_effort_is_one_of_four_and_the_servers_own_where_nothing_may_be_widened() -> None:
-    for effort in ("low", "medium", "high", "default"):
+def test_an_effort_is_a_known_level_and_the_servers_own_where_nothing_may_widen() -> None:
+    for effort in ("minimal", "low", "medium", "high", "xhigh", "max", "default"):
         check_settings({"effort": effort}, SettingsRule())
-    with pytest.raises(InvalidRequest, match="effort is 'most'; expected one of low, medium, high, default"):
+    with pytest.raises(
+        InvalidRequest, match="effort is 'most'; expected one of minimal, low, medium, high, xhigh, max, default"
+    ):
         check_settings({"effort": "most"}, SettingsRule())
     with pytest.raises(InvalidRequest, match="effort is not accepted on this server"):
         check_settings({"effort": "low"}, SettingsRule(may_widen=False))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.models.anthropic import AnthropicReader, output_limit, version_of
+from isthmus.models.anthropic import AnthropicReader, facts_of_claude, output_limit, version_of
 from isthmus.models.anthropic import request_body as anthropic_body
 from isthmus.models.anthropic import thinks as anthropic_thinks
 from isthmus.models.gemini import GeminiReader
@@ -223,20 +223,24 @@ def test_ids_of_other_providers_are_made_fit_for_anthropic_on_both_sides() -> No
 @pytest.mark.parametrize(
     ("name", "version", "thinks", "limit"),
     [
-        ("claude-sonnet-5-5", (5, 5), True, 32_000),
-        ("claude-opus-4-6", (4, 6), True, 32_000),
-        ("claude-haiku-4-5-20251001", (4, 5), False, 32_000),
-        ("claude-opus-5", (5, 0), True, 32_000),
-        ("claude-3-7-sonnet-20250219", (3, 7), False, 32_000),
+        ("claude-sonnet-5-5", (5, 5), True, 128_000),
+        ("claude-opus-4-6", (4, 6), True, 128_000),
+        ("claude-haiku-4-5-20251001", (4, 5), True, 64_000),
+        ("claude-opus-5", (5, 0), True, 128_000),
+        ("claude-3-7-sonnet-20250219", (3, 7), True, 50_000),
         ("claude-3-5-haiku-latest", (3, 5), False, 8192),
         ("claude-3-opus-20240229", (3, 0), False, 4096),
         ("other", None, False, 32_000),
     ],
 )
-def test_what_a_claude_model_can_do_follows_from_its_name(
+def test_what_a_claude_model_can_do_follows_from_its_row(
     name: str, version: tuple[int, int] | None, thinks: bool, limit: int
 ) -> None:
-    assert (version_of(name), anthropic_thinks(name), output_limit(name)) == (version, thinks, limit)
+    assert (version_of(name), anthropic_thinks(name), output_limit(name, facts_of_claude(name))) == (
+        version,
+        thinks,
+        limit,
+    )
 
 
 def test_a_call_of_another_model_carries_what_gemini_takes_for_a_signature() -> None:

@@ -222,7 +222,7 @@ class FrontSession:
             self._knows_mode = True
             self.options = self.options.in_force(
                 status.approval_mode or self._encoder.settings.get(SETTING), is_new=is_new
-            ).with_known_effort(status.effort)
+            ).with_known_effort(status.effort, status.efforts)
 
     async def tell_usage(self) -> None:
         """Tell the client how full the context of the model is, if the agent knows."""

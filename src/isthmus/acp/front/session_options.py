@@ -18,12 +18,8 @@ MAXIMUM_CHARACTERS = 200
 
 SETTING = "approval_mode"
 """Key of the mode in AgentSettings."""
-_EFFORTS = (
-    ConfigValue("default", "Default", "As the settings, or else the provider, decide"),
-    ConfigValue("low", "Low"),
-    ConfigValue("medium", "Medium"),
-    ConfigValue("high", "High"),
-)
+_DEFAULT = ConfigValue("default", "Default", "As the settings, or else the provider, decide")
+_TITLES = {"xhigh": "Extra high", "max": "Maximum"}
 _MODES = (
     SessionMode("default", "Default", "Asks before it edits files or runs commands"),
     SessionMode("auto_edit", "Auto edit", "Edits files without asking; asks before commands"),
@@ -37,14 +33,15 @@ class SessionOptions:
     """Present values; ``models`` are names to choose from, ``chosen`` the options that the client has set.
 
     ``has_modes``: the agent has our approval modes, not some of its own. ``is_elsewhere``: it is behind a server, whose
-    settings may change. ``effort`` is empty where it cannot be chosen. ``states_mode``: each prompt states the mode
-    that is shown.
+    settings may change. ``effort`` is empty where it cannot be chosen, ``levels`` has the efforts of the agent's model.
+    ``states_mode``: each prompt states the mode that is shown.
     """
 
     mode: str = "default"
     model: str = ""
     models: tuple[str, ...] = ()
     effort: str = ""
+    levels: tuple[str, ...] = ("low", "medium", "high")
     chosen: frozenset[str] = frozenset()
     has_modes: bool = True
     is_elsewhere: bool = False
@@ -87,7 +84,7 @@ class SessionOptions:
             case "model":
                 return replace(self, model=value, chosen=self.chosen | {MODEL})
             case "effort" if self.effort:
-                known = [item.value for item in _EFFORTS]
+                known = [item.value for item in self._efforts]
                 if value not in known:
                     raise RpcError(INVALID_PARAMS, f"value: expected one of {', '.join(known)}, received {value!r}")
                 return replace(self, effort=value, chosen=self.chosen | {EFFORT})
@@ -95,12 +92,21 @@ class SessionOptions:
                 expected = "mode, model or effort" if self.effort else "mode or model"
                 raise RpcError(INVALID_PARAMS, f"configId: expected {expected}, received {config_id[:100]!r}")
 
-    def with_known_effort(self, effort: str | None) -> "SessionOptions":
-        """Return the options with the effort that is in force, unless the client has chosen one or none is known."""
-        is_known = effort in [item.value for item in _EFFORTS]
+    def with_known_effort(self, effort: str | None, levels: tuple[str, ...] = ()) -> "SessionOptions":
+        """Return the options with the effort that is in force, unless the client has chosen one or none is known.
+
+        ``levels`` are the efforts of the session's model; empty if they are not known.
+        """
+        if levels and self.effort:
+            return replace(self, levels=levels).with_known_effort(effort)
+        is_known = effort in [item.value for item in self._efforts]
         if effort is None or not is_known or not self.effort or EFFORT in self.chosen:
             return self
         return replace(self, effort=effort)
+
+    @property
+    def _efforts(self) -> tuple[ConfigValue, ...]:
+        return (_DEFAULT, *(ConfigValue(level, _TITLES.get(level, level.capitalize())) for level in self.levels))
 
     @property
     def modes(self) -> SessionModeState | None:
@@ -120,7 +126,7 @@ class SessionOptions:
             options.append(SelectOption(MODEL, "Model", self.model, values, category=MODEL))
         if self.effort:
             about = "How much the model thinks before it answers, if it thinks at all"
-            options.append(SelectOption(EFFORT, "Effort", self.effort, _EFFORTS, about, "thought_level"))
+            options.append(SelectOption(EFFORT, "Effort", self.effort, self._efforts, about, "thought_level"))
         return tuple(options)
 
     @property

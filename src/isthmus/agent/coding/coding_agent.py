@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.restricted_tools import UNREADABLE_SETTINGS
-from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.events import failed_calls
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.coding.model_requests import ModelRequests
+from isthmus.agent.coding.status import session_status
 from isthmus.agent.coding.task_work import TaskWork
 from isthmus.agent.hooks.refusal import RefusedByHookError
 from isthmus.agent.memory.memory import Memory
@@ -23,7 +23,6 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import complete_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import ReadSession, Session
-from isthmus.agent.session.size import context_window, messages_tokens
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
@@ -88,24 +87,7 @@ class CodingAgent:
 
     async def status(self, session: Session) -> SessionStatus:
         """Return the mode, the model and its effort in a session, and how full its context is, as far as counted."""
-        refusal = await self._resources.yolo_refusal_of(Path(session.workspace))
-        options = self._options
-        policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
-        try:
-            model = await self._resources.open_model(session.model)
-        except ModelError:  # its key is gone, for example; the next prompt will say it
-            model = None
-        name, effort = session.model, None
-        if model is not None:
-            name = name or model.name
-            if model.capabilities.thoughts:
-                effort = session.effort or (options.effort.value if options.effort is not None else "default")
-        if not session.measured_messages:
-            return SessionStatus(policy.mode.value, model=name, effort=effort)
-        used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-        return SessionStatus(
-            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
-        )
+        return await session_status(session, self._resources, self._options)
 
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""

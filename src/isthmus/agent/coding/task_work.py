@@ -23,7 +23,7 @@ from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import PROMPT_REFUSED, Session
-from isthmus.agent.session.size import context_window
+from isthmus.agent.session.size import context_window, say_if_unknown
 from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
@@ -241,7 +241,9 @@ class TaskWork:
 
         async def stream() -> StateChange | None:
             present = replace(request, messages=tuple(session.messages))
-            return await reply.stream(model, present, loading.tools.tools)
+            end = await reply.stream(model, present, loading.tools.tools)
+            say_if_unknown(model)  # After the answer: some servers tell the window only then.
+            return end
 
         try:
             return await stream()

@@ -5,7 +5,7 @@ few for Chinese.
 """
 
 import json
-import re
+import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, assert_never
@@ -30,21 +30,27 @@ MEDIA_TOKENS = 1_600
 DEFAULT_WINDOW = 128_000
 """Context window in tokens of a model without a known one."""
 _schema = RememberedJson(partial(json.dumps, ensure_ascii=False))
-_WINDOWS: tuple[tuple[re.Pattern[str], int], ...] = (
-    (re.compile(r"(models/)?gemini-", re.IGNORECASE), 1_048_576),
-    (re.compile(r"(models/)?gemma-", re.IGNORECASE), 128_000),
-    (re.compile(r"claude-", re.IGNORECASE), 200_000),
-    (re.compile(r"gpt-4\.1", re.IGNORECASE), 1_047_576),
-    (re.compile(r"(gpt-5|o\d)", re.IGNORECASE), 200_000),
-    (re.compile(r"gpt-3\.5", re.IGNORECASE), 16_385),
-)
+_log = logging.getLogger(__name__)
+_said: set[str] = set()
+"""Names of models whose window was said to be unknown in this process."""
 
 
 def context_window(model: ChatModel) -> int:
-    """Return a model's context window in tokens: as it states, otherwise by its name, otherwise a careful guess."""
-    if (stated := model.capabilities.context_window) is not None:
-        return stated
-    return next((window for pattern, window in _WINDOWS if pattern.match(model.name)), DEFAULT_WINDOW)
+    """Return a model's context window in tokens; a careful guess if nothing states it."""
+    return model.capabilities.context_window or DEFAULT_WINDOW
+
+
+def say_if_unknown(model: ChatModel) -> None:
+    """Log a warning, once in this process for each model, that its context window is not known."""
+    if model.capabilities.context_window is not None or model.name in _said:
+        return
+    _said.add(model.name)
+    _log.warning(
+        "The context window of %s is unknown; assuming %s tokens. Set isthmus.models in your settings: %s",
+        model.name,
+        f"{DEFAULT_WINDOW:,}",
+        json.dumps({model.name: {"contextWindow": DEFAULT_WINDOW}}),
+    )
 
 
 def estimate_tokens(text: str) -> int:

@@ -1,14 +1,18 @@
-"""The real context window of a model on a server that imitates OpenAI: vLLM, OpenRouter, llama.cpp, Ollama and others.
+"""Limits of a model that its server states: Anthropic, Gemini, and servers that imitate OpenAI.
 
-Servers of this kind have no common way to tell it, so that their own ones are tried in turn. An answer in an unexpected
-form counts as none. Not here: the windows of known models by name, see :mod:`isthmus.agent.session.size`.
+The servers that imitate OpenAI (vLLM, OpenRouter, llama.cpp, Ollama and others) have no common way to tell the window,
+so that their own ones are tried in turn. An answer in an unexpected form counts as none. Not here: the table of known
+models, see :mod:`isthmus.models.catalogue.table`.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
+from isthmus.models.catalogue.facts import SaidLimits
+from isthmus.models.endpoint.endpoint import ModelEndpoint
 
 Fetch: TypeAlias = Callable[[str, Mapping[str, Any] | None], Awaitable[object]]
 """Returns the JSON at a URL, after a POST with the given JSON if there is one; None if there is none."""
@@ -16,6 +20,26 @@ Fetch: TypeAlias = Callable[[str, Mapping[str, Any] | None], Awaitable[object]]
 SMALLEST_WINDOW, LARGEST_WINDOW = 512, 100_000_000
 LISTED_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """Names of the window in lists of models, as of vLLM, OpenRouter, Groq and Mistral."""
+
+
+async def look_up_limits(where: ModelEndpoint, model: str, fetch: Fetch) -> SaidLimits | None:
+    """Return the limits of a model in tokens, or None if its server does not tell them."""
+    match where.provider.id:
+        case "anthropic":
+            found = as_object(await fetch(f"{where.base_url}/v1/models/{quote(model)}", None))
+            return _said(found.get("max_input_tokens"), found.get("max_tokens"))
+        case "gemini":
+            path = model if "/" in model else f"models/{model}"
+            found = as_object(await fetch(f"{where.base_url}/v1beta/{quote(path)}", None))
+            return _said(found.get("inputTokenLimit"), found.get("outputTokenLimit"))
+        case _:
+            window = await look_up_window(where.base_url, model, fetch, is_local=where.is_loopback)
+            return None if window is None else SaidLimits(window)
+
+
+def _said(window: object, output: object) -> SaidLimits | None:
+    size = _window(window)
+    return None if size is None else SaidLimits(size, _window(output))
 
 
 async def look_up_window(base_url: str, model: str, fetch: Fetch, *, is_local: bool) -> int | None:

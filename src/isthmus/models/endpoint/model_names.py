@@ -6,6 +6,7 @@ A server that does not answer, or answers in another form, lists none: the user 
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.endpoint.endpoint import ModelEndpoint, configured_by, endpoint
@@ -13,11 +14,16 @@ from isthmus.models.endpoint.http import Timeouts, http_client
 from isthmus.models.endpoint.providers import PROVIDERS, Provider
 from isthmus.models.port.base import ModelError
 
+if TYPE_CHECKING:
+    import httpx2
+
 SECONDS = 5.0
 """Maximum time for all lists."""
 MAXIMUM_NAMES = 300
 """Maximum number of names of one provider."""
 MAXIMUM_BYTES = 2_000_000
+LONGEST_LIST = 16 << 20
+"""Maximum number of bytes of a server's own list of models, which may be of a router with thousands."""
 _ANTHROPIC_VERSION = "2023-06-01"
 
 
@@ -68,21 +74,34 @@ def list_request(where: ModelEndpoint) -> tuple[str, Mapping[str, str]]:
 
 
 async def _fetch(where: ModelEndpoint, environment: Mapping[str, str]) -> object:
-    import httpx2
-
     url, headers = list_request(where)
-    received = bytearray()
     client = http_client(where, environment, Timeouts(SECONDS, SECONDS))
     try:
-        async with client.stream("GET", url, headers=headers) as response:
+        return await fetch_json(client, url, None, headers=headers, longest=MAXIMUM_BYTES)
+    finally:
+        await client.aclose()
+
+
+async def fetch_json(
+    http: "httpx2.AsyncClient",
+    url: str,
+    body: Mapping[str, Any] | None,
+    *,
+    headers: Mapping[str, str],
+    longest: int = LONGEST_LIST,
+) -> object:
+    """Return the JSON at a URL, after a POST if there is a body; None for another answer, or more than ``longest``."""
+    import httpx2
+
+    received = bytearray()
+    try:
+        async with http.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response:
             if response.status_code != 200:
                 return None
             async for chunk in response.aiter_bytes():
                 received += chunk
-                if len(received) > MAXIMUM_BYTES:
+                if len(received) > longest:
                     return None
         return json.loads(received)
-    except (httpx2.HTTPError, ValueError, RecursionError):
+    except (httpx2.HTTPError, ModelError, ValueError, RecursionError):
         return None
-    finally:
-        await client.aclose()

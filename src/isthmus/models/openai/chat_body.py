@@ -15,9 +15,13 @@ from isthmus.encoding.json_shapes import as_text
 from isthmus.encoding.remembered_json import RememberedJson
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
+from isthmus.models.catalogue.table import effective_facts, owner_of_host
 from isthmus.models.conversation import in_order, sampling_fields, state_for
 from isthmus.models.endpoint.endpoint import ModelEndpoint
+from isthmus.models.endpoint.providers import OPENAI
+from isthmus.models.fitting import effort_for
 from isthmus.models.port.base import (
+    Effort,
     Message,
     ModelRequest,
     ModelThought,
@@ -30,6 +34,8 @@ from isthmus.models.port.base import (
 )
 from isthmus.models.port.received import without
 
+REASONING_MODELS = re.compile(r"(o\d|gpt-[5-9]|codex)", re.IGNORECASE)
+"""Beginnings of the names of OpenAI's models that reason, for those without a row in the table."""
 TOOL_CHOICES: Mapping[ToolChoice, str] = MappingProxyType(
     {ToolChoice.AUTO: "auto", ToolChoice.ANY: "required", ToolChoice.NONE: "none"}
 )
@@ -63,9 +69,8 @@ def request_body(
     }
     host = origin.removeprefix("openai@").partition(":")[0]
     is_openai = host.endswith(".openai.com")
-    if request.effort is not None and (not is_openai or re.match(r"o\d|gpt-[5-9]", name)):
-        # OpenAI's models that do not reason refuse it; what an imitator has is not known.
-        body["reasoning_effort"] = request.effort.value
+    if (effort := _effort(request, name, host, is_openai=is_openai)) is not None:
+        body["reasoning_effort"] = effort.value
     if request.tools:
         body["tools"] = [{"type": "function", "function": _function(tool, is_full=is_openai)} for tool in request.tools]
         if request.choice is not ToolChoice.AUTO:
@@ -75,6 +80,14 @@ def request_body(
         # OpenAI's own models refuse the old name, and most imitators do not know the new one.
         body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
     return body
+
+
+def _effort(request: ModelRequest, name: str, host: str, *, is_openai: bool) -> Effort | None:
+    """Return the level to send. Models that do not reason refuse one; what an unknown imitator has is not known."""
+    facts = effective_facts(OPENAI.id if is_openai else owner_of_host(host), name, {})
+    if facts is None and is_openai and not REASONING_MODELS.match(name):
+        return None
+    return effort_for(request.effort, facts)
 
 
 def encoded_body(body: Mapping[str, Any]) -> bytes:

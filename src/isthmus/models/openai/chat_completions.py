@@ -7,11 +7,10 @@ returned to the same server under the same name, and only to it. OpenAI's own se
 https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,8 @@ from typing_extensions import override
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
+from isthmus.models.catalogue.facts import Thinking
 from isthmus.models.conversation import used_ids
-from isthmus.models.endpoint.context_lookup import look_up_window
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
 from isthmus.models.openai.chat_body import encoded_body, origin_of, request_body
@@ -31,7 +30,6 @@ from isthmus.models.port.base import (
     Done,
     Finish,
     Message,
-    ModelError,
     ModelRequest,
     ModelThought,
     Opaque,
@@ -60,10 +58,6 @@ FINISH: Mapping[str, Finish] = {
 }
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
-LOOKUP_SECONDS = 2.0
-"""Deadline for learning the context window from a server."""
-LONGEST_LIST = 16 << 20
-"""Maximum number of bytes of a server's list of models."""
 
 
 @dataclass(slots=True)
@@ -267,45 +261,20 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
     ) -> None:
         super().__init__(name, endpoint, environment, options)
-        self._window: int | None = None
         self._looks_up = False
 
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return Capabilities(self._window, thoughts=True)
+        facts = self.facts
+        return self._able(Capabilities(thoughts=facts is None or facts.thinking is not Thinking.NONE))
 
+    @override
     async def prepare(self) -> None:
         """Ask a server other than OpenAI's own for the context window of the model; takes at most two seconds."""
         self._looks_up = self._endpoint.base_url != self._endpoint.provider.base_url
         if self._looks_up:
-            await self._client.get()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOKUP_SECONDS):
-                    where = self._endpoint
-                    self._window = await look_up_window(
-                        where.base_url, self.name, self._fetch, is_local=where.is_loopback
-                    )
-
-    async def _fetch(self, url: str, body: Mapping[str, Any] | None) -> object:
-        import httpx2
-
-        http, secrets = self._http, self._endpoint.secrets
-        if http is None:
-            return None
-        headers = {"authorization": f"Bearer {secrets[0]}"} if secrets else {}
-        received = bytearray()
-        try:
-            async with http.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response:
-                if response.status_code != 200:
-                    return None
-                async for chunk in response.aiter_bytes():
-                    received += chunk
-                    if len(received) > LONGEST_LIST:
-                        return None
-            return json.loads(received)
-        except (httpx2.HTTPError, ModelError, ValueError, RecursionError):
-            return None
+            await self._ask_limits()
 
     @override
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
@@ -314,7 +283,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     async def _stream_and_look(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         async with aclosing(super().stream(request)) as items:
             async for item in items:
-                if isinstance(item, Done) and self._looks_up and self._window is None:
+                if isinstance(item, Done) and self._looks_up and self._said is None:
                     # Ollama tells the window only once the model is loaded.
                     await self.prepare()
                     self._looks_up = False

@@ -152,6 +152,7 @@ class ResponsesReader(AnswerReader):
             input=self._count("input_tokens"),
             output=self._count("output_tokens"),
             cached=as_count(given.get("cached_tokens")),
+            cache_write=as_count(given.get("cache_write_tokens")),
             thoughts=as_count(made.get("reasoning_tokens")),
         )
 

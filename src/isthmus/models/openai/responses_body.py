@@ -7,15 +7,18 @@ https://platform.openai.com/docs/api-reference/responses/create. Not here: the a
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, assert_never
 
 from isthmus.encoding.json_shapes import as_object, as_text
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
+from isthmus.models.catalogue.facts import Thinking
+from isthmus.models.catalogue.table import effective_facts
 from isthmus.models.conversation import in_order, sampling_fields, state_for
-from isthmus.models.openai.chat_body import TOOL_CHOICES
+from isthmus.models.endpoint.providers import OPENAI
+from isthmus.models.fitting import effort_for, thinking_form
+from isthmus.models.openai.chat_body import REASONING_MODELS, TOOL_CHOICES
 from isthmus.models.port.base import (
     Message,
     ModelRequest,
@@ -29,8 +32,6 @@ from isthmus.models.port.base import (
     text_of,
 )
 
-REASONING_MODELS = re.compile(r"(o\d|gpt-[5-9]|codex)", re.IGNORECASE)
-"""Beginnings of the names of models that reason; the others refuse the parameters for it."""
 ITEM = "item"
 """Name in the state of a thought under which its item is kept, as it came."""
 
@@ -55,8 +56,12 @@ def responses_body(
         "store": False,
         "prompt_cache_key": _cache_key(request),
     }
-    if REASONING_MODELS.match(name):
-        effort = {} if request.effort is None else {"effort": request.effort.value}
+    facts = effective_facts(OPENAI.id, name, {})
+    usual = Thinking.EFFORT if REASONING_MODELS.match(name) else Thinking.NONE
+    if thinking_form(facts, usual) is not Thinking.NONE:
+        # Models that do not reason refuse the parameters for it.
+        level = effort_for(request.effort, facts)
+        effort = {} if level is None else {"effort": level.value}
         body["reasoning"] = {**effort, "summary": "auto"}
         body["include"] = ["reasoning.encrypted_content"]
     if request.tools:

@@ -5,7 +5,7 @@ unknown blocks) is kept as :class:`ProviderState` or :class:`Opaque`, and is rep
 This module uses neither I/O nor an SDK.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from enum import StrEnum
 from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -118,11 +118,26 @@ class ToolSpec:
 
 
 class Effort(StrEnum):
-    """Amount of thinking before an answer."""
+    """Amount of thinking before an answer, in ascending order. A model has some of them."""
 
+    MINIMAL = "minimal"
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"
+
+
+USUAL_EFFORTS: Final = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)
+"""Levels that a model is taken to have if nothing is known of it."""
+
+
+def nearest_effort(effort: Effort, levels: Sequence[Effort]) -> Effort | None:
+    """Return the effort if it is one of the levels, else the next lower one, else the lowest; None without levels."""
+    order = list(Effort)
+    known = sorted(levels, key=order.index)
+    lower = [level for level in known if order.index(level) <= order.index(effort)]
+    return lower[-1] if lower else next(iter(known), None)
 
 
 DEFAULT_EFFORT: Final = "default"
@@ -169,13 +184,17 @@ class ModelRequest:
 
 @record
 class Usage:
-    """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``."""
+    """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``.
+
+    ``cache_write`` includes ``cache_write_1h``: what the provider keeps in its cache for an hour.
+    """
 
     input: int = 0
     output: int = 0
     cached: int = 0
     cache_write: int = 0
     thoughts: int = 0
+    cache_write_1h: int = 0
 
 
 class Finish(StrEnum):
@@ -276,11 +295,27 @@ class ModelError(IsthmusError):
 
 @record
 class Capabilities:
-    """Abilities of a model. ``context_window`` is in tokens, None if unknown. ``web_search``: it searches the web."""
+    """Abilities of a model. ``web_search``: it searches the web.
+
+    Attributes:
+        context_window: maximum size of a request in tokens; None if unknown.
+        efforts: levels of thinking that change the request, in ascending order.
+        default_effort: the level without a choice; empty if only the provider knows it.
+        output_limit: maximum size of an answer in tokens; None if unknown.
+        end: sentence that the model ends or has ended; empty if nothing is known of it.
+    """
 
     context_window: int | None = None
     thoughts: bool = False
     web_search: bool = False
+    efforts: tuple[Effort, ...] = USUAL_EFFORTS
+    default_effort: str = ""
+    output_limit: int | None = None
+    end: str = ""
+
+    def nearest_effort(self, effort: Effort) -> Effort | None:
+        """Return the level that is sent for an effort; None if the model has no levels."""
+        return nearest_effort(effort, self.efforts)
 
 
 @record

@@ -96,8 +96,8 @@ class ScriptedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Abilities without limits."""
-        return Capabilities(thoughts=True)
+        """Abilities as of a usual model."""
+        return Capabilities(128_000, thoughts=True)
 
     async def aclose(self) -> None:
         """Do nothing: no connection is open."""

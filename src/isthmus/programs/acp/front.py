@@ -13,7 +13,6 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.front.wire import FrontWire
 from isthmus.acp.front.wire_v1 import FrontWireV1
 from isthmus.acp.v1.connection import AgentAuth, TerminalAuth
-from isthmus.models.port.base import DEFAULT_EFFORT
 from isthmus.programs.setup.setup import Setup
 from isthmus.runtime.standard_streams import StandardStreams
 
@@ -33,6 +32,7 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
         JournalError: the data folder cannot be used.
     """
     from isthmus.engine.port.workspaces import WorkspaceRule
+    from isthmus.parts.model_notices import efforts_to_choose
     from isthmus.programs.acp.place import LocalPlace
     from isthmus.programs.agent.local_agent import local_agent
     from isthmus.programs.agent.local_agent_options import ClientPrograms, LocalAgentOptions, McpUse
@@ -46,11 +46,10 @@ async def serve_local(setup: Setup, incoming: int, outgoing: int, *, has_draft: 
     mcp_use = McpUse(open_browser=open_browser, client_programs=ClientPrograms.OF_THE_CLIENT)
     local = LocalAgentOptions(mcp=mcp_use, editor_text=editor_text)
     async with local_agent(setup, WorkspaceRule(), local) as engine:
+        effort, levels = efforts_to_choose(setup.model, setup.settings, setup.environment)
         options = FrontOptions(
             __version__,
-            SessionOptions(
-                setup.policy.mode, setup.model.name, effort=setup.settings.thinking_effort or DEFAULT_EFFORT
-            ),
+            SessionOptions(setup.policy.mode, setup.model.name, effort=effort, levels=levels),
             can_delete=True,
             can_fork=True,
             auth_methods=AUTH_METHODS,

@@ -15,13 +15,14 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.catalogue.manifests import users_manifests
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.models.choose import ModelChoice, open_model, open_patient_model
+from isthmus.models.choose import ModelChoice, open_agents_model
 from isthmus.models.endpoint.providers import secret_variables
 from isthmus.models.measured import measured
 from isthmus.models.port.base import ChatModel, Effort
 from isthmus.parts.editor.directory import EditorDirectory
 from isthmus.parts.files.task_files import TaskFiles
 from isthmus.parts.model_directory import ModelDirectory
+from isthmus.parts.model_notices import model_overrides
 from isthmus.programs.agent.local_agent_options import ClientPrograms, LocalAgentOptions, McpUse
 from isthmus.programs.setup.folder_rules import RulesOfFolders
 from isthmus.programs.setup.setup import Setup, unused_settings
@@ -37,12 +38,13 @@ from isthmus.tools.shell.background_commands import BackgroundCommands
 
 def model_directory(setup: Setup, telemetry: Telemetry, *, is_watched: bool) -> ModelDirectory:
     """Return the models. Where nobody watches, they are waited for longer while they are busy."""
-    opened = open_model if is_watched else open_patient_model
+    overrides = model_overrides(setup.settings)
 
     def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
-        return measured(opened(choice, environment), telemetry)
+        opened = open_agents_model(choice, environment, overrides=overrides, is_watched=is_watched)
+        return measured(opened, telemetry)
 
-    return ModelDirectory(setup.model, setup.environment, open_measured)
+    return ModelDirectory(setup.model, setup.environment, open_measured, overrides)
 
 
 async def yolo_refusal(rules: RulesOfFolders, folder: Path) -> str | None:
@@ -142,7 +144,7 @@ def settings_check(
             check_settings(value, rule=rule, own=setup.policy.mode, yolo_refusal=refusal)
         if settings.model and settings.model.strip():
             try:
-                models.check(settings.model)
+                models.check(settings.model, settings.effort)
             except IsthmusError as error:
                 raise InvalidRequest(f"model: {error}") from error
         try:

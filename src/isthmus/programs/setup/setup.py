@@ -185,10 +185,15 @@ def settings_notices(settings: "Settings") -> tuple[str, ...]:
 
 
 def notices(setup: Setup) -> tuple[str, ...]:
-    """Return the notices about settings and keys that are shown before anything runs, one line each."""
-    from isthmus.models.endpoint.endpoint import short_keys
+    """Return the notices about settings, keys and models that are shown before anything runs, one line each."""
+    from datetime import UTC, datetime
 
-    return (*settings_notices(setup.settings), *short_keys(setup.environment))
+    from isthmus.models.endpoint.endpoint import short_keys
+    from isthmus.parts.model_notices import model_notices
+
+    today = datetime.now(UTC).date()
+    of_models = model_notices(setup.model, setup.settings, setup.environment, today)
+    return (*settings_notices(setup.settings), *short_keys(setup.environment), *of_models)
 
 
 def unused_settings(settings: "Settings") -> tuple[str, ...]:

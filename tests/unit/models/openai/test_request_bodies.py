@@ -47,7 +47,7 @@ def test_openai_is_sent_schemas_in_full_and_its_imitators_are_not(origin: str, f
     [
         ("gemini-2.5-pro", Effort.MEDIUM, {"includeThoughts": True, "thinkingBudget": 8192}),
         ("gemini-3-pro-preview", Effort.LOW, {"includeThoughts": True, "thinkingLevel": "low"}),
-        ("gemini-3-pro-preview", Effort.MEDIUM, {"includeThoughts": True}),
+        ("gemini-3-pro-preview", Effort.MEDIUM, {"includeThoughts": True, "thinkingLevel": "low"}),
         ("gemini-3-flash-preview", Effort.MEDIUM, {"includeThoughts": True, "thinkingLevel": "medium"}),
         ("gemini-2.5-pro", None, {"includeThoughts": True}),
         ("gemini-2.0-flash", Effort.HIGH, None),

@@ -11,11 +11,13 @@ async def model(context: CommandContext) -> None:
     """Show the model; with a name, switch to that model."""
     name = context.args.strip()
     chosen = await context.resources.open_model(name or context.session.model)
+    end = chosen.capabilities.end
+    note = f" {end}" if end else ""
     if not name:
-        await context.say(f"Model: {chosen.name} ({chosen.provider}). /model NAME switches to another one.")
+        await context.say(f"Model: {chosen.name} ({chosen.provider}).{note} /model NAME switches to another one.")
         return
     await context.turn.emit(ModelChosen(name))
-    await context.say(f"This session continues with {chosen.name} ({chosen.provider}).")
+    await context.say(f"This session continues with {chosen.name} ({chosen.provider}).{note}")
 
 
 async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
