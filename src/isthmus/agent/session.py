@@ -15,7 +15,7 @@ from isthmus.agent.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.open_call import OpenCall
 from isthmus.agent.statistics import Statistics
-from isthmus.client import QUESTION_MARK
+from isthmus.client import OFFLINE, QUESTION_MARK
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
@@ -113,6 +113,8 @@ class Session:
     """The session's user; empty for the local user."""
     state: TaskState = TaskState.SUBMITTED
     """The last announced state; ``submitted`` after a prompt until work is announced."""
+    is_offline: bool = False
+    """Whether the last announced state says that the network is away."""
     workspace: str = ""
     model_turns: int = 0
     """Number of model messages since the last prompt."""
@@ -236,7 +238,7 @@ class Session:
                 self.new_prompts = []
                 self._add_user_parts(Text(text), *media)
             case StateChange(state, reason=reason):
-                self.state = state
+                self.state, self.is_offline = state, reason == OFFLINE
                 self._is_over |= state.is_terminal
                 if reason == PROMPT_REFUSED:
                     self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False

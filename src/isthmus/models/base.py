@@ -203,13 +203,16 @@ class ToolRequestStarted:
 class Retrying:
     """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds.
 
-    Items before it are void: the answer starts again from its beginning.
+    Items before it are void: the answer starts again from its beginning. With ``is_offline`` the network is away: the
+    next try starts as soon as there is a connection, and ``delay`` is the longest wait for one. Another item follows
+    then, without ``is_offline``.
     """
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    is_offline: bool = False
 
 
 @record
@@ -239,6 +242,12 @@ class ModelErrorKind(StrEnum):
     BAD_REQUEST = "bad_request"
     UNREACHABLE = "unreachable"
     CONFIGURATION = "configuration"
+
+
+WAITED_FOR = frozenset(
+    {ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED, ModelErrorKind.UNREACHABLE, ModelErrorKind.INTERRUPTED}
+)
+"""Kinds of failures that pass with time: a request is repeated after a wait."""
 
 
 class ModelError(IsthmusError):

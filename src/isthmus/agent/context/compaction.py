@@ -12,11 +12,12 @@ from contextlib import aclosing
 from typing import Any, assert_never
 
 from isthmus.agent.context.size import estimate_tokens, message_tokens
+from isthmus.agent.retries import note_retry
 from isthmus.agent.session import SUMMARY_HEADING, Session, is_summary
 from isthmus.agent.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
-from isthmus.events import RetryNotice, Thought
+from isthmus.events import Thought
 from isthmus.internal_events import Compacted
 from isthmus.media import Media
 from isthmus.models.base import (
@@ -156,8 +157,8 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
     async with aclosing(model.stream(summary_request(replaced, window))) as stream:
         async for item in stream:
             match item:
-                case Retrying(attempt, attempts, delay, reason):
-                    await turn.emit(RetryNotice(attempt, attempts, delay, reason))
+                case Retrying():
+                    await note_retry(turn, item)
                 case Done():
                     done = item
                 case _:

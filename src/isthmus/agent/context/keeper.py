@@ -9,7 +9,7 @@ from isthmus.agent.context.size import context_window, estimate_tokens, messages
 from isthmus.agent.session import Session
 from isthmus.agent.turn import AgentTurn
 from isthmus.internal_events import ResultsPruned
-from isthmus.models.base import ChatModel, ModelError, ModelRequest
+from isthmus.models.base import WAITED_FOR, ChatModel, ModelError, ModelRequest
 
 AGAIN_SHARE = 1.1
 """Growth factor of the conversation after a failed automatic compaction, before the next attempt."""
@@ -28,6 +28,9 @@ class ContextKeeper:
 
         Old tool results are removed first, which costs nothing; if that is not enough, the older part is compacted.
         If compaction fails, the conversation stays as it is, and the provider decides whether it is too long.
+
+        Raises:
+            ModelError: the model cannot be reached, or is busy, also after all waits.
         """
         window = context_window(model)
         tokens = request_tokens(self._turn.session, request)
@@ -40,7 +43,11 @@ class ContextKeeper:
                 return
         try:
             await compact(self._turn, model, window, is_worth_it=WORTH_SHARE)
-        except (NotCompactedError, ModelError):
+        except NotCompactedError:
+            self._failed_at = tokens
+        except ModelError as error:
+            if error.kind in WAITED_FOR:
+                raise  # It was waited for; the next request would wait as long again.
             self._failed_at = tokens
 
     async def after(self, model: ChatModel, error: ModelError) -> None:
