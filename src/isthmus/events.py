@@ -33,6 +33,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
     ToolsLoaded,
+    WindowLearned,
     WorktreeUsed,
     former_note,
 )
@@ -268,6 +269,7 @@ AgentEvent: TypeAlias = (
     | FilesSeen
     | Compacted
     | ResultsPruned
+    | WindowLearned
     | Checkpoint
     | Restored
     | ChatResumed
