@@ -78,6 +78,23 @@ def test_the_setting_counts_without_the_option(isthmus_here: InProcess, monkeypa
     assert "No connection came within 1 s" in errors
 
 
+def test_a_killed_conversation_goes_on_when_it_is_continued(
+    tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
+) -> None:
+    port = free_port()
+    environment = {**os.environ, "TERM": "xterm-256color", **variables(port)}
+    options = (*OPTIONS, "--data-dir", str(tmp_path / "data"))
+    with loaded_isthmus.terminal(*options, folder=workspace, environment=environment) as terminal:
+        terminal.wait_for(PROMPT).press("are you there?\r").wait_for(WAITS)
+        terminal.signal(signal.SIGKILL)
+    with (
+        GeminiWire([ANSWER], port) as wire,
+        loaded_isthmus.terminal(*options, "-c", folder=workspace, environment=environment) as terminal,
+    ):
+        terminal.wait_for("Here I am.", 90).wait_for(PROMPT)
+        assert len(wire.model_requests) == 1
+
+
 @pytest.mark.anyio
 async def test_a_killed_server_waits_on_when_it_is_started_again(
     tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from isthmus.client import OFFLINE, Delivery
 from isthmus.events import AgentEvent, RetryNotice, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.internal_events import Compacted, ModelReply
 from isthmus.models.patience import BACK
+from isthmus.models.sleep_watch import SleepLimits
 from isthmus.models.streaming import StreamOptions
 from isthmus.task_view import TaskView
 from support.agent_harness import AgentHarness
@@ -21,7 +22,7 @@ from support.cutting_proxy import CuttingProxy, cutting_proxy
 from support.fake_clock import FakeClock
 from support.scripted_wire import Call, Failure, Reply, Say, Script
 from support.waiting import eventually_async
-from support.wire_server import WireRequest
+from support.wire_server import Hold, WireRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +143,21 @@ async def test_in_the_request_for_a_summary(harness: Any, away: float) -> None:
         earlier, it.agent.events = it.events[:before], it.events[before:]
         assert earlier[-1] == StateChange(TaskState.COMPLETED)
         it.check(away)
+
+
+async def test_the_computer_sleeps_in_the_middle_of_the_answer(harness: Any, workspace: Path) -> None:
+    command = Call("run_shell_command", {"command": "echo once >> ran.txt"})
+    silent = Reply.of(Say("It is fine, ", "and has been."), hold=Hold(), hold_after=1)
+    async with journey(harness, [Reply.of(command), silent, Reply.of(Say(WHOLE))], 10_000) as it:
+        it.agent.stream_options = replace(it.agent.stream_options, sleep_limits=SleepLimits(look=0.01, grace=0.2))
+        working = asyncio.create_task(it.agent.prompt("run it"))
+        await eventually_async(lambda: any(isinstance(event, TextContent) for event in it.events))
+        it.clock.sleep_computer(600)
+        assert (await working).state is TaskState.COMPLETED
+        assert (workspace / "ran.txt").read_text("utf-8") == "once\n"
+        assert len(it.agent.wire.model_requests) == 3
+        assert it.offline_states == []
+        assert [message.text for message in it.shown().messages.values()] == [WHOLE]
 
 
 async def test_a_refusal_is_not_waited_for(harness: Any) -> None:
