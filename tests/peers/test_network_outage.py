@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from isthmus.client import OFFLINE, PromptMessage
 from isthmus.events import RetryNotice, StateChange, TaskState
@@ -19,10 +20,13 @@ from support.scripted_wire import Reply, Say
 from support.serve_program import serve_program
 from support.session_terminal import PROMPT
 from support.waiting import eventually_async
+from support.workbench import workbench
 
 OPTIONS = ("-m", "gemini:test", "--no-ide")
 ANSWER = Reply.of(Say("Here I am."))
 WAITS = "goes on by itself"
+UNUSED = "name: unused\nscenarios: [{prompt: '.', replies: [{text: x}]}]\n"
+"""A script, which each workbench has."""
 
 
 def variables(port: int) -> Mapping[str, str]:
@@ -137,3 +141,20 @@ async def test_a_killed_server_waits_on_when_it_is_started_again(
             assert (snapshot.state, snapshot.reason) == (TaskState.COMPLETED, None)
             assert len(wire.model_requests) == 1
     await run("journal", "verify")
+
+
+def test_the_page_says_that_the_agent_waits(
+    tmp_path: Path, workspace: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    for name, value in variables(port).items():
+        monkeypatch.setenv(name, value)
+    with workbench(
+        tmp_path, workspace, "name: unused\nscenarios: [{prompt: '.', replies: [{text: x}]}]\n", "-m", "gemini:test"
+    ) as served:
+        page = served.watched(served.let_in(browser))
+        served.prompt(page, "are you there?")
+        expect(page.locator(".banner")).to_contain_text("No connection to the model.")
+        with GeminiWire([ANSWER], port):
+            expect(page.locator("isthmus-items")).to_contain_text("Here I am.")
+            expect(page.get_by_text("No connection to the model.")).to_have_count(0)
