@@ -93,7 +93,7 @@ class RequestWaits:
             awake += step
 
     def _given_up(self, error: ModelError, policy: RetryPolicy) -> ModelError:
-        if not self._has_waited_offline:
+        if not self._has_waited_offline or not may_be_offline(error):
             return error
         waited = f"No connection came within {show_wait(policy.patience)}. Send a message to go on"
         text = f"{str(error).rstrip('.')}. {waited}"

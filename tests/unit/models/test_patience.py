@@ -73,6 +73,15 @@ async def test_patience_with_the_network_ends_with_a_last_try() -> None:
     assert caught.value.kind is ModelErrorKind.UNREACHABLE
 
 
+async def test_a_refusal_after_the_last_try_is_told_as_it_is() -> None:
+    network = Network(10_000)
+    await network.after(GONE)
+    busy = ModelError(ModelErrorKind.OVERLOADED, "busy", status=503)
+    with pytest.raises(ModelError) as caught:
+        await network.after(busy)
+    assert caught.value is busy
+
+
 async def test_without_patience_nothing_is_waited_for() -> None:
     network = Network(60)
     for error in (GONE, CUT, ModelError(ModelErrorKind.OVERLOADED, "busy")):
