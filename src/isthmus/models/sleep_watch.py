@@ -5,14 +5,12 @@ the deadline for silence. What still comes after the sleep is taken.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from isthmus.models.base import ModelError, ModelErrorKind
 from isthmus.record import record
-
-T = TypeVar("T")
 
 
 @record
@@ -25,14 +23,22 @@ class SleepLimits:
 
 
 class SleepWatch:
-    """Watches the clocks while its block runs. ``now`` goes on while the computer sleeps, ``monotonic`` stops."""
+    """Watches the clocks while its block runs. ``now`` goes on while the computer sleeps, ``monotonic`` stops.
+
+    The block says when it begins to wait for the server, and when something came. Its end raises a ModelError
+    (INTERRUPTED) if the computer slept in one of these waits and nothing came in the time of grace.
+    """
 
     def __init__(self, now: Callable[[], float], monotonic: Callable[[], float], limits: SleepLimits) -> None:
         self._now = now
         self._monotonic = monotonic
         self._limits = limits
         self._ahead = self._difference()
-        self._scope: asyncio.Timeout | None = None
+        self._waiting: asyncio.Task[object] | None = None
+        """The task that waits for the server, while it does."""
+        self._received = 0
+        self._ended: tuple[asyncio.Task[object], int] | None = None
+        """The task whose wait was ended, with its number of cancellations before."""
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> Self:
@@ -42,25 +48,24 @@ class SleepWatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._waiting = None
         if self._timer is not None:
             self._timer.cancel()
-
-    async def awaited(self, work: Awaitable[T]) -> T:
-        """Return the result of something that is awaited from the server.
-
-        Raises:
-            ModelError: INTERRUPTED - the computer slept, and nothing came in the time of grace.
-        """
-        try:
-            async with asyncio.timeout(None) as self._scope:
-                return await work
-        except TimeoutError as error:
-            if self._scope is None or not self._scope.expired():
-                raise
+        if self._ended is None:
+            return
+        (task, before), self._ended = self._ended, None
+        if task.uncancel() <= before and isinstance(error, asyncio.CancelledError):
             text = "the computer slept while the answer was awaited"
             raise ModelError(ModelErrorKind.INTERRUPTED, text) from error
-        finally:
-            self._scope = None
+
+    def wait(self) -> None:
+        """Note that this task is about to wait for the server."""
+        self._waiting = asyncio.current_task()
+
+    def received(self) -> None:
+        """Note that something came."""
+        self._waiting = None
+        self._received += 1
 
     def _difference(self) -> float:
         return self._now() - self._monotonic()
@@ -68,6 +73,14 @@ class SleepWatch:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         before, self._ahead = self._ahead, self._difference()
-        if self._ahead - before >= self._limits.difference and self._scope is not None:
-            self._scope.reschedule(loop.time() + self._limits.grace)
-        self._timer = loop.call_later(self._limits.look, self._look)
+        if self._ahead - before >= self._limits.difference and self._waiting is not None:
+            self._timer = loop.call_later(self._limits.grace, self._end_wait, self._received)
+        else:
+            self._timer = loop.call_later(self._limits.look, self._look)
+
+    def _end_wait(self, received: int) -> None:
+        if self._waiting is None or self._received != received:
+            self._timer = asyncio.get_running_loop().call_later(self._limits.look, self._look)
+            return
+        self._ended = self._waiting, self._waiting.cancelling()
+        self._waiting.cancel()

@@ -12,10 +12,10 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 Client = TypeVar("Client")
 
 
-_END: Final = object()
-"""End of the events of an answer."""
 REMEMBERED_MEDIA = 1_000
 """Maximum number of media of which a model remembers whether its provider accepted them."""
 
@@ -277,13 +275,15 @@ class ProviderModel(ABC, Generic[Client]):
             begun = False
             try:
                 reader = self._reader(request)
-                async with AsyncExitStack() as stack:
-                    watch = stack.enter_context(self._sleep_watch())
-                    events = await watch.awaited(stack.enter_async_context(self._open(body)))
-                    while (event := await watch.awaited(anext(events, _END))) is not _END:
-                        for item in self._items(reader.feed(event)):
-                            begun = True
-                            yield names.restore(item)
+                with self._sleep_watch() as watch:
+                    watch.wait()
+                    async with self._open(body) as events:
+                        async for event in events:
+                            watch.received()
+                            for item in self._items(reader.feed(event)):
+                                begun = True
+                                yield names.restore(item)
+                            watch.wait()
                 done = self._done(reader.answer())
             except Exception as failure:
                 error = self._translate(failure)
