@@ -23,7 +23,7 @@ from starlette.routing import Mount, Route
 
 from isthmus.a2a import HostedApplication, Hosting, asgi_application
 from isthmus.a2a.server.users.auth import RequestHead
-from isthmus.agent.kinds.hosted import AgentPort
+from isthmus.agent.hosted import AgentPort
 from langgraph_agent import HOSTING as TITLES
 from langgraph_agent import agent as title_agent
 from pydantic_ai_agent import HOSTING as NOTES

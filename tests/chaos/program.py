@@ -20,15 +20,14 @@ from isthmus.development_tool import ConfirmationDetails, ToolCall, ToolCallConf
 from isthmus.engine import Engine
 from isthmus.events import AgentEvent, event_to_json
 from isthmus.journal.port.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
-from isthmus.journal.postgres import attempt as postgres_attempt
-from isthmus.journal.postgres import journal as postgres_journal
-from isthmus.journal.postgres import statements as postgres_sql
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import attempt as postgres_attempt
+from isthmus.journal.postgres.journal import journal as postgres_journal
+from isthmus.journal.postgres.journal import statements as postgres_sql
 from isthmus.journal.sql.task_writes import TaskWrite
-from isthmus.journal.sqlite import journal as sqlite_journal
-from isthmus.journal.sqlite import statements as sqlite_writes
-from isthmus.journal.sqlite import writer
-from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.sqlite.journal import SqliteJournal, writer
+from isthmus.journal.sqlite.journal import journal as sqlite_journal
+from isthmus.journal.sqlite.journal import statements as sqlite_writes
 from isthmus.programs.agent import building as agent_building
 from isthmus.programs.agent.local_agent import local_agent, rule_for
 from isthmus.programs.agent.local_agent_options import LocalAgentOptions

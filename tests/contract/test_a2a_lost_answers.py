@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.a2a.client.connection import AgentConnection, ConnectionLostError
 from isthmus.a2a.client.remote_agent import RemoteAgent, StreamRetryPolicy
-from isthmus.agent.kinds.hosted import ask, decision
+from isthmus.agent.hosted import ask, decision
 from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallConfirmation, ToolCallStatus

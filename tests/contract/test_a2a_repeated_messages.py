@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from isthmus.agent.kinds.hosted import ask, decision, is_allowed
+from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate

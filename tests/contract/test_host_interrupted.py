@@ -23,7 +23,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from isthmus.a2a.frameworks import host
-from isthmus.agent.kinds.hosted import AgentPort
+from isthmus.agent.hosted import AgentPort
 from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus

@@ -20,7 +20,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from isthmus.a2a.frameworks import host
-from isthmus.agent.kinds.hosted import AgentPort
+from isthmus.agent.hosted import AgentPort
 from isthmus.agent.session.session import Session
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ToolCallStatus

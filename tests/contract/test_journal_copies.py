@@ -22,13 +22,13 @@ from isthmus.journal.port.base import Journal, JournalError
 from isthmus.journal.port.lease_owner import new_owner
 from isthmus.journal.port.replicas import Member
 from isthmus.journal.port.task_rows import NewTask
-from isthmus.journal.postgres import schema as postgres_schema
-from isthmus.journal.postgres import snapshot as postgres_snapshot
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import schema as postgres_schema
+from isthmus.journal.postgres.journal import snapshot as postgres_snapshot
 from isthmus.journal.sql.tables import EVENTS, TABLES
-from isthmus.journal.sqlite import copying as sqlite_copying
-from isthmus.journal.sqlite import snapshot as sqlite_snapshot
 from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.sqlite.journal import copying as sqlite_copying
+from isthmus.journal.sqlite.journal import snapshot as sqlite_snapshot
 from isthmus.journal.upkeep.copying import copy_journal
 from isthmus.journal.upkeep.migrating import migrate, versions_of
 from isthmus.journal.upkeep.status import status_of

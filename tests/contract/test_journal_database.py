@@ -14,11 +14,11 @@ from isthmus.events import Prompt, StateChange, TaskState, TextContent
 from isthmus.journal.port.base import JournalError, JournalUnavailable, RepeatedMessage, StaleLease
 from isthmus.journal.port.queue import QueueScope
 from isthmus.journal.port.task_rows import ClaimedTask, Lease, NewTask
-from isthmus.journal.postgres import connection as postgres_connection
-from isthmus.journal.postgres import writer as postgres_writer
 from isthmus.journal.postgres.connection import Database, clock_offset
 from isthmus.journal.postgres.driver import Connection
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import connection as postgres_connection
+from isthmus.journal.postgres.journal import writer as postgres_writer
 from support.cutting_proxy import cutting_proxy
 from support.ports import free_port
 from support.postgres import Postgres, postgres, run_sql

@@ -27,8 +27,8 @@ from isthmus.journal.port.base import INBOX_MESSAGES, Journal, JournalError, Sta
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sql import reads as sql_reads
 from isthmus.journal.sql import rows
-from isthmus.journal.sqlite import inbox as sqlite_inbox
 from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.journal.sqlite.journal import inbox as sqlite_inbox
 from isthmus.journal.sqlite.schema import explain
 from support.journal_tasks import new_task, row_of, texts
 

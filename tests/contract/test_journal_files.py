@@ -16,8 +16,8 @@ from isthmus.events import Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import ReferredContent, ToolResultRecorded
 from isthmus.journal.port.base import JournalUnavailable
 from isthmus.journal.port.task_files import MAXIMUM_FILE_BYTES, StoredFile, TaskFileStore
-from isthmus.journal.postgres import files as postgres_files
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import files as postgres_files
 from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.media import Media
 from isthmus.parts.files import carried as carried_files

@@ -9,9 +9,9 @@ import pytest
 from isthmus.events import Prompt
 from isthmus.journal.port.base import UnkeepableEvent
 from isthmus.journal.port.task_rows import NewTask
-from isthmus.journal.postgres import attempt as postgres_attempt
-from isthmus.journal.postgres import writer as postgres_writer
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import attempt as postgres_attempt
+from isthmus.journal.postgres.journal import writer as postgres_writer
 from isthmus.journal.postgres.statements import store
 from isthmus.journal.sql import rows
 from isthmus.journal.sql.write_group import WriteGroup

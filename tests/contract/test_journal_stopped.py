@@ -12,10 +12,10 @@ from isthmus.journal.port.base import StaleLease
 from isthmus.journal.port.queue import QueueScope
 from isthmus.journal.port.replicas import Member
 from isthmus.journal.port.task_rows import NewTask
-from isthmus.journal.postgres import attempt as postgres_attempt
-from isthmus.journal.postgres import replicas as postgres_replicas
 from isthmus.journal.postgres.driver import Connection
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import attempt as postgres_attempt
+from isthmus.journal.postgres.journal import replicas as postgres_replicas
 from isthmus.journal.postgres.statements import store
 from support.pgbouncer import pool_before
 from support.postgres import Postgres, postgres, run_sql

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.kinds.hosted import HostedAgent
+from isthmus.agent.hosted import HostedAgent
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage, Turn

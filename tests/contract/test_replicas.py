@@ -24,8 +24,8 @@ from isthmus.engine.runs import dispatcher
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate, event_to_json
 from isthmus.internal_events import ThoughtProgress
 from isthmus.journal.port.replicas import CallProgress, Member
-from isthmus.journal.postgres import replicas as postgres_replicas
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.postgres.journal import replicas as postgres_replicas
 from isthmus.journal.postgres.statements import lock_number
 from isthmus.tools.port.base import ToolKind
 from support.agents import EchoAgent, GatedAgent, WaitingAgent

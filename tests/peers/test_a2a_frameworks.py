@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from isthmus.a2a.options import ServerOptions
-from isthmus.agent.kinds.hosted import ask, decision
+from isthmus.agent.hosted import ask, decision
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, AgentMessage, TextContent, ToolCallUpdate

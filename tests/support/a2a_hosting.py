@@ -14,7 +14,7 @@ from typing_extensions import override
 from isthmus.a2a import Hosting
 from isthmus.a2a.hosting import HostedApplication
 from isthmus.a2a.server.listen import bind
-from isthmus.agent.kinds.hosted import AgentPort, ask, decision
+from isthmus.agent.hosted import AgentPort, ask, decision
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.engine.port.agents import Agent

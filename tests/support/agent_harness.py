@@ -11,8 +11,8 @@ from typing_extensions import override
 from isthmus.agent.approval.kept_approvals import KeptApprovals
 from isthmus.agent.approval.policy import Policy
 from isthmus.agent.approval.session_policy import SettingsRule
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.hooks.tool_hooks import HookPrograms
-from isthmus.agent.kinds.coding_agent import CodingAgent
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.part import AgentParts, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources
@@ -76,6 +76,9 @@ class AgentHarness:
     provider: str = "gemini"
     variables: tuple[str, str] = ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL")
     """Variables of the provider's key and address."""
+    address: str = ""
+    """Address of a proxy in front of the server; empty for the server itself."""
+    stream_options: StreamOptions = field(default_factory=lambda: StreamOptions(sleep=lambda _: asyncio.sleep(0)))
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -136,8 +139,8 @@ class AgentHarness:
 
     async def _model(self, name: str, wire: ScriptedWire) -> ChatModel:
         key, address = self.variables
-        environment = {key: "test-key", address: wire.base_url}
-        options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
+        environment = {key: "test-key", address: self.address or wire.base_url}
+        options = self.stream_options
         return await asyncio.to_thread(open_model, choose(name, None, environment), environment, options)
 
     @property

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from isthmus.agent.approval.policy import Policy
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.part import AgentParts
 from isthmus.agent.resources import AgentResources, FolderTrust

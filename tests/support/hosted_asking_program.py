@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.a2a import Caps, Hosting, SignIn, TelemetryOptions, serve
-from isthmus.agent.kinds.hosted import ask, decision, is_allowed
+from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, TextContent, ToolCallUpdate

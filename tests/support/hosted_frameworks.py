@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.agent.kinds.hosted import AgentPort, HostedAgent
+from isthmus.agent.hosted import AgentPort, HostedAgent
 from isthmus.client import PromptMessage
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine

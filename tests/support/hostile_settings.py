@@ -8,6 +8,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.model": "gemini-theirs",
     "isthmus.fallbackModels": ["gemini-theirs"],
     "isthmus.thinkingEffort": "high",
+    "isthmus.patience": "52w",
     "model.name": "gemini-theirs",
     "model.maxSessionTurns": 1_000_000,
     "model.disableLoopDetection": True,

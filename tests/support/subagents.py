@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.agent.approval.policy import Policy
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.memory.memory_part import MemoryPart
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.part import AgentParts

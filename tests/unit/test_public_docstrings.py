@@ -14,7 +14,7 @@ MODULES = (
     "isthmus.a2a.client.remote_agent",
     "isthmus.a2a.frameworks",
     "isthmus.a2a.hosting",
-    "isthmus.agent.kinds.hosted",
+    "isthmus.agent.hosted",
     "isthmus.agent.part",
     "isthmus.client",
     "isthmus.companion",

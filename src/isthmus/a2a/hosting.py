@@ -2,7 +2,7 @@
 
 Its tasks are kept in a journal, survive ``kill -9``, and need no process while they wait for a user. Clients of each
 protocol version and dialect can follow, answer and resume them. ``serve`` is a whole program; ``asgi_application`` is a
-part of yours. The interface that your agent implements is in :mod:`isthmus.agent.kinds.hosted`.
+part of yours. The interface that your agent implements is in :mod:`isthmus.agent.hosted`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from isthmus.a2a.blocked_loop import warn_when_blocked
 from isthmus.a2a.hosting_options import Hosting
 from isthmus.a2a.serving.names import ServingError
 from isthmus.a2a.token_file import ensure_token_file
-from isthmus.agent.kinds.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
+from isthmus.agent.hosted import AUTHORS_CALLER, AgentPort, HostedAgent
 from isthmus.files.locations import make_private_directory
 
 if TYPE_CHECKING:

@@ -226,8 +226,8 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
     from isthmus.programs.setup.terminal_settings import keep_theme, settings_lines, theme_of
-    from isthmus.terminal.interactive.attention import CallsBy
     from isthmus.terminal.interactive.interactive import run_interactive
+    from isthmus.terminal.interactive.interactive.attention import CallsBy
     from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 
     awaited = AwaitedServers()

@@ -167,12 +167,21 @@ def open_model(
     return model
 
 
-def open_patient_model(choice: ModelChoice, environment: Mapping[str, str]) -> "ChatModel":
-    """Return the chosen model for work that no user watches: as :func:`open_model`, with more and longer retries."""
-    from isthmus.models.endpoint.retry import PATIENT
+def open_patient_model(
+    choice: ModelChoice, environment: Mapping[str, str], *, patience: float | None = None, is_watched: bool = False
+) -> "ChatModel":
+    """Return the chosen model, as :func:`open_model` does, with the waits for the place where it works.
+
+    ``patience`` is the maximum time in seconds that a request waits; None leaves it to ``is_watched``: where no user
+    watches, it is longer.
+    """
+    from isthmus.models.endpoint.retry import PATIENT, RetryPolicy
     from isthmus.models.streaming import StreamOptions
 
-    return open_model(choice, environment, StreamOptions(policy=PATIENT))
+    policy = RetryPolicy() if is_watched else PATIENT
+    return open_model(
+        choice, environment, StreamOptions(policy=policy if patience is None else replace(policy, patience=patience))
+    )
 
 
 def _known_provider(spec: str, environment: Mapping[str, str], note: str) -> Provider:

@@ -12,7 +12,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,10 +22,11 @@ from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
 from isthmus.models.endpoint.endpoint import ModelEndpoint, endpoint
 from isthmus.models.endpoint.failure import HttpFailure, model_error
-from isthmus.models.endpoint.http import Timeouts, connection_error, http_client
+from isthmus.models.endpoint.http import Timeouts, connection_error, http_client, proxy_for
 from isthmus.models.endpoint.providers import Provider
 from isthmus.models.endpoint.retry import BRIEF, PASSING, RetryPolicy
 from isthmus.models.lazy import Lazy
+from isthmus.models.patience import RequestWaits, WaitClock
 from isthmus.models.port.base import (
     Capabilities,
     Done,
@@ -44,8 +45,10 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.received import as_count, unused_id
+from isthmus.models.sleep_watch import SleepLimits, SleepWatch
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
+from isthmus.network.reachable import accepts_connections
 from isthmus.record import record
 from isthmus.text.units import show_count
 
@@ -68,6 +71,9 @@ class StreamOptions:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random.random
     now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    is_reachable: Callable[[str], Awaitable[bool]] = accepts_connections
+    sleep_limits: SleepLimits = field(default_factory=SleepLimits)
 
 
 @record
@@ -264,16 +270,20 @@ class ProviderModel(ABC, Generic[Client]):
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
-        attempt, waited = 1, 0.0
+        waits = self._waits()
         while True:
             begun = False
             try:
                 reader = self._reader(request)
-                async with self._open(body) as events:
-                    async for event in events:
-                        for item in self._items(reader.feed(event)):
-                            begun = True
-                            yield names.restore(item)
+                with self._sleep_watch() as watch:
+                    watch.wait()
+                    async with self._open(body) as events:
+                        async for event in events:
+                            watch.received()
+                            for item in self._items(reader.feed(event)):
+                                begun = True
+                                yield names.restore(item)
+                            watch.wait()
                 done = self._done(reader.answer())
             except Exception as failure:
                 error = self._translate(failure)
@@ -295,13 +305,18 @@ class ProviderModel(ABC, Generic[Client]):
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 error = self._interruption(error)
             # Also after the answer has begun: it has had no effect yet, since calls are run after its end.
-            policy = self._policy(request, error)
-            wait = policy.wait(error, attempt, self._options.random(), waited)
-            if wait is None:
-                raise error
-            attempt, waited = attempt + 1, waited + wait
-            yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
-            await self._options.sleep(wait)
+            async with aclosing(waits.after(error, self._policy(request, error))) as notices:
+                async for notice in notices:
+                    yield notice
+
+    def _waits(self) -> RequestWaits:
+        options = self._options
+        where = proxy_for(self._endpoint, self._environment) or self._endpoint.base_url
+        clock = WaitClock(options.sleep, options.random, options.now, options.monotonic)
+        return RequestWaits(clock, lambda: options.is_reachable(where))
+
+    def _sleep_watch(self) -> SleepWatch:
+        return SleepWatch(self._options.now, self._options.monotonic, self._options.sleep_limits)
 
     def _policy(self, request: ModelRequest, error: ModelError) -> RetryPolicy:
         is_busy = error.kind in (ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED)

@@ -36,6 +36,7 @@ from isthmus.settings.values import (
     switched_off,
     text,
     unless_off,
+    wait,
     where_on,
 )
 
@@ -71,6 +72,14 @@ THINKING_EFFORT = SettingKey(
     first(choice("low", "medium", "high")),
     _YOURS,
     "`low`, `medium` or `high`: how much the model thinks; its provider decides without the key",
+    is_shown=True,
+)
+PATIENCE = SettingKey(
+    "isthmus.patience",
+    first(wait),
+    _YOURS,
+    "a time such as `10m`: how long a request waits for a network that is away, or a server that is busy, as with"
+    " `--patience`; without the key 10 minutes, and 20 where nobody watches",
     is_shown=True,
 )
 MODEL_NAME = SettingKey("model.name", first(text), _TRUSTED, "the model", is_shown=True, limit=_PROVIDER_ONLY)

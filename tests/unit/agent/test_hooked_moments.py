@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.kinds.coding_agent import MAXIMUM_CONTINUATIONS
+from isthmus.agent.coding.coding_agent import MAXIMUM_CONTINUATIONS
 from isthmus.events import TaskState, Thought
 from isthmus.parts.hook_processes import HookProcesses
 from isthmus.settings.rules.hooks import Hook, HookDialect, HookEvent

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.errors import IsthmusError
 from isthmus.models.choose import ModelChoice, choose, open_model
-from isthmus.models.endpoint import endpoint, is_loopback
+from isthmus.models.endpoint.endpoint import endpoint, is_loopback
 from isthmus.models.endpoint.http import proxy_for
 from isthmus.models.endpoint.local_servers import LocalServer, find_local_server, ollama_address
 from isthmus.models.endpoint.providers import (

@@ -7,7 +7,7 @@ journal of the server, so tasks survive ``kill -9`` and go on in any server that
 from collections.abc import Callable
 from typing import Any
 
-from isthmus.agent.kinds.hosted import AgentPort
+from isthmus.agent.hosted import AgentPort
 from isthmus.agent.session.session import Session
 
 EXPECTED = (

@@ -20,7 +20,7 @@ from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.session_record import SessionRecord
 from isthmus.a2a.frameworks.shown import jsonable
 from isthmus.agent.calls.events import cancelled_call
-from isthmus.agent.kinds.hosted import ask, decision, is_allowed
+from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus, ToolOutput
 from isthmus.events import AgentMessage, Prompt, StateChange, TaskState, ToolCallUpdate

@@ -1,4 +1,4 @@
-"""Graphs of LangGraph behind the interface of :mod:`isthmus.agent.kinds.hosted`.
+"""Graphs of LangGraph behind the interface of :mod:`isthmus.agent.hosted`.
 
 A task is a thread of the graph, with the task's id. It begins with a copy of the state of the task of its session that
 ended last, so the conversation goes on. The checkpoints are in the journal (:class:`SessionSaver`), unless the graph
@@ -40,7 +40,7 @@ from isthmus.a2a.frameworks.relay import Relay
 from isthmus.a2a.frameworks.session_record import SessionRecord
 from isthmus.a2a.frameworks.shown import NOT_ANSWERED, text_of
 from isthmus.agent.calls.events import cancelled_call
-from isthmus.agent.kinds.hosted import ask, decision, is_allowed
+from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import GenericDetails
 from isthmus.events import AgentEvent, AgentMessage, Prompt, ToolCallUpdate

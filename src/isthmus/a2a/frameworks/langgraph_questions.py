@@ -18,7 +18,7 @@ from langgraph.types import Interrupt
 
 from isthmus.a2a.frameworks.shown import REJECTED, call_text, edited_arguments, jsonable, text_of
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
-from isthmus.agent.kinds.hosted import OPTIONS
+from isthmus.agent.hosted import OPTIONS
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,

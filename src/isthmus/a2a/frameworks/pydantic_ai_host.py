@@ -1,4 +1,4 @@
-"""Agents of pydantic-ai behind the interface of :mod:`isthmus.agent.kinds.hosted`.
+"""Agents of pydantic-ai behind the interface of :mod:`isthmus.agent.hosted`.
 
 A run of the framework is one segment of a task. Its messages are stored before each request to the model, after each
 response and at the end; a call is EXECUTING on the disk before its tool runs. A process that goes on with the task
@@ -38,7 +38,7 @@ from isthmus.a2a.frameworks.shown import (
     text_of,
 )
 from isthmus.agent.calls.events import cancelled_call
-from isthmus.agent.kinds.hosted import ask, decision, is_allowed
+from isthmus.agent.hosted import ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import ToolCall
 from isthmus.events import (

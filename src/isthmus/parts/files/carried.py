@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from typing_extensions import override
 
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.moved_paths import move_paths

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
-from isthmus.agent.kinds.hosted import AgentFailedError
+from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session.moved_paths import move_paths
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn

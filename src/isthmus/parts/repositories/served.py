@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from isthmus.agent.kinds.hosted import AgentFailedError
+from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session.session import Session
 from isthmus.engine.port.retention import DeleteFiles
 from isthmus.engine.port.workspaces import REPOSITORY

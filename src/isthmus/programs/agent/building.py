@@ -15,7 +15,7 @@ from isthmus.errors import IsthmusError
 from isthmus.mcp_host.catalogue.manifests import users_manifests
 from isthmus.mcp_host.config.folder_trust import FolderTrust, file_trust
 from isthmus.mcp_host.host import HostOptions, McpHost
-from isthmus.models.choose import ModelChoice, open_model, open_patient_model
+from isthmus.models.choose import ModelChoice, open_patient_model
 from isthmus.models.endpoint.providers import secret_variables
 from isthmus.models.measured import measured
 from isthmus.models.port.base import ChatModel, Effort
@@ -37,10 +37,10 @@ from isthmus.tools.shell.background_commands import BackgroundCommands
 
 def model_directory(setup: Setup, telemetry: Telemetry, *, is_watched: bool) -> ModelDirectory:
     """Return the models. Where nobody watches, they are waited for longer while they are busy."""
-    opened = open_model if is_watched else open_patient_model
 
     def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
-        return measured(opened(choice, environment), telemetry)
+        model = open_patient_model(choice, environment, patience=setup.patience, is_watched=is_watched)
+        return measured(model, telemetry)
 
     return ModelDirectory(setup.model, setup.environment, open_measured)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isthmus.agent.approval.policy import KEPT_APPROVALS_NAME
 from isthmus.agent.approval.restricted_tools import RestrictedTools
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.memory.memory import own_file
 from isthmus.agent.memory.memory_part import MemoryPart
 from isthmus.agent.part import AgentParts, Part

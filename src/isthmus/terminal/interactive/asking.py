@@ -24,7 +24,7 @@ from isthmus.terminal.questions.questions import AnswerChoice, CallQuestion, que
 from isthmus.terminal.signals import Interrupted
 
 if TYPE_CHECKING:
-    from isthmus.terminal.interactive.attention import Attention
+    from isthmus.terminal.interactive.interactive.attention import Attention
     from isthmus.terminal.prompt.prompting import Prompter
     from isthmus.terminal.screen.render import TaskRenderer
     from isthmus.terminal.screen.screen import Screen

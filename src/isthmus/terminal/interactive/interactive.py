@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from isthmus.client import AgentClient
 from isthmus.terminal.interactive.asking import TerminalQuestions
-from isthmus.terminal.interactive.attention import Attention, CallsBy
 from isthmus.terminal.interactive.command_list import CommandList
 from isthmus.terminal.interactive.conversation import TerminalConversation
+from isthmus.terminal.interactive.interactive.attention import Attention, CallsBy
 from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from isthmus.terminal.interactive.turns import Turns
 from isthmus.terminal.signals import signal_handlers

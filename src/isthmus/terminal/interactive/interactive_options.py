@@ -8,7 +8,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.fronts.task_stream import FrontTimeouts
 from isthmus.record import record
 from isthmus.terminal.interactive.announcements import Announcements
-from isthmus.terminal.interactive.attention import CallsBy
+from isthmus.terminal.interactive.interactive.attention import CallsBy
 from isthmus.terminal.questions.early_text import PAUSE_SECONDS
 from isthmus.terminal.screen.themes import ColourTheme
 

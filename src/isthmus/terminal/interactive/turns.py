@@ -20,7 +20,7 @@ from isthmus.terminal.interactive.asking import QuestionOutcome, TerminalQuestio
 from isthmus.terminal.questions.typed_ahead import WorkKey
 
 if TYPE_CHECKING:
-    from isthmus.terminal.interactive.attention import Attention
+    from isthmus.terminal.interactive.interactive.attention import Attention
     from isthmus.terminal.screen.render import TaskRenderer
     from isthmus.terminal.screen.screen import Screen
 

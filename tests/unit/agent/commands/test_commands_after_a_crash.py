@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session

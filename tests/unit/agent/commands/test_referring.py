@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.kinds.coding_agent import CodingAgent
+from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.reading import MAXIMUM_REFERENCES
 from isthmus.agent.resources import AgentResources

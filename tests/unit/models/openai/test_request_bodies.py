@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.models import anthropic, gemini
-from isthmus.models.openai import chat_body as openai_body
+from isthmus.models.openai.chat_completions import chat_body as openai_body
 from isthmus.models.openai.responses_body import responses_body
 from isthmus.models.port.base import Effort, ModelRequest, Sampling, ToolChoice, ToolSpec
 

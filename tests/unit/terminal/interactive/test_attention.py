@@ -1,6 +1,5 @@
 import pytest
-
-from isthmus.terminal.interactive.attention import Attention, CallsBy, notification
+from isthmus.terminal.interactive.interactive.attention import Attention, CallsBy, notification
 
 
 def written(calls_by: CallsBy = CallsBy.ALL, folder: str = "/srv/app", **variables: str) -> tuple[Attention, list[str]]:

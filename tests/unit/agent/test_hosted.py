@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from isthmus.agent.kinds.hosted import HostedAgent, ask, decision, is_allowed
+from isthmus.agent.hosted import HostedAgent, ask, decision, is_allowed
 from isthmus.agent.session.session import Session
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
 from isthmus.development_tool import (

@@ -20,12 +20,13 @@ from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.withheld_tools import WithheldNotice
-from isthmus.agent.context.keeper import ContextKeeper, still_too_long
+from isthmus.agent.coding.fallback import FallbackModels
+from isthmus.agent.coding.loop_guard import LoopGuard
+from isthmus.agent.context.keeper import ContextKeeper
+from isthmus.agent.context.windows import LearnedWindows, window_of
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.verdicts import Verdict
-from isthmus.agent.kinds.fallback import FallbackModels
-from isthmus.agent.kinds.loop_guard import LoopGuard
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -33,7 +34,7 @@ from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import complete_references, read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import PROMPT_REFUSED, ReadSession, Session
-from isthmus.agent.session.size import context_window, messages_tokens
+from isthmus.agent.session.size import messages_tokens
 from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
@@ -89,6 +90,7 @@ class CodingAgent:
         self._memory = Memory(options.roots)
         self.suspended = SuspendedCalls()
         self._withheld = WithheldNotice()
+        self._windows = LearnedWindows()
 
     @cached_property
     def _commands(self) -> "CommandRunner":
@@ -140,7 +142,7 @@ class CodingAgent:
             return SessionStatus(policy.mode.value, model=name, effort=effort)
         used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
         return SessionStatus(
-            policy.mode.value, used, context_window(model) if model is not None else None, name, effort
+            policy.mode.value, used, window_of(session, model) if model is not None else None, name, effort
         )
 
     async def advance(self, turn: AgentTurn) -> StateChange:
@@ -206,7 +208,7 @@ class CodingAgent:
             before_edit=partial(resources.parts.before_edit, part_turn),
             hook_programs=resources.hook_programs,
         )
-        keeper = ContextKeeper(turn, options.compaction_share)
+        keeper = ContextKeeper(turn, options.compaction_share, self._windows)
         models = FallbackModels(resources.open_model, options.fallback_models)
         guard = LoopGuard(turn, may_ask=options.policy.may_ask, is_on=options.stops_loops)
         if session.state is TaskState.SUBMITTED:
@@ -302,7 +304,7 @@ class CodingAgent:
         Return the end of the turn if the message ends it.
         """
         session, tools = turn.session, loading.tools.tools
-        window = context_window(model)
+        window = window_of(session, model)
         loading.fit(window)
         if loading.begins(session.loaded_tools, window):
             await turn.emit(ToolsLoaded())
@@ -310,19 +312,16 @@ class CodingAgent:
         self._withheld.say(calls.withheld())
         calls.name_offered([spec.name for spec in request.tools])
         await keeper.before(model, request)
-        try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
-                raise
-            too_long = error
-        await keeper.after(model, too_long)
-        try:
-            return await reply.stream(model, replace(request, messages=tuple(session.messages)), tools)
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
-                raise
-            raise still_too_long(error, "It is still too long after its older part was summarised.") from error
+        while True:
+            request = replace(request, messages=tuple(session.messages))
+            try:
+                return await reply.stream(model, request, tools)
+            except ModelError as error:
+                if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                    raise
+                too_long = error
+            # Each time the conversation becomes shorter, or this raises the error.
+            await keeper.after(model, request, too_long)
 
     async def _request(
         self, session: Session, loading: ToolLoading, model: ChatModel, calls: CallRunner
