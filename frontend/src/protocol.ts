@@ -89,7 +89,7 @@ export type TaskEvent = { seq?: number } & Happening;
 
 export type Happening =
   | { kind: "prompt"; messageId: string; text: string; at: number; row: TaskRow }
-  | { kind: "state"; state: TaskState; error: string; pending: ToolCall[]; at: number }
+  | { kind: "state"; state: TaskState; error: string; reason: string; pending: ToolCall[]; at: number }
   | { kind: "text"; messageId: string; text: string; replaces: string; at: number }
   | { kind: "thought"; subject: string; description: string; at: number }
   | { kind: "call"; call: ToolCall; at: number }
@@ -178,7 +178,7 @@ function mainEventsOf(content: Json): TaskEvent[] {
   const first = object(object(list(message.parts)[0]).data);
   switch (own.kind) {
     case "STATE_CHANGE":
-      return [{ kind: "state", state: stateOf(status.state), error: text(own.error), pending: callsIn(message), at }];
+      return [{ kind: "state", state: stateOf(status.state), error: text(own.error), reason: text(own.reason), pending: callsIn(message), at }];
     case "TEXT_CONTENT":
       return [{ kind: "text", messageId: text(message.messageId), text: textOf(message), replaces: text(own.replaces_message_id), at }];
     case "THOUGHT":

@@ -41,6 +41,8 @@ export class TaskFold {
   row: TaskRow | undefined;
   state: TaskState = "submitted";
   error = "";
+  /** Whether the agent waits for a connection to its model. */
+  isOffline = false;
   todos: Todo[] = [];
   version = 0;
   readonly usage: Usage = { input: 0, output: 0, cached: 0, thought: 0 };
@@ -105,6 +107,7 @@ export class TaskFold {
       case "state":
         this.state = event.state;
         this.error = event.error;
+        this.isOffline = event.state === "working" && event.reason === "offline";
         if (ENDED.has(event.state) && event.state !== "completed") {
           this.#put({ is: "end", key: `e:${this.items.length}`, state: event.state, error: event.error });
         }

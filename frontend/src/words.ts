@@ -86,6 +86,7 @@ const TABLE = {
   connecting: ["Connecting", "连接中"],
   reconnecting: ["Connection lost. Next try in {0} s", "连接已断开,{0} 秒后重试"],
   offline: ["No connection. What you see may be old; answers are off until it is back.", "没有连接。内容可能不是最新;恢复之前不能回答。"],
+  modelOffline: ["No connection to the model. The agent goes on by itself when there is one.", "连不上模型。恢复连接后代理会自动继续。"],
   retryNow: ["Try now", "立即重试"],
   back: ["Back", "返回"],
   pairTitle: ["Let this browser in", "允许此浏览器"],

@@ -33,8 +33,15 @@ ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allo
 """Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
 REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")
 """Ids of options that refuse a call, ours first."""
+OFFLINE = "offline"
+"""Reason of ``working`` while the network is away: the work goes on by itself when it is back."""
 MISSED_EVENTS = "missed-events"
 """Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
+
+
+def state_text(state: str, reason: str | None) -> str:
+    """Return a task's state for users: its name, and whether the network is away."""
+    return f"{state} ({OFFLINE})" if reason == OFFLINE else str(state)
 
 
 def refuses(option: ConfirmationOption) -> bool:
@@ -101,6 +108,11 @@ class TaskSnapshot:
     history: tuple[HistoryMessage, ...] = ()
     artifacts: tuple[ArtifactUpdate, ...] = ()
     parent: str = ""
+
+    @property
+    def state_text(self) -> str:
+        """The state for users, who see that the work waits for the network."""
+        return state_text(self.state, self.reason)
 
 
 NO_TEXT = "See the attached file."

@@ -33,6 +33,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
     ToolsLoaded,
+    WindowLearned,
     WorktreeUsed,
     former_note,
 )
@@ -223,12 +224,25 @@ class ConfirmationAccepted:
 
 @record
 class RetryNotice:
-    """A model request is tried again after ``delay`` seconds."""
+    """A model request is tried again after ``delay`` seconds.
+
+    With ``is_offline`` the network is away: it is tried again as soon as there is a connection, which is waited for at
+    most ``delay`` seconds.
+    """
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    is_offline: bool = False
+
+    @property
+    def outlook(self) -> str:
+        """The next step, as a part of a sentence."""
+        if self.is_offline:
+            longest = f"{self.delay:.3g} s" if self.delay < 60 else f"{self.delay / 60:.3g} min"
+            return f"no connection: it goes on by itself when there is one (waits up to {longest})"
+        return f"trying again in {self.delay:.3g} s (attempt {self.attempt} of {self.attempts})"
 
 
 AgentEvent: TypeAlias = (
@@ -255,6 +269,7 @@ AgentEvent: TypeAlias = (
     | FilesSeen
     | Compacted
     | ResultsPruned
+    | WindowLearned
     | Checkpoint
     | Restored
     | ChatResumed

@@ -272,6 +272,19 @@ class ToolsLoaded(InternalEvent):
 
 
 @record
+class WindowLearned(InternalEvent):
+    """The provider of a model stated its context window when it refused a request as too long. Not shown by itself.
+
+    ``model`` is its provider's id and its name, ``provider:name``. The window counts as long as ``assumed`` is what is
+    known of the model otherwise. Both are in tokens.
+    """
+
+    model: str
+    tokens: int
+    assumed: int
+
+
+@record
 class LoopNotice(InternalEvent):
     """The model repeats itself, and ``text`` tells it so, in a message of the user's side. Not shown by itself."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from isthmus.client import MISSED_EVENTS, Delivery, TaskSnapshot
+from isthmus.client import MISSED_EVENTS, OFFLINE, Delivery, TaskSnapshot
 from isthmus.development_tool import AgentThought, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import (
     AgentMessage,
@@ -246,6 +246,11 @@ class TaskView:
             case _:
                 assert_never(event)
         return True
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the work waits for a network that is away."""
+        return self.state is TaskState.WORKING and self.reason == OFFLINE
 
     def take_answer(self, accepted: ConfirmationAccepted) -> None:
         """Record the answer to a call's question; the first answer counts."""

@@ -57,9 +57,9 @@ async def test_one_500_is_tried_again_with_a_growing_wait(provider: Provider) ->
 
 @each_provider
 async def test_a_failure_that_stays_ends_after_the_attempts_of_the_policy(provider: Provider) -> None:
-    async with bench(provider, *[Failure(503, "busy")] * 9) as it:
+    async with bench(provider, *[Failure(503, "busy")] * 12) as it:
         error = await it.error()
-        assert len(it.wire.model_requests) == 5
+        assert len(it.wire.model_requests) == 10
     assert (error.kind, error.status) == (ModelErrorKind.OVERLOADED, 503)
     assert "busy" in str(error)
 

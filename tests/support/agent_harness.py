@@ -77,6 +77,9 @@ class AgentHarness:
     model: str = "test"
     variables: tuple[str, str] = ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL")
     """Variables of the provider's key and address."""
+    address: str = ""
+    """Address of a proxy in front of the server; empty for the server itself."""
+    stream_options: StreamOptions = field(default_factory=lambda: StreamOptions(sleep=lambda _: asyncio.sleep(0)))
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -137,8 +140,8 @@ class AgentHarness:
 
     async def _model(self, name: str, wire: ScriptedWire) -> ChatModel:
         key, address = self.variables
-        environment = {key: "test-key", address: wire.base_url}
-        options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
+        environment = {key: "test-key", address: self.address or wire.base_url}
+        options = self.stream_options
         return await asyncio.to_thread(open_model, choose(name, None, environment), environment, options)
 
     @property

@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections the test cuts, as a network does."""
+"""A TCP proxy whose connections the test cuts, and which refuses them for a time, as a network does."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,6 +19,25 @@ class CuttingProxy:
         self.lost_replies: list[bytes] = []
         """Cut a connection where the reply to a request containing these bytes begins, once for each."""
         self.url = ""
+        self.closes_with_cut = False
+        self.was_cut = False
+        """Whether the network is away after the next cut, until :meth:`open`."""
+        self._server: asyncio.Server | None = None
+        self._own_port = 0
+
+    async def open(self) -> None:
+        """Accept connections, on the same port each time."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self.accept, "127.0.0.1", self._own_port)
+            self._own_port = self._server.sockets[0].getsockname()[1]
+            self.url = f"http://127.0.0.1:{self._own_port}/"
+
+    def close(self) -> None:
+        """Take the network away: cut every connection, and refuse others."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+        self.cut()
 
     def cut(self) -> None:
         """Close every connection now."""
@@ -47,6 +66,9 @@ class CuttingProxy:
         for item in (writer, upstream_writer):
             self._writers.discard(item)
             item.transport.abort()
+        if self.closes_with_cut and (is_lost.is_set() or (limit is not None and self.was_cut)):
+            self.closes_with_cut = self.was_cut = False
+            self.close()
 
     async def _requests(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_lost: asyncio.Event
@@ -69,6 +91,7 @@ class CuttingProxy:
                 writer.write(data)
                 await writer.drain()
                 if limit is not None and limit <= 0:
+                    self.was_cut = True
                     return
 
 
@@ -76,11 +99,9 @@ class CuttingProxy:
 async def cutting_proxy(url: str) -> AsyncGenerator[CuttingProxy]:
     """Run a proxy in front of the server at a URL of this machine."""
     proxy = CuttingProxy(int(url.rstrip("/").rsplit(":", 1)[1]))
-    server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0)
-    proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    await proxy.open()
     try:
         yield proxy
     finally:
-        proxy.cut()
-        server.close()
-        await server.wait_closed()
+        proxy.close()
+        await asyncio.sleep(0)

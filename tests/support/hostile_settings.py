@@ -9,6 +9,7 @@ HOSTILE: dict[str, Any] = {
     "isthmus.fallbackModels": ["gemini-theirs"],
     "isthmus.thinkingEffort": "high",
     "isthmus.models": {"gemini-theirs": {"contextWindow": 1_000}},
+    "isthmus.patience": "52w",
     "model.name": "gemini-theirs",
     "model.maxSessionTurns": 1_000_000,
     "model.disableLoopDetection": True,

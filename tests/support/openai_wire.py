@@ -34,12 +34,14 @@ class Quirks:
     `index_zero`: every tool call has index 0, and comes whole in one chunk (Ollama, some proxies).
     `no_ids`: tool calls have no id. `thought_field`: the field with thoughts (`reasoning_content`: DeepSeek, llama.cpp,
     vLLM; `reasoning`: OpenRouter, Ollama, newer vLLM). `no_done`: the stream ends without `[DONE]`.
+    `no_reason`: the stream ends with it alone, without a finish reason.
     """
 
     index_zero: bool = False
     no_ids: bool = False
     thought_field: str = "reasoning_content"
     no_done: bool = False
+    no_reason: bool = False
 
 
 class OpenAIWire(ScriptedWire):
@@ -49,7 +51,7 @@ class OpenAIWire(ScriptedWire):
 
     def __init__(self, replies: Replies = (), port: int = 0, *, quirks: Quirks | None = None) -> None:
         super().__init__(replies, port)
-        self._quirks = quirks or Quirks()
+        self.quirks = quirks or Quirks()
 
     @property
     def base_url(self) -> str:
@@ -69,10 +71,10 @@ class OpenAIWire(ScriptedWire):
         if reply.finish is not None:
             has_calls = any(isinstance(step, Call) for step in reply.steps)
             reason = "tool_calls" if has_calls and reply.finish == "stop" else FINISH[reply.finish]
-            events.append(_chunk(model, {}, finish_reason=reason))
+            events.append(_chunk(model, {}, finish_reason=None if self.quirks.no_reason else reason))
         if reply.usage is not None and request.json.get("stream_options", {}).get("include_usage"):
             events.append(_data({**_envelope(model), "choices": [], "usage": _usage(reply.usage)}))
-        if reply.finish is not None and not self._quirks.no_done:
+        if reply.finish is not None and not self.quirks.no_done:
             events.append(b"data: [DONE]\n\n")
         return events
 
@@ -84,7 +86,7 @@ class OpenAIWire(ScriptedWire):
                 case Say(texts):
                     deltas += [{"content": text} for text in texts]
                 case Think(texts, signature):
-                    deltas += [{self._quirks.thought_field: text} for text in texts]
+                    deltas += [{self.quirks.thought_field: text} for text in texts]
                     if signature is not None:
                         detail = {"type": "reasoning.encrypted", "data": signature, "index": 0}
                         deltas.append({"reasoning_details": [detail]})
@@ -98,10 +100,10 @@ class OpenAIWire(ScriptedWire):
     def _call(self, call: Call, position: int) -> list[dict[str, Any]]:
         arguments = call.arguments
         text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        head: dict[str, Any] = {"index": 0 if self._quirks.index_zero else position, "type": "function"}
-        if not self._quirks.no_ids:
+        head: dict[str, Any] = {"index": 0 if self.quirks.index_zero else position, "type": "function"}
+        if not self.quirks.no_ids:
             head["id"] = call.id or f"call_{position}"
-        if self._quirks.index_zero:
+        if self.quirks.index_zero:
             return [{"tool_calls": [{**head, "function": {"name": call.name, "arguments": text}}]}]
         first = {**head, "function": {"name": call.name, "arguments": ""}}
         rest = [{"index": position, "function": {"arguments": part}} for part in split_arguments(text)]

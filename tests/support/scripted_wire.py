@@ -22,7 +22,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from support.wire_server import Answer, Cut, Hold, Pause, Piece, WireRequest, WireServer, in_pieces, in_pieces_of
+from support.wire_server import (
+    Answer,
+    Cut,
+    Framing,
+    Hold,
+    Pause,
+    Piece,
+    WireRequest,
+    WireServer,
+    in_pieces,
+    in_pieces_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,7 @@ class Reply:
     cut_after: int | None = None
     hold: Hold | None = None
     hold_after: int = 1
+    framing: Framing = "chunked"
 
     @classmethod
     def of(cls, *steps: Step, **options: Any) -> "Reply":
@@ -221,7 +233,7 @@ class ScriptedWire:
             pieces += in_pieces(data, data.index(reply.split_at.encode()) + 1)
         else:
             pieces += events
-        return Answer(200, {"content-type": "text/event-stream"}, tuple(pieces))
+        return Answer(200, {"content-type": "text/event-stream"}, tuple(pieces), reply.framing)
 
 
 def retry_headers(failure: Failure) -> dict[str, str]:

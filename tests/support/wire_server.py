@@ -17,7 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import h11
 
@@ -71,15 +71,18 @@ def _wake(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
 
 
 Piece: TypeAlias = bytes | Pause | Hold | Cut
+Framing: TypeAlias = Literal["chunked", "length", "closed"]
+"""How a response ends: by its last chunk, after the announced length, or when the connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The response. Each `bytes` piece is written and flushed separately, as one HTTP chunk."""
+    """The response. Each `bytes` piece is written and flushed separately, as one HTTP chunk if there are chunks."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     pieces: tuple[Piece, ...] = ()
+    framing: Framing = "chunked"
 
     @classmethod
     def json(cls, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> "Answer":
@@ -286,24 +289,37 @@ class _Connection:
         answer = self._respond(request)
         if not isinstance(answer, Answer):
             answer = await answer
-        headers = {"transfer-encoding": "chunked", **answer.headers}
-        await self._send(h11.Response(status_code=answer.status, headers=list(headers.items())))
+        is_plain = answer.framing == "closed"
+        if is_plain:
+            lines = [
+                f"HTTP/1.1 {answer.status} Scripted",
+                *(f"{name}: {value}" for name, value in answer.headers.items()),
+            ]
+            await self._write("\r\n".join([*lines, "connection: close", "", ""]).encode())
+        else:
+            size = sum(len(piece) for piece in answer.pieces if isinstance(piece, bytes))
+            framed = {"content-length": str(size)} if answer.framing == "length" else {"transfer-encoding": "chunked"}
+            headers = {**framed, **answer.headers}
+            await self._send(h11.Response(status_code=answer.status, headers=list(headers.items())))
         for piece in answer.pieces:
             match piece:
                 case bytes():
-                    await self._send(h11.Data(data=piece))
+                    await (self._write(piece) if is_plain else self._send(h11.Data(data=piece)))
                 case Pause(seconds):
                     await asyncio.sleep(seconds)  # delay: the test names the pause within an answer
                 case Hold():
                     await piece.wait()
                 case Cut():
                     return False
-        await self._send(h11.EndOfMessage())
+        if not is_plain:
+            await self._send(h11.EndOfMessage())
         request.answered.set()
-        return True
+        return not is_plain
 
     async def _send(self, event: h11.Event) -> None:
-        data = self._http.send(event)
+        await self._write(self._http.send(event))
+
+    async def _write(self, data: bytes | None) -> None:
         if data:
             self._writer.write(data)
             await self._writer.drain()

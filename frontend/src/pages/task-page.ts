@@ -194,6 +194,7 @@ export class TaskPage extends PageElement {
       const seconds = Math.max(0, Math.ceil((found.until - this.now) / 1000));
       return html`<div class="banner" role="status">${t("reconnecting", seconds)} <button class="b small" @click=${() => this.#session.retry()}>${t("retryNow")}</button></div>`;
     }
+    if (found.is !== "failed" && this.#fold.isOffline) return html`<div class="banner" role="status">${t("modelOffline")}</div>`;
     if (found.is === "failed") return html`<div class="banner" role="alert">${visibleLine(found.reason, 300)}</div>`;
     return fetched ? html`<div class="banner back" role="status">${t("fetched", fetched.toLocaleString())}</div>` : nothing;
   }

@@ -41,6 +41,11 @@ class Conversation:
         return next((state for state in states if not state.is_terminal), states[-1])
 
     @property
+    def state_text(self) -> str:
+        """The same for users, who see that the work waits for the network."""
+        return next((task.state_text for task in self.tasks if task.state is self.state), str(self.state))
+
+    @property
     def unfinished(self) -> tuple[TaskSnapshot, ...]:
         """Tasks that are waiting for the user or running, oldest first."""
         return tuple(task for task in self.tasks if not task.state.is_terminal)

@@ -190,16 +190,20 @@ def open_agents_model(
     environment: Mapping[str, str],
     *,
     overrides: "Mapping[str, ModelOverride]" = MappingProxyType({}),
+    patience: float | None = None,
     is_watched: bool = True,
 ) -> "ChatModel":
-    """Return the chosen model as :func:`open_model` does; with more and longer retries where no user watches.
+    """Return the chosen model, as :func:`open_model` does, with the waits for the place where it works.
 
-    ``overrides`` are the settings' facts about models.
+    ``overrides`` are the settings' facts about models. ``patience`` is the maximum time in seconds that a request
+    waits; None leaves it to ``is_watched``: where no user watches, it is longer.
     """
     from isthmus.models.endpoint.retry import PATIENT, RetryPolicy
     from isthmus.models.streaming import StreamOptions
 
     policy = RetryPolicy() if is_watched else PATIENT
+    if patience is not None:
+        policy = replace(policy, patience=patience)
     return open_model(choice, environment, StreamOptions(policy=policy, overrides=overrides))
 
 

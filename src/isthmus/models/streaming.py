@@ -11,7 +11,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,10 +26,12 @@ from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
 from isthmus.models.endpoint.context_lookup import Fetch, look_up_limits
 from isthmus.models.endpoint.endpoint import ModelEndpoint, endpoint
 from isthmus.models.endpoint.failure import HttpFailure, model_error
-from isthmus.models.endpoint.http import Timeouts, connection_error, http_client
+from isthmus.models.endpoint.http import Timeouts, connection_error, http_client, proxy_for
 from isthmus.models.endpoint.model_names import fetch_json, list_request
+from isthmus.models.endpoint.patience import RequestWaits, WaitClock
 from isthmus.models.endpoint.providers import Provider
 from isthmus.models.endpoint.retry import BRIEF, PASSING, RetryPolicy
+from isthmus.models.endpoint.sleep_watch import SleepLimits, SleepWatch
 from isthmus.models.fitting import fitted, with_cut_calls
 from isthmus.models.known_media import KnownMedia, may_be_of_media
 from isthmus.models.lazy import Lazy
@@ -53,6 +55,7 @@ from isthmus.models.port.base import (
 from isthmus.models.port.received import as_count, unused_id
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
+from isthmus.network.reachable import accepts_connections
 from isthmus.record import record
 from isthmus.text.units import show_count
 
@@ -76,6 +79,9 @@ class StreamOptions:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random.random
     now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    is_reachable: Callable[[str], Awaitable[bool]] = accepts_connections
+    sleep_limits: SleepLimits = field(default_factory=SleepLimits)
 
 
 @record
@@ -274,16 +280,20 @@ class ProviderModel(ABC, Generic[Client]):
         attachments = await self._attachments(request)
         body = self._body(request, attachments)
         left_out: frozenset[Media] = frozenset()
-        attempt, waited = 1, 0.0
+        waits = self._waits()
         while True:
             begun = False
             try:
                 reader = self._reader(request)
-                async with self._open(body) as events:
-                    async for event in events:
-                        for item in self._items(reader.feed(event)):
-                            begun = True
-                            yield names.restore(item)
+                with self._sleep_watch() as watch:
+                    watch.wait()
+                    async with self._open(body) as events:
+                        async for event in events:
+                            watch.received()
+                            for item in self._items(reader.feed(event)):
+                                begun = True
+                                yield names.restore(item)
+                            watch.wait()
                 done = self._done(reader.answer(), request)
             except Exception as failure:
                 error = self._translate(failure)
@@ -305,13 +315,18 @@ class ProviderModel(ABC, Generic[Client]):
             if begun and error.kind in PASSING - {ModelErrorKind.EMPTY}:
                 error = self._interruption(error)
             # Also after the answer has begun: it has had no effect yet, since calls are run after its end.
-            policy = self._policy(request, error)
-            wait = policy.wait(error, attempt, self._options.random(), waited)
-            if wait is None:
-                raise error
-            attempt, waited = attempt + 1, waited + wait
-            yield Retrying(attempt, policy.attempts_for(error), wait, str(error))
-            await self._options.sleep(wait)
+            async with aclosing(waits.after(error, self._policy(request, error))) as notices:
+                async for notice in notices:
+                    yield notice
+
+    def _waits(self) -> RequestWaits:
+        options = self._options
+        where = proxy_for(self._endpoint, self._environment) or self._endpoint.base_url
+        clock = WaitClock(options.sleep, options.random, options.now, options.monotonic)
+        return RequestWaits(clock, lambda: options.is_reachable(where))
+
+    def _sleep_watch(self) -> SleepWatch:
+        return SleepWatch(self._options.now, self._options.monotonic, self._options.sleep_limits)
 
     def _policy(self, request: ModelRequest, error: ModelError) -> RetryPolicy:
         is_busy = error.kind in (ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED)

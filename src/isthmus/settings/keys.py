@@ -38,6 +38,7 @@ from isthmus.settings.values import (
     switched_off,
     text,
     unless_off,
+    wait,
     where_on,
 )
 
@@ -83,6 +84,14 @@ MODELS = SettingKey(
     "facts about models by their names, in place of the table: `contextWindow` and `maxOutputTokens` in tokens, "
     "`prices` with `input`, `output`, `cacheRead` and `cacheWrite` in US dollars for a million tokens "
     "([models.md](../reference/models.md#your-own-facts))",
+    is_shown=True,
+)
+PATIENCE = SettingKey(
+    "isthmus.patience",
+    first(wait),
+    _YOURS,
+    "a time such as `10m`: how long a request waits for a network that is away, or a server that is busy, as with"
+    " `--patience`; without the key 10 minutes, and 20 where nobody watches",
     is_shown=True,
 )
 MODEL_NAME = SettingKey("model.name", first(text), _TRUSTED, "the model", is_shown=True, limit=_PROVIDER_ONLY)

@@ -25,6 +25,8 @@ class Settings:
     project_model: str | None = made_of(keys.MODEL, keys.MODEL_NAME, default=None)
     """Model that a trusted project's file names: one of the provider that is used anyway."""
     thinking_effort: str | None = of(keys.THINKING_EFFORT)
+    patience: float | None = of(keys.PATIENCE)
+    """Time in seconds."""
     fallback_models: tuple[str, ...] = of(keys.FALLBACK_MODELS)
     """Models as they are written."""
     models: tuple[ModelSetting, ...] = of(keys.MODELS)

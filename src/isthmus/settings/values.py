@@ -15,7 +15,7 @@ from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.model_setting import ModelSetting
 from isthmus.settings.rules.rules import ReadOnlyTools
 from isthmus.settings.settings_file import Owner, SettingsError, SettingsSource
-from isthmus.text.units import AmountError, parse_size
+from isthmus.text.units import AmountError, parse_size, parse_wait
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -117,6 +117,16 @@ def size(value: object, where: str) -> int:
         except AmountError as error:
             raise SettingsError(f'{where}: {error}; "none" means no maximum') from error
     raise _refusal(value, where, 'a size, e.g. "500MB", or "none"')
+
+
+def wait(value: object, where: str) -> float:
+    """Return a time in seconds, given as text with a unit."""
+    if isinstance(value, str):
+        try:
+            return parse_wait(value)
+        except AmountError as error:
+            raise SettingsError(f"{where}: {error}") from error
+    raise _refusal(value, where, 'a time, e.g. "10m", or "0"')
 
 
 def strings(value: object, where: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Sizes, ages and counts as users write and read them: ``500MB``, ``30d``, ``1 file``. Not for text on a wire."""
+"""Sizes, times and counts as users write and read them: ``500MB``, ``30d``, ``1 file``. Not for text on a wire."""
 
 import re
 
@@ -28,6 +28,24 @@ def parse_age(text: str) -> float:
     if found is None:
         raise AmountError(f"{text[:100]!r} is not an age; expected a number with s, m, h, d or w, e.g. 30d")
     return float(found[1]) * _AGES[found[2]]
+
+
+def parse_wait(text: str) -> float:
+    """Return the seconds of ``10m``, ``90s``, or of ``0``. Raises AmountError."""
+    if text.strip() == "0":
+        return 0.0
+    try:
+        return parse_age(text)
+    except AmountError as error:
+        raise AmountError(f"{text[:100]!r} is not a time; expected a number with s, m, h, d or w, e.g. 10m") from error
+
+
+def show_wait(seconds: float) -> str:
+    """Return a time as text: ``45 s``, ``10 min``, ``1.5 h``."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{round(seconds / unit, 1):g} {name}"
+    return f"{seconds:.3g} s"
 
 
 def show_size(size: int) -> str:

@@ -13,6 +13,7 @@ from isthmus.models.gemini import request_body as gemini_body
 from isthmus.models.gemini import thinks as gemini_thinks
 from isthmus.models.openai.chat_body import request_body as openai_body
 from isthmus.models.openai.chat_completions import OpenAIReader
+from isthmus.models.openai.event_reader import END_MARK
 from isthmus.models.port.base import (
     Finish,
     Message,
@@ -172,10 +173,13 @@ def test_reasoning_details_are_joined_by_item() -> None:
     )
 
 
-def test_a_stream_without_a_finish_reason_is_whole_unless_it_stops_inside_a_call() -> None:
-    assert read(OpenAIReader("o"), chunk(content="yes")).answer().ended
-    assert read(OpenAIReader("o"), call("a", "{}", index=0)).answer().finish is Finish.TOOL_CALLS
-    assert not read(OpenAIReader("o"), call("a", '{"x', index=0)).answer().ended
+def test_a_stream_has_ended_by_its_reason_or_by_its_mark_outside_of_a_call() -> None:
+    assert not read(OpenAIReader("o"), chunk(content="yes")).answer().ended
+    assert read(OpenAIReader("o"), chunk("stop", content="yes")).answer().ended
+    assert read(OpenAIReader("o"), chunk(content="yes"), END_MARK).answer().ended
+    assert read(OpenAIReader("o"), call("a", "{}", index=0), END_MARK).answer().finish is Finish.TOOL_CALLS
+    assert not read(OpenAIReader("o"), call("a", "{}", index=0)).answer().ended
+    assert not read(OpenAIReader("o"), call("a", '{"x', index=0), END_MARK).answer().ended
 
 
 def test_a_refusal_of_openai_is_a_safety_stop_that_is_shown() -> None:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from isthmus.a2a.coder_agent.calls import encode_call
 from isthmus.a2a.coder_agent.vocabulary import KEY, CallStatus, EventKind, output_artifact, status_of
-from isthmus.a2a.protocol.task_encoder import encode_artifact, timestamp
+from isthmus.a2a.protocol.task_encoder import encode_artifact, retry_text, timestamp
 from isthmus.a2a.v03.encoder import ShapeV03
 from isthmus.a2a.wire import JsonDict, StreamEncoder
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
@@ -137,8 +137,8 @@ class CoderAgentEncoder(StreamEncoder):
                 return self._said(delivery, EventKind.TEXT_CONTENT, _SHAPE.text(text)) if text else ()
             case Thought(thought):
                 return self._said(delivery, EventKind.THOUGHT, _SHAPE.data(to_json(thought)))
-            case RetryNotice(attempt, attempts, delay, reason):
-                error = f"{reason}; attempt {attempt} of {attempts} follows in {delay:g} s"
+            case RetryNotice() as notice:
+                error = retry_text(notice)
                 return (self._status(delivery, EventKind.STATE_CHANGE, error=error),)
             case ArtifactUpdate() as update:
                 artifact = encode_artifact(_SHAPE, update)

@@ -212,9 +212,9 @@ class StatusEncoder(StreamEncoder):
             case ConfirmationAccepted(confirmation, answered_by):
                 content = self._data(delivery, to_json(confirmation))
                 return self._extended(delivery, kinds.TOOL_CALL_CONFIRMATION, content, answered_by=answered_by)
-            case RetryNotice(attempt, attempts, delay, reason):
-                error = f"{reason}; attempt {attempt} of {attempts} follows in {delay:g} s"
-                retry = {"attempt": attempt, "attempts": attempts, "delay": delay, "reason": reason}
+            case RetryNotice() as notice:
+                error = retry_text(notice)
+                retry = {name: value for name, value in to_json(notice).items() if name != "is_offline" or value}
                 content = self._message(self._message_id(delivery), [])
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
             case ArtifactUpdate() as update:
@@ -312,6 +312,13 @@ class StatusEncoder(StreamEncoder):
             return f"{self._snapshot.task_id}-{delivery.seq}"
         call = delivery.event.tool_call.tool_call_id if isinstance(delivery.event, ToolCallUpdate) else "progress"
         return f"{self._snapshot.task_id}-{call}"
+
+
+def retry_text(notice: RetryNotice) -> str:
+    """Return a notice about the next try as the error text of an event."""
+    if notice.is_offline:
+        return f"{notice.reason}; {notice.outlook}"
+    return f"{notice.reason}; attempt {notice.attempt} of {notice.attempts} follows in {notice.delay:g} s"
 
 
 def encode_artifact(shape: Shape, artifact: ArtifactUpdate) -> JsonDict:

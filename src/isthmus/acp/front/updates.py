@@ -88,6 +88,8 @@ class UpdateEncoder:
             case ArtifactUpdate(artifact_id, parts):
                 for part in parts:
                     yield AgentMessageChunk(block_of(part), artifact_id)
+            case RetryNotice(reason=reason, is_offline=True) as notice:
+                yield AgentThoughtChunk(TextBlock(f"{reason}; {notice.outlook}\n"))
             case RetryNotice(attempt, attempts, delay, reason):
                 text = f"The model is asked again in {delay:.0f} s (attempt {attempt} of {attempts}): {reason}\n"
                 yield AgentThoughtChunk(TextBlock(text))

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from isthmus.agent.calls.split_calls import with_split_calls
 from isthmus.agent.session.loops import TextLoop
+from isthmus.agent.session.retries import note_connection, note_retry
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
-from isthmus.events import RetryNotice, StateChange, TaskState, TextContent, Thought
+from isthmus.events import StateChange, TaskState, TextContent, Thought
 from isthmus.internal_events import ModelReply, ThoughtProgress
 from isthmus.models.port.base import (
     ChatModel,
@@ -70,6 +71,8 @@ class ReplyStream:
         said, thought = TextLoop(), TextLoop()
         async with aclosing(model.stream(request)) as stream:
             async for item in stream:
+                if turn.session.is_offline and not isinstance(item, Retrying):
+                    await note_connection(turn)
                 if not isinstance(item, ThoughtDelta) and (last := thinking.finish()) is not None:
                     await turn.emit(Thought(last))
                 match item:
@@ -80,10 +83,10 @@ class ReplyStream:
                         for part in thinking.feed(text):
                             await turn.emit(Thought(part) if isinstance(part, AgentThought) else ThoughtProgress(part))
                         repeated = thought.add(text)
-                    case Retrying(attempt, attempts, delay, reason):
+                    case Retrying():
                         self._start_again()
                         said, thought = TextLoop(), TextLoop()
-                        await turn.emit(RetryNotice(attempt, attempts, delay, reason))
+                        await note_retry(turn, item)
                     case ToolRequestStarted():
                         pass
                     case Done():

@@ -6,6 +6,7 @@ from pathlib import Path
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.withheld_tools import WithheldNotice
+from isthmus.agent.context.windows import LearnedWindows
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
@@ -28,6 +29,8 @@ class ModelRequests:
         self._options = options
         self._memory = memory
         self._withheld = WithheldNotice()
+        self.windows = LearnedWindows()
+        """The context windows that the agent's sessions have learnt."""
 
     async def request(
         self, scope: ToolScope, session: Session, loading: ToolLoading, model: ChatModel, calls: CallRunner

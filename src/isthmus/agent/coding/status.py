@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.context.windows import window_of
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.size import context_window, messages_tokens
+from isthmus.agent.session.size import messages_tokens
 from isthmus.client import SessionStatus
 from isthmus.models.port.base import DEFAULT_EFFORT, Effort, ModelError, nearest_effort
 
@@ -31,7 +32,7 @@ async def session_status(session: Session, resources: AgentResources, options: A
     if not session.measured_messages:
         return status
     used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-    return replace(status, context_tokens=used, context_window=context_window(model) if model is not None else None)
+    return replace(status, context_tokens=used, context_window=window_of(session, model) if model is not None else None)
 
 
 def _effort(session: Session, options: AgentOptions, levels: Sequence[Effort]) -> str | None:

@@ -14,7 +14,8 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.coding.fallback import FallbackModels
 from isthmus.agent.coding.loop_guard import LoopGuard
 from isthmus.agent.coding.model_requests import ModelRequests
-from isthmus.agent.context.keeper import ContextKeeper, still_too_long
+from isthmus.agent.context.keeper import ContextKeeper
+from isthmus.agent.context.windows import window_of
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK
 from isthmus.agent.hooks.verdicts import Verdict
@@ -23,7 +24,7 @@ from isthmus.agent.part import PartTurn
 from isthmus.agent.references.reading import read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import PROMPT_REFUSED, Session
-from isthmus.agent.session.size import context_window, say_if_unknown
+from isthmus.agent.session.size import say_if_unknown
 from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
@@ -82,7 +83,7 @@ class TaskWork:
             resources.hook_programs,
         )
         self._calls = CallRunner(turn, self._loading.tools, options, services)
-        self._keeper = ContextKeeper(turn, options.compaction_share)
+        self._keeper = ContextKeeper(turn, options.compaction_share, requests.windows)
         self._models = FallbackModels(resources.open_model, options.fallback_models)
         self._guard = LoopGuard(turn, may_ask=options.policy.may_ask, is_on=options.stops_loops)
         self._continued = 0
@@ -231,7 +232,7 @@ class TaskWork:
         Return the end of the turn if the message ends it.
         """
         session, loading = self._session, self._loading
-        window = context_window(model)
+        window = window_of(session, model)
         loading.fit(window)
         if loading.begins(session.loaded_tools, window):
             await self._turn.emit(ToolsLoaded())
@@ -239,25 +240,19 @@ class TaskWork:
         request = replace(request, has_fallback=self._models.has_more)
         await self._keeper.before(model, request)
 
-        async def stream() -> StateChange | None:
-            present = replace(request, messages=tuple(session.messages))
-            end = await reply.stream(model, present, loading.tools.tools)
-            say_if_unknown(model)  # After the answer: some servers tell the window only then.
-            return end
-
-        try:
-            return await stream()
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
-                raise
-            too_long = error
-        await self._keeper.after(model, too_long)
-        try:
-            return await stream()
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
-                raise
-            raise still_too_long(error, "It is still too long after its older part was summarised.") from error
+        while True:
+            request = replace(request, messages=tuple(session.messages))
+            try:
+                end = await reply.stream(model, request, loading.tools.tools)
+            except ModelError as error:
+                if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
+                    raise
+                too_long = error
+            else:
+                say_if_unknown(model)  # After the answer: some servers tell the window only then.
+                return end
+            # Each time the conversation becomes shorter, or this raises the error.
+            await self._keeper.after(model, request, too_long)
 
 
 def _tools_of(session: Session, tools: ToolSet) -> ToolSet:

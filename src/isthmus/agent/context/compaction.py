@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, assert_never
 
-from isthmus.agent.session.session import SUMMARY_HEADING, Session, is_summary
-from isthmus.agent.session.size import estimate_tokens, message_tokens
+from isthmus.agent.session.compacted_sizes import shrinks
+from isthmus.agent.session.retries import note_retry
+from isthmus.agent.session.session import SUMMARY_HEADING, SUMMARY_SEEN, Session, is_summary
+from isthmus.agent.session.size import estimate_tokens, message_tokens, messages_tokens
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
-from isthmus.events import RetryNotice, Thought
+from isthmus.events import Thought
 from isthmus.internal_events import Compacted
 from isthmus.media import Media
 from isthmus.models.port.base import (
@@ -55,6 +57,9 @@ LONGEST_TEXTS = (8_000, 2_000, 500)
 """Maximum length in characters of one text in the transcript: the first limit with which everything fits applies."""
 
 CUT_SUMMARY = "[The summary was cut here at its limit; what came after is not known any more.]"
+FILES_HEADING = "## Files read or changed, the latest first"
+MAXIMUM_FILES = 20
+"""Maximum number of files that a summary names by itself."""
 REQUEST_HEADING = "## The user's request, word for word"
 ADDED_HEADING = "### Added to it later, word for word"
 REQUEST_SHARE = 0.25
@@ -163,8 +168,8 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
     async with aclosing(model.stream(summary_request(replaced, window))) as stream:
         async for item in stream:
             match item:
-                case Retrying(attempt, attempts, delay, reason):
-                    await turn.emit(RetryNotice(attempt, attempts, delay, reason))
+                case Retrying():
+                    await note_retry(turn, item)
                 case Done():
                     done = item
                 case _:
@@ -175,14 +180,15 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
     if done.finish is Finish.LENGTH:
         text = f"{text}\n{CUT_SUMMARY}"
     summary = _with_request(text, session, plan.cut, window)
-    size = estimate_tokens(summary)
-    if size >= plan.replaced_tokens:
-        raise NotCompactedError(
-            f"The conversation stays as it is: its summary of about {size} tokens would be no smaller than the"
-            f" {plan.replaced_tokens} that it would replace."
-        )
+    size = estimate_tokens(summary) + message_tokens(SUMMARY_SEEN)
     estimated = plan.replaced_tokens + plan.kept_tokens
-    before = max(session.measured_tokens, estimated)
+    if not shrinks(estimated, plan.replaced_tokens, size):
+        raise NotCompactedError(
+            f"The conversation stays as it is: its summary of about {size:,} tokens would be hardly smaller than the"
+            f" {plan.replaced_tokens:,} that it would replace, of {estimated:,}."
+        )
+    measured = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+    before = max(measured, estimated) if session.measured_messages else estimated
     # The measured tokens beyond the messages are the system prompt and the tools.
     after = before - estimated + plan.kept_tokens + size
     kept = len(session.messages) - plan.cut
@@ -203,6 +209,7 @@ def _begins_a_turn(message: Message) -> bool:
 def _with_request(text: str, session: Session, cut: int, window: int) -> str:
     """Return the summary with its heading, and with what the user asked in the turn and is not in the kept messages."""
     messages = session.messages
+    text += _files_section(session)
     kept = {part.text for message in messages[cut:] for part in message.parts if isinstance(part, Text)}
     asked = [request for request in session.requests if request not in kept]
     if not session.requests and messages[cut].role != "user":
@@ -215,6 +222,15 @@ def _with_request(text: str, session: Session, cut: int, window: int) -> str:
     first, *more = (request.strip() for request in asked)
     added = "".join(f"\n\n{ADDED_HEADING}\n{request}" for request in more)
     return f"{SUMMARY_HEADING}\n\n{text}\n\n{REQUEST_HEADING}\n{first}{added}"
+
+
+def _files_section(session: Session) -> str:
+    """Return the section with the files that the work is about; empty without any."""
+    paths = session.known_files.latest[:MAXIMUM_FILES]
+    if not paths:
+        return ""
+    folder = f"{session.workspace.rstrip('/')}/" if session.workspace else ""
+    return "\n".join(["\n", FILES_HEADING, *(f"- {path.removeprefix(folder)}" for path in paths)])
 
 
 def _earlier_request(messages: Sequence[Message]) -> list[str]:

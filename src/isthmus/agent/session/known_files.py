@@ -83,6 +83,11 @@ class KnownFiles:
         """The digests of the files whose state is known, by path."""
         return {path: known.digest for path, known in self._files.items()}
 
+    @property
+    def latest(self) -> Sequence[str]:
+        """The paths of the files, those that were read or written last first."""
+        return tuple(reversed(self._files))
+
     def snapshot(self) -> "FilesSnapshot":
         """Return what is known now, for :meth:`restore`."""
         self._is_shared = True
@@ -194,6 +199,7 @@ class KnownFiles:
     def _set(self, path: str, known: _Known) -> None:
         if self._is_shared:
             self._files, self._is_shared = dict(self._files), False
+        self._files.pop(path, None)
         self._files[path] = known
 
 

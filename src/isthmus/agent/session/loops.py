@@ -36,10 +36,15 @@ QUOTED = 80
 class CallLoops:
     """The latest calls of the model, and whether they are a loop.
 
-    ``warnings`` counts the loops that the model was told of since the user's last message or decision.
+    ``warnings`` counts the loops that the model was told of since the user's last message or decision. After that one
+    more cycle of the same calls is a loop, until the model makes another call.
     """
 
     warnings: int = 0
+    _told: frozenset[bytes] = frozenset()
+    """The calls of the loop that the model was told of, as long as it makes no others."""
+    _told_length: int = 0
+    """Number of calls of its cycle."""
     _calls: deque[tuple[bytes, str]] = field(
         default_factory=lambda: deque[tuple[bytes, str]](maxlen=REPETITIONS * LONGEST_CYCLE)
     )
@@ -49,29 +54,44 @@ class CallLoops:
         for request in requests:
             arguments = json.dumps(request.arguments, sort_keys=True, ensure_ascii=False, default=str)
             digest = hashlib.sha256(f"{request.name}\0{arguments}".encode("utf-8", "replace")).digest()
+            if digest not in self._told:
+                self._told = frozenset()
             quoted = arguments if len(arguments) <= QUOTED else f"{arguments[:QUOTED]}..."
             self._calls.append((digest, f"{request.name} {quoted}"))
 
     def note_warning(self) -> None:
-        """Record that the model was told; the next loop has to repeat everything anew."""
+        """Record that the model was told. Another loop has to repeat everything anew, this one only once more."""
         self.warnings += 1
+        self._told_length = self._length or 0
+        self._told = frozenset(digest for digest, _ in list(self._calls)[-self._told_length :] if self._told_length)
         self._calls.clear()
 
     def reset(self) -> None:
         """Forget everything: the user has sent a message, or has decided to go on."""
         self.warnings = 0
+        self._told = frozenset()
         self._calls.clear()
 
     @property
     def found(self) -> str | None:
         """Description of the loop at the end of the calls, or None."""
+        length, how = self._length, f"{REPETITIONS} times in a row"
+        if length is None and self._told and len(self._calls) >= self._told_length:
+            length, how = self._told_length, "again"
+        if length is None:
+            return None
+        names = ", ".join(name for _, name in list(self._calls)[-length:])
+        what = "the same call" if length == 1 else f"the same {show_count(length, 'call')}"
+        return f"{what} {how} ({names})"
+
+    @property
+    def _length(self) -> int | None:
+        """Number of calls of the cycle that repeats itself at the end, or None."""
         calls = list(self._calls)
         for length in range(1, LONGEST_CYCLE + 1):
             last = calls[-length * REPETITIONS :]
             if len(last) == length * REPETITIONS and last == last[:length] * REPETITIONS:
-                names = ", ".join(name for _, name in last[:length])
-                what = "the same call" if length == 1 else f"the same {show_count(length, 'call')}"
-                return f"{what} {REPETITIONS} times in a row ({names})"
+                return length
         return None
 
 

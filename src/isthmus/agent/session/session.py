@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.session.added_folders import AddedFolders
+from isthmus.agent.session.compacted_sizes import CompactedSizes
 from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.pruning import pruned
+from isthmus.agent.session.size import messages_tokens
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import QUESTION_MARK
+from isthmus.client import OFFLINE, QUESTION_MARK
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
@@ -61,6 +63,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
     ToolsLoaded,
+    WindowLearned,
     WorktreeUsed,
 )
 from isthmus.models.port.base import (
@@ -113,6 +116,8 @@ class Session:
     """The session's user; empty for the local user."""
     state: TaskState = TaskState.SUBMITTED
     """The last announced state; ``submitted`` after a prompt until work is announced."""
+    is_offline: bool = False
+    """Whether the last announced state says that the network is away."""
     workspace: str = ""
     model_turns: int = 0
     """Number of model messages since the last prompt."""
@@ -180,6 +185,10 @@ class Session:
     """The latest calls of the model, in which a loop shows."""
     loaded_tools: tuple[str, ...] | None = None
     """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
+    windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
+    """The context windows that providers stated in refusals, by model."""
+    compactions: list[CompactedSizes] = field(default_factory=list[CompactedSizes])
+    """The sizes of the compactions since the last prompt or command."""
     measured_tokens: int = 0
     """Tokens of the system prompt, the tools and the first ``measured_messages`` messages, as the provider counted."""
     measured_messages: int = 0
@@ -236,6 +245,8 @@ class Session:
                 self.known_files.take(event, len(self.messages))
             case Compacted() | ResultsPruned() | Checkpoint() | Restored() | ChatResumed():
                 self._rewrite_conversation(event)
+            case WindowLearned(model):
+                self.windows[model] = event
             case FolderIncluded() | WorktreeUsed() | ModelChosen() | EffortChosen() | ToolsLoaded() | AgentRecord():
                 self._keep_choice(event)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
@@ -328,7 +339,7 @@ class Session:
                 assert_never(event)
 
     def _take_state(self, change: StateChange) -> None:
-        self.state = change.state
+        self.state, self.is_offline = change.state, change.reason == OFFLINE
         self._is_over |= change.state.is_terminal
         if change.reason == PROMPT_REFUSED:
             self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
@@ -378,6 +389,7 @@ class Session:
         self.requested_file = ""
         self.model_turns = 0
         self.loops.reset()
+        self.compactions = []
         self.note_sources = set()
         self.state = TaskState.SUBMITTED
         if settings is not None:
@@ -409,14 +421,17 @@ class Session:
                 assert_never(event)
 
     def _compact(self, compacted: Compacted) -> None:
+        before = messages_tokens(self.messages)
         rest = self.messages[max(0, len(self.messages) - compacted.kept) :]
         summary = [Message("user", (Text(compacted.summary),))]
         if not rest or rest[0].role == "user":
             summary.append(SUMMARY_SEEN)
         # A new list: earlier checkpoints need the old one.
         self.messages = [*summary, *rest]
+        self.compactions.append(CompactedSizes(before, messages_tokens(self.messages)))
         self.known_files.cut(len(self.messages))
-        self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
+        if self.measured_messages:  # Otherwise the count lacks the system prompt and the tools.
+            self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
 
     def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
         item = self.calls.get(call_id)

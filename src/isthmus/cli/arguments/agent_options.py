@@ -10,6 +10,16 @@ from isthmus.cli.arguments.option_group import gathered, option_group
 from isthmus.models.endpoint.providers import PREFIXED_NAMES
 from isthmus.programs.setup.sandbox_choice import CHOICES
 from isthmus.programs.setup.setup import APPROVAL_MODES, GivenOptions
+from isthmus.text.units import AmountError, parse_wait
+
+
+def _wait(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds of an option whose value is a time with a unit."""
+    try:
+        return None if value is None else parse_wait(value)
+    except AmountError as error:
+        raise click.BadParameter(str(error)) from error
+
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _add = option_group(
@@ -28,6 +38,13 @@ _add = option_group(
     ),
     click.option(
         "--max-turns", type=click.IntRange(min=1), metavar="N", help="Maximum number of model requests per prompt."
+    ),
+    click.option(
+        "--patience",
+        callback=_wait,
+        metavar="DURATION",
+        help="How long a request waits for a network that is away, or a model that is busy: 90s, 10m, 1h, 0. Default:"
+        " 10m in a conversation, 20m where nobody watches (-p, serve).",
     ),
     click.option(
         "-s",

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.client import HistoryMessage
+from isthmus.client import HistoryMessage, state_text
 from isthmus.encoding.codec import to_json
 from isthmus.events import ArtifactPart, ArtifactUpdate
 from isthmus.journal.port.pushes import PushRow
@@ -23,6 +23,7 @@ def task_json(row: TaskRow) -> dict[str, Any]:
         "context_id": row.context_id,
         "user": row.user,
         "state": row.state,
+        "reason": row.reason,
         "workspace": row.workspace,
         "title": row.title,
         "created_at": row.created_at,
@@ -76,7 +77,13 @@ def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
     short = _short_length([row.task_id for row in rows])
     for row in rows:
         user = [visible_line(row.user) or "-"] if with_users else []
-        cells = [row.task_id[:short], row.state, _when(row.updated_at, now), str(row.seq), *user]
+        cells = [
+            row.task_id[:short],
+            state_text(row.state, row.reason),
+            _when(row.updated_at, now),
+            str(row.seq),
+            *user,
+        ]
         title = f"[of {row.parent[:short]}] {row.title}" if row.parent else row.title
         table.append([*cells, visible_line(title)])
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)]
@@ -97,7 +104,7 @@ def detail_lines(
         ("Session", row.context_id),
         *([("Begun by", row.parent)] if row.parent else []),
         *([("User", row.user)] if row.user else []),
-        ("State", f"{row.state}: {row.error}" if row.error else row.state),
+        ("State", f"{row.state}: {row.error}" if row.error else state_text(row.state, row.reason)),
         ("Folder", row.workspace),
         ("Begun", _time(row.created_at)),
         ("Changed", _time(row.updated_at)),

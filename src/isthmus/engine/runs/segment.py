@@ -228,7 +228,7 @@ class RunningSegment:
         self._flush_text()
         if isinstance(event, (ModelReply, AgentMessage)) and event.message_id == self._text_of:
             self._forget_streamed()
-        elif isinstance(event, (ModelReply, AgentMessage, StateChange)):
+        elif isinstance(event, (ModelReply, AgentMessage)) or _ends_text(event):
             self._end_message()
         if isinstance(event, AgentMessage) and not event.was_streamed:
             event = replace(event, replaces=self._take_replaced_text())
@@ -394,6 +394,14 @@ def _log_failure(task_id: str, error: Exception) -> None:
 def _is_ours(error: BaseException | None) -> bool:
     """Return whether an error and all its causes are ours."""
     return error is None or (isinstance(error, IsthmusError) and _is_ours(error.__cause__))
+
+
+def _ends_text(event: AgentEvent) -> bool:
+    """Return whether an event is a state after which the text that is being streamed is complete.
+
+    While the task goes on working, the text may have broken off, and is then replaced.
+    """
+    return isinstance(event, StateChange) and event.state is not TaskState.WORKING
 
 
 def _failure_of(error: Exception) -> StateChange:

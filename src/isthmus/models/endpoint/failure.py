@@ -11,6 +11,7 @@ from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.models.endpoint.endpoint import SHORTEST_SECRET, ModelEndpoint
+from isthmus.models.endpoint.refused_size import refused_size
 from isthmus.models.endpoint.retry import retry_after
 from isthmus.models.port.base import ModelError, ModelErrorKind
 from isthmus.models.port.received import excerpt
@@ -19,7 +20,10 @@ from isthmus.record import record
 CONTEXT = re.compile(
     r"input token count.*exceeds|prompt (is |was )?too long|maximum context length|context_length_exceeded"
     r"|exceed_context_size|exceeds? the (available |model'?s? )?(maximum )?(context|input)|context (window|size|limit)"
-    r"|input is too long|too many (input )?tokens|max_tokens.{0,40}exceed.{0,20}context|reduce the length",
+    r"|input is too long|too many (input )?tokens|max_tokens.{0,40}exceed.{0,20}context|reduce the length"
+    r"|maximum (prompt|model) length|context length (is|of) only|longer than the model's context"
+    r"|exceeded (max )?context length|(exceeds? model'?s? |exceeded model )(maximum|token)|prompt token count"
+    r"|range of input length",
     re.IGNORECASE | re.DOTALL,
 )
 MODEL = re.compile(
@@ -70,7 +74,8 @@ def model_error(failure: HttpFailure, endpoint: ModelEndpoint, model: str, now: 
     wait = retry_after(failure.headers, failure.error, now)
     status = failure.status if failure.status is None or failure.status >= 300 else None
     text = _text(kind, failure, endpoint, model, wait, final)
-    return ModelError(kind, text, status=status, retry_after=wait, final=final)
+    size = refused_size(failure.message, failure.error) if kind is ModelErrorKind.CONTEXT_TOO_LONG else None
+    return ModelError(kind, text, status=status, retry_after=wait, final=final, size=size)
 
 
 def hide_secrets(text: str, endpoint: ModelEndpoint) -> str:

@@ -100,7 +100,10 @@ def connection_error(error: Exception, endpoint: ModelEndpoint, timeouts: Timeou
             reason = f"no answer within {timeouts.connect:g} s"
         else:
             reason = hide_secrets(str(error), endpoint) or type(error).__name__
-        return ModelError(ModelErrorKind.UNREACHABLE, f"{where} cannot be reached: {reason}. {endpoint.advice}")
+        # Another try would meet the same certificate.
+        is_final = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        text = f"{where} cannot be reached: {reason}. {endpoint.advice}"
+        return ModelError(ModelErrorKind.UNREACHABLE, text, final=is_final)
     if isinstance(error, (httpx2.TransportError, httpx2.DecodingError)):
         reason = hide_secrets(str(error), endpoint) or type(error).__name__
         return ModelError(ModelErrorKind.INTERRUPTED, f"the connection to {where} broke off: {reason}")

@@ -8,19 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
-from isthmus.models.port.base import ModelError, ModelErrorKind
+from isthmus.models.port.base import WAITED_FOR, ModelError, ModelErrorKind
 from isthmus.network.retry_after import plain_number, retry_after_seconds
 from isthmus.record import record
 
-PASSING = frozenset(
-    {
-        ModelErrorKind.RATE_LIMIT,
-        ModelErrorKind.OVERLOADED,
-        ModelErrorKind.UNREACHABLE,
-        ModelErrorKind.INTERRUPTED,
-        ModelErrorKind.EMPTY,
-    }
-)
+PASSING = WAITED_FOR | {ModelErrorKind.EMPTY}
 """Kinds of temporary failures, for which the same request may succeed later."""
 
 
@@ -29,17 +21,17 @@ class RetryPolicy:
     """Number of tries and delays of a request. Times are in seconds.
 
     ``attempts`` includes the first try. ``empty_attempts`` applies to an answer without text and calls,
-    ``unreachable_attempts`` to an address that cannot be reached. If a server asks for a wait above ``longest_wait``,
-    the request fails, with the wait in its error. It also fails once its waits would exceed ``total_wait``.
+    ``broken_attempts`` to an answer that breaks off. ``patience`` is the maximum sum of all waits of a request: those
+    between tries, those that a server asks for, and those for a network that is away. The latter have no number of
+    tries (:mod:`isthmus.models.endpoint.patience`). A wait beyond it is not begun, and the request fails.
     """
 
-    attempts: int = 5
+    attempts: int = 10
     empty_attempts: int = 3
-    unreachable_attempts: int = 2
+    broken_attempts: int = 5
     first_wait: float = 1.0
     longest_back_off: float = 60.0
-    longest_wait: float = 60.0
-    total_wait: float = 300.0
+    patience: float = 600.0
 
     def attempts_for(self, error: ModelError) -> int:
         """Return the total number of tries for an error of this kind."""
@@ -48,8 +40,8 @@ class RetryPolicy:
         match error.kind:
             case ModelErrorKind.EMPTY:
                 return min(self.attempts, self.empty_attempts)
-            case ModelErrorKind.UNREACHABLE:
-                return min(self.attempts, self.unreachable_attempts)
+            case ModelErrorKind.INTERRUPTED:
+                return min(self.attempts, self.broken_attempts)
             case _:
                 return self.attempts
 
@@ -67,15 +59,21 @@ class RetryPolicy:
             wait = 0.0
         else:
             wait = min(self.first_wait * 2.0 ** (attempt - 1), self.longest_back_off) * (0.5 + random / 2)
-        return wait if wait <= self.longest_wait and waited + wait <= self.total_wait else None
+        return wait if waited + wait <= self.patience else None
 
 
-PATIENT = RetryPolicy(attempts=10, unreachable_attempts=5, first_wait=2.0, longest_wait=600.0, total_wait=1200.0)
-"""Policy where no user watches (a script, a server): about four minutes of back-off, and longer if a server asks."""
+PATIENT = RetryPolicy(first_wait=2.0, patience=1200.0)
+"""Policy where no user watches (a script, a server)."""
 
 
-BRIEF = RetryPolicy(attempts=2, longest_wait=10.0)
+BRIEF = RetryPolicy(attempts=2, patience=10.0)
 """Policy while another model can be asked instead; an answer that breaks off is asked for as often as otherwise."""
+
+
+def may_be_offline(error: ModelError) -> bool:
+    """Return whether an error may mean that the network is away: no connection, or one that broke off."""
+    kinds = (ModelErrorKind.UNREACHABLE, ModelErrorKind.INTERRUPTED)
+    return error.kind in kinds and error.status is None and not error.final
 
 
 def retry_after(headers: Mapping[str, str], body: Mapping[str, Any], now: float) -> float | None:

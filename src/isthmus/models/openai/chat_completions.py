@@ -1,9 +1,9 @@
 """OpenAI's Chat Completions over its SDK, and the many servers that imitate it (Ollama, llama.cpp, vLLM, OpenRouter).
 
 The chunks are read as raw JSON, because the imitators differ: tool calls that all have index 0 or no id, thoughts under
-`reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. Other data than text and calls is
-returned to the same server under the same name, and only to it. OpenAI's own server is asked by its Responses API
-(:mod:`isthmus.models.openai.responses`).
+`reasoning`, `reasoning_content` or `reasoning_details`, no usage, no finish reason. An answer ends with a finish reason
+or with `[DONE]`; without both it was cut. Other data than text and calls is returned to the same server under the same
+name, and only to it. OpenAI's own server is asked by its Responses API (:mod:`isthmus.models.openai.responses`).
 https://platform.openai.com/docs/api-reference/chat-streaming, https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
@@ -24,7 +24,7 @@ from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
 from isthmus.models.openai.chat_body import encoded_body, origin_of, request_body
-from isthmus.models.openai.event_reader import read_events
+from isthmus.models.openai.event_reader import END_MARK, read_events
 from isthmus.models.port.base import (
     Capabilities,
     Done,
@@ -90,11 +90,15 @@ class OpenAIReader(AnswerReader):
         self._thought: list[str] = []
         self._thought_field = ""
         self._refused = False
+        self._has_end_mark = False
         self._calls: list[_Call] = []
         self._unknown: dict[str, Any] = {}
 
     @override
     def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
+        if event is END_MARK:
+            self._has_end_mark = True
+            return ()
         chunk = as_object(event)
         if chunk.get("error"):
             return HttpFailure(None, error_object(chunk))
@@ -213,11 +217,11 @@ class OpenAIReader(AnswerReader):
             finish = Finish.SAFETY
         elif calls and finish in (Finish.STOP, Finish.OTHER):
             finish = Finish.TOOL_CALLS
-        # A stream that stopped inside a call was cut. Without a call, a cut looks like the end of a stream from a
-        # server without finish reasons.
-        cut = not self._reason and any(not call.is_complete for call in self._calls)
+        # The end of the connection says nothing: without chunks it looks the same after a cut.
+        is_whole = self._has_end_mark and all(call.is_complete for call in self._calls)
+        ended = bool(self._reason) or is_whole
         return StreamedAnswer(
-            Message("assistant", tuple(parts)), self._read_usage(), finish, self._reason or None, ended=not cut
+            Message("assistant", tuple(parts)), self._read_usage(), finish, self._reason or None, ended=ended
         )
 
     def _tool_request(self, call: _Call) -> ToolRequest:

@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from isthmus.encoding.json_shapes import as_object, as_text
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 END = b"[DONE]"
 """Data of the event after which OpenAI's servers send no more."""
+END_MARK: Final = object()
+"""Event that stands for END; every other event is JSON."""
 END_SECONDS = 0.1
 """Maximum time in seconds to wait for the end of the response after that event."""
 
@@ -55,7 +57,7 @@ class EventSplitter:
 
 
 async def read_events(response: "httpx2.Response") -> AsyncIterator[object]:
-    """Yield the events of a response as JSON, up to the END event or the end of the response.
+    """Yield the events of a response as JSON, up to the end of the response or the END event, as END_MARK.
 
     Raises:
         openai.APIError: an event has an error, as the SDK's own iterator says it.
@@ -67,6 +69,7 @@ async def read_events(response: "httpx2.Response") -> AsyncIterator[object]:
         async for piece in pieces:
             for data in splitter.feed(piece):
                 if data.startswith(END):
+                    yield END_MARK
                     # A connection whose response was read to its end is used again.
                     if response.http_version == "HTTP/1.1":
                         await _read_rest(pieces)

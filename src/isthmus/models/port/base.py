@@ -232,13 +232,16 @@ class ToolRequestStarted:
 class Retrying:
     """Failure of a request; try ``attempt`` of ``attempts`` (2 is the second) starts after ``delay`` seconds.
 
-    Items before it are void: the answer starts again from its beginning.
+    Items before it are void: the answer starts again from its beginning. With ``is_offline`` the network is away: the
+    next try starts as soon as there is a connection, and ``delay`` is the longest wait for one. Another item follows
+    then, without ``is_offline``.
     """
 
     attempt: int
     attempts: int
     delay: float
     reason: str
+    is_offline: bool = False
 
 
 @record
@@ -270,11 +273,33 @@ class ModelErrorKind(StrEnum):
     CONFIGURATION = "configuration"
 
 
+@record
+class RefusedSize:
+    """Numbers of tokens in the refusal of a request that is too long; None where it says none.
+
+    Attributes:
+        limit: maximum size of a request, without what the answer may have.
+        counted: size of the refused request.
+        excess: part of the refused request that is too much.
+    """
+
+    limit: int | None = None
+    counted: int | None = None
+    excess: int | None = None
+
+
+WAITED_FOR = frozenset(
+    {ModelErrorKind.RATE_LIMIT, ModelErrorKind.OVERLOADED, ModelErrorKind.UNREACHABLE, ModelErrorKind.INTERRUPTED}
+)
+"""Kinds of failures that pass with time: a request is repeated after a wait."""
+
+
 class ModelError(IsthmusError):
     """Failure of a model to give a usable answer, after all useful retries.
 
     The text is for a user and never contains a key. ``status`` is the HTTP status, if any; ``retry_after`` is in
-    seconds; ``final`` is whether another try cannot help although the kind would allow it (a used-up quota).
+    seconds; ``final`` is whether another try cannot help although the kind would allow it (a used-up quota). ``size``
+    has the numbers of a refusal of a request that is too long, if there are any.
     """
 
     def __init__(
@@ -285,8 +310,10 @@ class ModelError(IsthmusError):
         status: int | None = None,
         retry_after: float | None = None,
         final: bool = False,
+        size: RefusedSize | None = None,
     ) -> None:
         super().__init__(message)
+        self.size = size
         self.kind = kind
         self.status = status
         self.retry_after = retry_after

@@ -41,7 +41,9 @@ def model_directory(setup: Setup, telemetry: Telemetry, *, is_watched: bool) -> 
     overrides = model_overrides(setup.settings)
 
     def open_measured(choice: ModelChoice, environment: Mapping[str, str]) -> ChatModel:
-        opened = open_agents_model(choice, environment, overrides=overrides, is_watched=is_watched)
+        opened = open_agents_model(
+            choice, environment, overrides=overrides, patience=setup.patience, is_watched=is_watched
+        )
         return measured(opened, telemetry)
 
     return ModelDirectory(setup.model, setup.environment, open_measured, overrides)

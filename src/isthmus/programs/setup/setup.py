@@ -37,6 +37,7 @@ class GivenOptions:
     yolo: bool = False
     allowed_tools: tuple[str, ...] = ()
     max_turns: int | None = None
+    patience: float | None = None
     workspace: Path | None = None
     data_dir: Path | None = None
     ide: bool | None = None
@@ -82,6 +83,8 @@ class Setup:
     """Whether the user reads the answers in this terminal."""
     journal: str = ""
     """URL of the database that holds the tasks; empty for a file in the data folder."""
+    patience: float | None = None
+    """Maximum time in seconds that a request to the model waits; None: the default."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
@@ -136,6 +139,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
+        patience=options.patience if options.patience is not None else settings.patience,
     )
 
 

@@ -341,7 +341,7 @@ def failed_before_task(output_format: str, error: RunError, stdout: TextIO | Non
 
 def retry_text(notice: RetryNotice) -> str:
     """Describe a retry in one line, e.g. ``rate limited; trying again in 2 s (attempt 2 of 5)``."""
-    return f"{notice.reason}; trying again in {notice.delay:.3g} s (attempt {notice.attempt} of {notice.attempts})"
+    return f"{notice.reason}; {notice.outlook}"
 
 
 def _output_text(call: ToolCall) -> str | None:

@@ -8,7 +8,7 @@ from isthmus.text.visible import visible_line, with_ellipsis
 
 def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> list[str]:
     """Return a table of short id, age of the last change, state and title, which is cut to ``width`` characters."""
-    rows = [(_short(session, sessions), _when(now - session.updated_at), session.state.value) for session in sessions]
+    rows = [(_short(session, sessions), _when(now - session.updated_at), session.state_text) for session in sessions]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines: list[str] = []
     for session, row in zip(sessions, rows, strict=True):

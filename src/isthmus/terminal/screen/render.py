@@ -113,7 +113,9 @@ class TaskRenderer:
 
     def _doing(self) -> str:
         awaited = self._awaited_servers()
-        return f"waiting for MCP servers: {visible_line(', '.join(awaited))}" if awaited else "working"
+        if awaited:
+            return f"waiting for MCP servers: {visible_line(', '.join(awaited))}"
+        return "offline, goes on by itself" if self._view.is_offline else "working"
 
     def answered_here(self, tool_call_id: str) -> None:
         """Record that the answer to this call was given, and shown, in this terminal."""

@@ -47,12 +47,12 @@ async def test_a_used_up_quota_is_an_overload_and_a_wrong_key_is_not(harness: An
 @pytest.mark.anyio
 async def test_when_every_model_is_overloaded_the_last_failure_counts(harness: Any, other: GeminiWire) -> None:
     at = harness([BUSY] * 9, fallback=other)
-    other.add(*[Failure(503, "busy as well")] * 9)
+    other.add(*[Failure(503, "busy as well")] * 10)
     end = await at.prompt("hi")
     assert (end.state, end.reason) == (TaskState.FAILED, "model_overloaded")
     assert "busy as well" in (end.error or "")
     # The last model is waited for like an only one.
-    assert len(other.model_requests) == 5
+    assert len(other.model_requests) == 10
 
 
 @pytest.mark.anyio

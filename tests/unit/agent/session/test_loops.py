@@ -81,9 +81,9 @@ def test_the_repetition_in_a_code_block_is_let_be() -> None:
 @pytest.mark.anyio
 async def test_the_model_is_told_first_and_then_the_user_is_asked(harness: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n", encoding="utf-8")
-    at = harness([*[Reply.of(READ)] * 10, Reply.of(Say("done"))])
+    at = harness([*[Reply.of(READ)] * 6, Reply.of(Say("done"))])
     assert (await at.prompt("go")).state is TaskState.INPUT_REQUIRED
-    assert len(at.wire.model_requests) == 10
+    assert len(at.wire.model_requests) == 6
     assert [at.told(number).count("You have made the same call 5 times") for number in (4, 5)] == [0, 1]
     question: ToolCall = at.calls[-1]
     assert question.confirmation_request is not None
@@ -96,11 +96,11 @@ async def test_the_model_is_told_first_and_then_the_user_is_asked(harness: Any, 
 
 @pytest.mark.anyio
 async def test_the_user_may_stop_a_model_that_repeats_itself(harness: Any, workspace: Path) -> None:
-    at = harness([*[Reply.of(READ)] * 10, Reply.of(Say("never"))])
+    at = harness([*[Reply.of(READ)] * 6, Reply.of(Say("never"))])
     await at.prompt("go")
     end = await at.answer(at.calls[-1], "cancel")
     assert (end.state, end.reason) == (TaskState.FAILED, "loop")
-    assert len(at.wire.model_requests) == 10
+    assert len(at.wire.model_requests) == 6
     at.wire.forget()
     at.wire.add(Reply.of(Say("something else")))
     assert (await at.prompt("do something else")).state is TaskState.COMPLETED
@@ -111,7 +111,35 @@ async def test_without_a_user_a_loop_fails_the_task_with_a_reason_of_its_own(har
     at = harness([Reply.of(READ)] * 20, policy=Policy(may_ask=False), limit=100)
     end = await at.prompt("go")
     assert (end.state, end.reason) == (TaskState.FAILED, "loop")
-    assert len(at.wire.model_requests) == 10
+    assert len(at.wire.model_requests) == 6
+
+
+@pytest.mark.parametrize(
+    ("told", "then", "is_loop"),
+    [
+        ("aaaaa", "", False),
+        ("aaaaa", "a", True),
+        ("aaaaa", "b", False),
+        ("aaaaa", "ba", False),
+        ("aaaaa", "baaaa", False),
+        ("aaaaa", "baaaaa", True),
+        ("ababababab", "a", False),
+        ("ababababab", "ab", True),
+        ("ababababab", "ba", True),
+        ("ababababab", "aa", True),
+        ("ababababab", "acb", False),
+    ],
+)
+def test_after_the_word_one_more_cycle_is_enough(told: str, then: str, is_loop: bool) -> None:
+    found = loops(told)
+    assert found.found is not None
+    found.note_warning()
+    for name in then:
+        found.add([ToolRequest("x", name, {"a": 2, "b": 1})])
+    assert (found.found is not None) is is_loop
+    found.reset()
+    found.add([ToolRequest("x", told[0], {"a": 2, "b": 1})])
+    assert found.found is None
 
 
 @pytest.mark.anyio

@@ -280,7 +280,7 @@ async def test_a_retry_is_told_as_an_event(harness: Any) -> None:
     at = harness([Failure(429, retry_after=0.01), Reply.of(Say("there"))])
     assert (await at.prompt("hi")).state is TaskState.COMPLETED
     (notice,) = [event for event in at.events if isinstance(event, RetryNotice)]
-    assert (notice.attempt, notice.attempts) == (2, 5)
+    assert (notice.attempt, notice.attempts) == (2, 10)
     assert "429" in notice.reason
 
 

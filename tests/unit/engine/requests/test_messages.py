@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import CommandMessage, PromptMessage
+from isthmus.client import OFFLINE, CommandMessage, PromptMessage
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.runs.segment import MESSAGE_CHARACTERS
 from isthmus.events import AgentEvent, AgentMessage, RetryNotice, StateChange, TaskState, TextContent
@@ -89,6 +89,16 @@ async def test_a_text_that_another_one_replaces_is_not_in_the_history(tmp_path: 
         turn = await engine.prompt(PromptMessage("hi"))
         seen = events(await all_of(turn))
         assert [event for event in seen if isinstance(event, TextContent)] == [TextContent("m1", "he"), replacing]
+        assert recorded(seen) == [AgentMessage("m2", "hello", True)]
+        assert [message.text for message in (await engine.get(turn.task_id)).history] == ["hi", "hello"]
+
+
+async def test_a_text_that_the_network_cut_is_replaced_after_the_wait(tmp_path: Path) -> None:
+    away = [RetryNotice(2, 5, 600.0, "cut", is_offline=True), StateChange(TaskState.WORKING, reason=OFFLINE)]
+    back = [RetryNotice(2, 5, 0.0, "back"), WORKING, TextContent("m2", "hello", replaces="m1")]
+    async with engine_on(tmp_path, Saying([WORKING, *streamed("m1", "he"), *away, *back, COMPLETED])) as engine:
+        turn = await engine.prompt(PromptMessage("hi"))
+        seen = events(await all_of(turn))
         assert recorded(seen) == [AgentMessage("m2", "hello", True)]
         assert [message.text for message in (await engine.get(turn.task_id)).history] == ["hi", "hello"]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai import APIError
 
-from isthmus.models.openai.event_reader import EventSplitter, read_events
+from isthmus.models.openai.event_reader import END_MARK, EventSplitter, read_events
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ def test_a_stream_may_be_cut_anywhere(places: list[int]) -> None:
 
 async def test_what_follows_the_end_mark_is_not_read_as_events() -> None:
     response = httpx2.Response(200, content=b'data: {"a":1}\n\ndata: [DONE]\n\ndata: not JSON\n\n')
-    assert [event async for event in read_events(response)] == [{"a": 1}]
+    assert [event async for event in read_events(response)] == [{"a": 1}, END_MARK]
 
 
 async def test_data_that_is_no_json_is_an_error() -> None:

@@ -3,15 +3,15 @@
 from isthmus.agent.commands.port.base import CommandNode
 from isthmus.agent.commands.port.context import CommandContext, CommandError
 from isthmus.agent.context.compaction import NotCompactedError, compact
+from isthmus.agent.context.windows import window_of
 from isthmus.agent.hooks.refusal import RefusedByHookError
-from isthmus.agent.session.size import context_window
 
 
 async def compress(context: CommandContext) -> None:
     """Let the model write the summary, and report the saved tokens."""
     model = await context.model()
     try:
-        done = await compact(context.turn, model, context_window(model))
+        done = await compact(context.turn, model, window_of(context.session, model))
     except NotCompactedError as error:
         raise CommandError(str(error), "not_compacted") from error
     except RefusedByHookError as refused:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from isthmus.agent.commands.port.base import CommandNode
 from isthmus.agent.commands.port.context import CommandContext
+from isthmus.agent.context.windows import window_of
 from isthmus.agent.session.session import is_summary
 from isthmus.agent.session.size import (
-    context_window,
     estimate_tokens,
     message_tokens,
     messages_tokens,
@@ -20,7 +20,7 @@ async def show_context(context: CommandContext) -> None:
     """Show the tokens of each part of the next request, and their share of the window."""
     session = context.session
     model = await context.resources.open_model(session.model)
-    window = context_window(model)
+    window = window_of(session, model)
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     tools = sum(
         tool_tokens(tool.name, tool.description, full_parameters_of(tool)) for tool in context.tools.tools.values()

@@ -43,7 +43,7 @@ def _format(tasks: Sequence[TaskSnapshot], scope: str) -> str:
 def _line(task: TaskSnapshot) -> str:
     changed = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(task.updated_at))
     waiting = f" (waits for {', '.join(call.tool_name for call in task.pending)})" if task.pending else ""
-    return f"- {task.task_id}  {task.state}{waiting}  {changed}  {task.title}"
+    return f"- {task.task_id}  {task.state_text}{waiting}  {changed}  {task.title}"
 
 
 COMMAND = CommandNode(
