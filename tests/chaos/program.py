@@ -27,7 +27,8 @@ from isthmus.journal.postgres.journal import PostgresJournal
 from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sqlite import journal as sqlite_journal
 from isthmus.journal.sqlite import statements as sqlite_writes
-from isthmus.journal.sqlite.journal import SqliteJournal, writer
+from isthmus.journal.sqlite import writer
+from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.programs.agent import building as agent_building
 from isthmus.programs.agent.local_agent import local_agent, rule_for
 from isthmus.programs.agent.local_agent_options import LocalAgentOptions

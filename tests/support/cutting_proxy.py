@@ -23,7 +23,7 @@ class CuttingProxy:
         self.was_cut = False
         """Whether the network is away after the next cut, until :meth:`open`."""
         self._server: asyncio.Server | None = None
-        self._own_port = 0
+        self._own_port: int = 0
 
     async def open(self) -> None:
         """Accept connections, on the same port each time."""

@@ -92,7 +92,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 
 @contextlib.contextmanager
 def _options_refused() -> "Generator[None]":
-    """Have a server that refuses its options refuse those of the command line."""
+    """Have a server that refuses its options refuse the options of the command line."""
     try:
         yield
     except ServingError as error:

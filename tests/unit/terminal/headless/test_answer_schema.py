@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from isthmus.events import TextContent
+from isthmus.terminal.headless import answer_validator
 from isthmus.terminal.headless.answer_schema import (
     AnswerSchema,
     AnswerSchemaError,
     UnfitAnswerError,
     read_answer_schema,
 )
-from isthmus.terminal.headless.headless import ExitCode, HeadlessOptions, answer_validator, run_headless
+from isthmus.terminal.headless.headless import ExitCode, HeadlessOptions, run_headless
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
