@@ -8,6 +8,7 @@ import functools
 import os
 import re
 import time
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -26,6 +27,8 @@ ENTER_AGAIN_SECONDS = 1.0
 DRAWN_SECONDS = 0.3
 """Seconds that the typed text must be gone from the screen before it counts as submitted."""
 DIALOG = "Apply this change?"
+COMPILED = Path(__file__).resolve().parents[2] / ".cache" / "node-compiled"
+"""Folder where Node.js keeps the compiled code of CLIs."""
 _INHERITED = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "LC_ALL", "TERM")
 
 
@@ -35,6 +38,8 @@ def cli_environment() -> dict[str, str]:
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "PATH": os.pathsep.join([str(require("node").parent), os.environ["PATH"]]),
         "COLORTERM": "truecolor",
+        # Each CLI is compiled once for all tests.
+        "NODE_COMPILE_CACHE": str(COMPILED),
         # Without this, each look-up without a network stalls until the resolver's timeout.
         "RES_OPTIONS": "timeout:1 attempts:1",
     }

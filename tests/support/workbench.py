@@ -32,7 +32,7 @@ _ENDED = {f"TASK_STATE_{name}" for name in ("COMPLETED", "CANCELED", "FAILED", "
 DESKTOP, PHONE = (1440, 900), (390, 844)
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--force-prefers-reduced-motion",
 )  # fmt: skip
 
 
