@@ -74,6 +74,8 @@ async def test_what_the_user_saves_in_emacs_is_theirs(workspace: Path) -> None:
                 ' (insert "mine\n") (save-buffer) t)'
             )
 
+            await driver.editor.open_files()  # Emacs answers after it has reported the save.
+
             async def is_saved() -> bool:
                 return Path(path).read_text() == OLD + "mine\n" and await _lines(written, path) == []
 

@@ -6,7 +6,7 @@ import pytest
 
 from trips import CLIMBS, PAGE, ROOT, VISITS, Trip, floors, read_trips, started_apart
 
-FLOORS: Mapping[str, int] = {"cli": 3, "app": 2, "engine": 1, "journal": 0}
+FLOORS: Mapping[str, int] = {"cli": 3, "programs": 2, "engine": 1, "journal": 0}
 TEXT = """# Page
 
 An ordinary list:
@@ -16,7 +16,7 @@ An ordinary list:
 A trip:
 
 1. `isthmus/cli/run.py` asks `isthmus/engine/runs/runner.py`,
-2. which writes into `isthmus/journal/port/base.py`, and calls `isthmus/app/back.py` back.
+2. which writes into `isthmus/journal/port/base.py`, and calls `isthmus/programs/back.py` back.
 3. Up: `isthmus/cli/run.py` gets the result
    from `isthmus/engine/followers/feed.py`.
 4. `isthmus/engine/runs/runner.py` goes on.
@@ -24,13 +24,19 @@ A trip:
 
 
 def test_a_trip_visits_the_modules_of_its_steps_and_climbs_to_a_room_above() -> None:
-    visits = ("cli/run.py", "engine/runs/runner.py", "journal/port/base.py", "app/back.py", "engine/followers/feed.py")
-    assert read_trips(TEXT, FLOORS) == (Trip("A trip", visits, ("journal/port/base.py -> app/back.py",)),)
+    visits = (
+        "cli/run.py",
+        "engine/runs/runner.py",
+        "journal/port/base.py",
+        "programs/back.py",
+        "engine/followers/feed.py",
+    )
+    assert read_trips(TEXT, FLOORS) == (Trip("A trip", visits, ("journal/port/base.py -> programs/back.py",)),)
 
 
 def test_the_floors_are_those_of_the_import_rules() -> None:
     found = floors(ROOT / "pyproject.toml")
-    assert found["cli"] > found["app"] == found["demo"] > found["engine"] > found["journal"] > found["record"] == 0
+    assert found["cli"] > found["programs"] == found["demo"] > found["engine"] > found["journal"] > found["record"] == 0
 
 
 def test_each_trip_of_the_architecture_is_short_and_straight() -> None:

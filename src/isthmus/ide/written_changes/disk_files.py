@@ -1,14 +1,16 @@
 """Finds, reads and writes the files of a workspace for the review after the fact. Blocks.
 
-Links are never followed. Files that ``.gitignore`` names are left out. Of private files, links and very large files
-only the status is known: they are named when they change, and neither stored nor shown.
+Links are never followed. Files that ``.gitignore`` names, and copies that editors keep beside a file, are left out. Of
+private files, links and very large files only the status is known: they are named when they change, and neither stored
+nor shown.
 """
 
 import errno
 import os
+import re
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +27,8 @@ from isthmus.text.visible import printable
 MAXIMUM_STORED_BYTES: Final = 8 * 1024 * 1024
 """Maximum size in bytes of a file whose content is stored."""
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", ".jj"})
+_COPY: Final = re.compile(r"(.+?)(?:\.~\d+)?~|#(.+)#|\.#(.+)|\.(.+)\.sw[a-p]")
+"""Names that Emacs and Vim give to copies of a file, with the name of the file."""
 _WHY: Final = {
     "private": "it holds secrets by its name, or is hidden from agents, and is never stored",
     "large": f"it has more than {MAXIMUM_STORED_BYTES // 2**20} MiB, and was not stored",
@@ -102,6 +106,8 @@ def walk(
                 end = "/" if is_folder else ""
                 if name in _SKIPPED or ignored.ignores(place + end, name + end) or not _is_unicode(name):
                     continue
+                if not is_folder and _is_copy_of_editor(name, names):
+                    continue
                 is_secret = (
                     is_hidden or has_hidden_name(name) or any(s.ignores(place + end, name + end) for s in hidden)
                 )
@@ -114,6 +120,12 @@ def walk(
                 if found is not None:
                     count += 1
                     yield entry.path, found
+
+
+def _is_copy_of_editor(name: str, names: Collection[str]) -> bool:
+    """Return whether a file is a backup, a lock or unsaved text of another one in its folder, as editors keep them."""
+    found = _COPY.fullmatch(name)
+    return found is not None and any(original in names for original in found.groups())
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":

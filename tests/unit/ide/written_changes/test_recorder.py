@@ -252,6 +252,16 @@ def test_a_save_is_the_users_and_one_of_an_agents_text_is_not(place: _Place) -> 
     assert [hunk.new for hunk in made.ledger.hunks(path)] == [("ONE\n",), ("FIVE\n",)]
 
 
+@pytest.mark.parametrize("copy", ["a.txt~", "a.txt.~3~", "#a.txt#", ".#a.txt", ".a.txt.swp"])
+def test_copies_that_editors_keep_beside_a_file_are_not_an_agents(place: _Place, copy: str) -> None:
+    place.file("a.txt", OLD)
+    made = place.follow()
+    place.file(copy, OLD)
+    other = place.file(copy.replace("a.txt", "b.txt"), NEW)  # of no file that is there
+    made.look(AGENT)
+    assert list(made.ledger.files) == [other]
+
+
 def test_no_more_files_are_followed_than_the_limit(place: _Place) -> None:
     for number in range(30):
         place.file(f"{number:02}.txt", OLD)
