@@ -6,7 +6,6 @@ does any other fault (a module that cannot be imported, a wrong option). The oth
 pytest's.
 """
 
-import os
 import subprocess
 import sys
 from collections.abc import Collection
@@ -14,7 +13,6 @@ from collections.abc import Collection
 import pytest
 
 import forked_tests
-from memory_folder import memory_folder
 
 MAXIMUM_UNSTABLE = 3
 """Maximum number of failing tests that get a second try in one run; more are a fault and not chance."""
@@ -49,13 +47,6 @@ def may_try_again(failures: Collection[str]) -> bool:
 def main(arguments: list[str]) -> int:
     """Run the tests and return pytest's exit code; unstable tests count as passed."""
     recorder = FailureRecorder()
-    with memory_folder() as folder:
-        if folder is not None:
-            os.environ["TMPDIR"] = str(folder)
-        return _run(arguments, recorder)
-
-
-def _run(arguments: list[str], recorder: FailureRecorder) -> int:
     code = pytest.main(arguments, plugins=[recorder, forked_tests])
     if code != pytest.ExitCode.TESTS_FAILED or recorder.incomplete or not may_try_again(recorder.failures):
         return int(code)
