@@ -55,7 +55,7 @@ def show() -> None:
 
 
 def close(review: str) -> dict[str, Any] | None:
-    """Close a proposed edit; return its text: as proposed. None: there is no such view any more."""
+    """Close a proposed edit; return its text, which is as proposed, or None if its view was closed before."""
     is_shown = review in list(reviews)[:1]
     text = None if reviews.pop(review, None) is None else dict[str, Any]()
     if is_shown:

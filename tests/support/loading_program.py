@@ -184,7 +184,8 @@ def _run(program: str) -> NoReturn:
         if program.endswith(".py"):
             sys.argv[0] = program
             sys.path.insert(0, str(Path(program).parent))
-            code = runpy.run_path(program, run_name="__main__") and 0
+            runpy.run_path(program, run_name="__main__")
+            code = 0
         else:
             module: Any = importlib.import_module(program)
             code = module.main()

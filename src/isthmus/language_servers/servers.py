@@ -29,7 +29,8 @@ class LanguageServer:
     """A language server: ``arguments`` follow its program, ``languages`` are LSP's ids of languages by suffix.
 
     ``options`` are for its initialization, ``settings`` what it asks for by the name of a section. ``variables`` are
-    added to its environment. ``loads_code``: it loads code of the project. ``says_status``: it says when it has loaded.
+    added to its environment. ``loads_code``: it loads or runs code of the project. ``says_status``: it says when it has
+    loaded.
     """
 
     program: str
@@ -69,8 +70,21 @@ SERVERS = (
         {"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"},
     ),
     LanguageServer("typescript-language-server", ("--stdio",), _SCRIPT, {}, {}, {}, loads_code=True),
-    LanguageServer("gopls", ("serve",), {".go": "go"}, {}, {}, {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}),
-    LanguageServer("rust-analyzer", (), {".rs": "rust"}, _RUST, {"rust-analyzer": _RUST}, {}, says_status=True),
+    LanguageServer(
+        "gopls",
+        ("serve",),
+        {".go": "go"},
+        {},
+        {},
+        {
+            "GOTOOLCHAIN": "local",
+            "GOFLAGS": "-mod=readonly -buildvcs=false",
+        },
+    ),
+    # It runs Cargo, and Cargo the compiler that the project's .cargo/config.toml or rust-toolchain.toml names.
+    LanguageServer(
+        "rust-analyzer", (), {".rs": "rust"}, _RUST, {"rust-analyzer": _RUST}, {}, loads_code=True, says_status=True
+    ),
     LanguageServer("clangd", ("--background-index=false",), _C, {}, {}, {}),
 )
 _FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin")

@@ -1,4 +1,4 @@
-"""What is sent to a language server, and what of its messages counts for the text that was sent last."""
+"""Messages to a language server, and its answers that count for the text that was sent last."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which program of a language server may be started: never one that a project's files choose."""
+"""Choice of the program of a language server: never by a file of the project."""
 
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from isthmus.language_servers.servers import (
 )
 
 PYRIGHT = server_for(Path("a.py"))
-SCRIPT = server_for(Path("a.tsx"))
 INSTALLED, PROJECT, NONE = ServerPrograms.INSTALLED, ServerPrograms.PROJECT, ServerPrograms.NONE
 
 
@@ -69,12 +68,14 @@ def test_a_link_outside_to_a_program_of_the_project_is_no_installation(tmp_path:
     assert program_of(PYRIGHT, workspace, INSTALLED, {"PATH": str(tmp_path / "bin")}) is None
 
 
-def test_a_server_that_loads_code_of_the_project_needs_the_users_word(tmp_path: Path) -> None:
-    assert SCRIPT is not None
-    outside = program(tmp_path / "bin", SCRIPT.program)
+@pytest.mark.parametrize("file", ["a.tsx", "a.rs"])
+def test_a_server_that_loads_code_of_the_project_needs_the_users_word(tmp_path: Path, file: str) -> None:
+    server = server_for(Path(file))
+    assert server is not None
+    outside = program(tmp_path / "bin", server.program)
     environment = {"PATH": str(tmp_path / "bin")}
-    assert program_of(SCRIPT, tmp_path / "project", INSTALLED, environment) is None
-    assert program_of(SCRIPT, tmp_path / "project", PROJECT, environment) == outside
+    assert program_of(server, tmp_path / "project", INSTALLED, environment) is None
+    assert program_of(server, tmp_path / "project", PROJECT, environment) == outside
 
 
 def test_servers_find_no_program_of_the_project_on_path(tmp_path: Path) -> None:
@@ -102,3 +103,4 @@ def test_no_server_runs_code_of_a_project_unless_it_says_so() -> None:
     assert rust.options["cargo"] == {"buildScripts": {"enable": False}}
     assert (rust.options["procMacro"], rust.options["checkOnSave"]) == ({"enable": False}, False)
     assert go.variables["GOTOOLCHAIN"] == "local"
+    assert "-buildvcs=false" in go.variables["GOFLAGS"]

@@ -102,14 +102,14 @@ class CallDecisions:
             grants = frozenset(grant for grant in grants if not isinstance(grant, PrefixGrant))
         server = proposal.server_name if isinstance(proposal, McpDetails) else None
         moved = moved_files(tool, item.request.arguments, Path(self._session.workspace))
-        guarded = self._guarded_path(policy, proposal, moved)
+        guarded = self._guarded_paths(policy, proposal, moved)
         decision = decide(
             replace(policy, grants=grants),
             tool.name,
             tool.kind,
             item.request.arguments,
-            is_guarded=guarded is not None,
-            is_starting=guarded is not None and starts_program(guarded),
+            is_guarded=bool(guarded),
+            is_starting=any(map(starts_program, guarded)),
             server=server,
             may_keep=server is not None and self.approvals is not None and self.approvals.may_keep(server),
             folder=folder_of(proposal),
@@ -163,17 +163,21 @@ class CallDecisions:
             named |= {ToolGrant(proposal.server_name), ToolGrant(f"{proposal.server_name}.{proposal.tool_name}")}
         return grants if named.isdisjoint(grants) else grants | {ToolGrant(tool.name)}
 
-    def _guarded_path(self, policy: Policy, proposal: ConfirmationDetails | None, moved: Iterable[str]) -> Path | None:
-        """Return a file that a call would edit or move, if the user is asked about its edits; otherwise None.
+    def _guarded_paths(
+        self, policy: Policy, proposal: ConfirmationDetails | None, moved: Iterable[str]
+    ) -> tuple[Path, ...]:
+        """Return the files that a call would edit or move, and about whose edits the user is asked.
 
-        Where nobody can be asked, nothing is guarded in an edit of the file that the user requested.
+        Where nobody can be asked, the file that the user requested is not one of them.
         """
         if not isinstance(proposal, FileDiff):
-            return None
-        paths = map(Path, (proposal.file_path, *moved))
-        guarded = next((path for path in paths if is_guarded(path, self._context_files)), None)
-        is_open = not policy.may_ask and is_requested(self._session, proposal.file_path)
-        return None if is_open else guarded
+            return ()
+        session = self._session
+        return tuple(
+            Path(path)
+            for path in (proposal.file_path, *moved)
+            if is_guarded(Path(path), self._context_files) and (policy.may_ask or not is_requested(session, path))
+        )
 
     @property
     def _context_files(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class RuleFile:
         """Return the value of a key; None if the file does not have it, or may not set it.
 
         Raises:
-            ServerConfigError: there is no object where the key has one.
+            ServerConfigError: the file has another value in place of an object of the key's name.
         """
         if self.is_of_project and key.setter is Setter.USER:
             return None

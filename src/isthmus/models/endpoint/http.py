@@ -65,7 +65,7 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
             verify=verify,
             transport=pooled_transport(verify, limits) if proxy is None else None,
             event_hooks={
-                # Without TLS there is no handshake, and to be told of each step of a request takes time.
+                # Only TLS has a handshake, and following the steps of each request takes time.
                 "request": [set_deadlines, *([close_cancelled_handshake] if has_tls else [])],
                 "response": [refuse_pages],
             },

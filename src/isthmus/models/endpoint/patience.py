@@ -47,7 +47,7 @@ class RequestWaits:
         """Yield what is to be said about the next try, and end when it is time for it.
 
         Raises:
-            ModelError: the error: there is no further try, or no time for one.
+            ModelError: the error itself, if no further try or no time is left.
         """
         attempts = policy.attempts_for(error)
         left = policy.patience - self._waited

@@ -63,6 +63,20 @@ async def test_a_question_of_a_command_is_refused_and_the_run_ends(open_harness:
         assert "refused: init" in err
 
 
+async def test_init_moves_no_guarded_file_to_the_one_that_it_writes(open_harness: OpenHarness) -> None:
+    async with open_harness(
+        policy=Policy(ApprovalMode.AUTO_EDIT, grants_from_settings(["init"]), may_ask=False)
+    ) as harness:
+        hooks = harness.workspace / ".claude" / "settings.json"
+        hooks.parent.mkdir()
+        hooks.write_text("{}\n")
+        patch = "*** Begin Patch\n*** Update File: .claude/settings.json\n*** Move to: GEMINI.md\n*** End Patch\n"
+        harness.replies += [Reply.of(Call("apply_patch", {"input": patch})), Reply.of(Say("ok"))]
+        await headless(harness, "/init")
+        assert hooks.exists()
+        assert not (harness.workspace / "GEMINI.md").exists()
+
+
 async def test_init_writes_its_file_anew_where_its_question_was_allowed(open_harness: OpenHarness) -> None:
     grants = grants_from_settings(["init"])
     async with open_harness(policy=Policy(ApprovalMode.AUTO_EDIT, grants, may_ask=False)) as harness:

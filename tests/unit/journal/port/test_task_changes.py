@@ -1,4 +1,4 @@
-"""Who is told that a task has changed, and when: after the commit, and not of events that leave its state as it is."""
+"""Notices of changed tasks: sent after the commit, and not for events that leave the state as it is."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What fits into the rows of a journal: an event up to its limit, and nothing that is not JSON."""
+"""Rows of a journal take an event up to its limit, and only JSON."""
 
 from typing import Any, cast
 

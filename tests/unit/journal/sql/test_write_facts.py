@@ -1,4 +1,4 @@
-"""Which facts a group reads before its writes: those on which a write depends, and no others."""
+"""Facts that a group reads before its writes: only the ones on which a write depends."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a group of writes leaves for the tables and for other processes: rows, messages, sizes, and a notice."""
+"""Results of a group of writes for the tables and for other processes: rows, messages, sizes, and a notice."""
 
 from dataclasses import replace
 
