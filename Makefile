@@ -64,6 +64,8 @@ ACP_AGENTS ?= gemini qwen opencode
 A2A_TCK ?=
 # A2A_ARGS=--acp runs the kit for A2A 0.3 with a hosted ACP agent behind the server.
 A2A_ARGS ?=
+# The tests of make test; make comparisons and make test-extended run the others.
+IN_EVERY_RUN := not comparison and not extended
 # FIGURES_ARGS=-v names the place of each.
 FIGURES_ARGS ?=
 # Which part of the ledger to print, for example: make ledger LEDGER_ARGS="--part 1 --state pending"
@@ -75,7 +77,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,14 +97,17 @@ frontend: $(PAGE)/index.html ## build the page of the workbench into the package
 
 # The gates run beside the tests: pyright uses one processor for a minute, and many tests wait for programs. A gate that
 # fails interrupts the tests. Its messages come last; among the tests' own they would not be found.
-test: setup peers frontend ## all gates, then all tests but the comparisons
+test: setup peers frontend ## all gates, then all tests but the comparisons and the extended ones
 	@{ $(MAKE) --no-print-directory lints types >$(CHECKS_LOG) 2>&1 || \
 		{ kill -INT "$$(cat $(TESTS_PID))" 2>/dev/null; false; }; } & checks=$$!; \
 	trap "kill $$checks" INT TERM; tests=0; \
 	sh -c 'echo $$$$ >$(TESTS_PID); exec "$$@"' sh env PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py \
-		--processes $(PYTEST_WORKERS) -m "not comparison" $(PYTEST_ARGS) || tests=$$?; \
+		--processes $(PYTEST_WORKERS) -m "$(IN_EVERY_RUN)" $(PYTEST_ARGS) || tests=$$?; \
 	rm -f $(TESTS_PID); wait $$checks && checks=0 || checks=$$?; cat $(CHECKS_LOG); \
 	[ $$tests -eq 0 ] && [ $$checks -eq 0 ]
+
+test-extended: setup peers frontend ## the tests that make test leaves out: one more peer, platform or moment of what others show
+	PYTHONWARNDEFAULTENCODING=1 $(BIN)/python scripts/run_tests.py --processes $(PYTEST_WORKERS) -m extended $(PYTEST_ARGS)
 
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
@@ -137,7 +142,7 @@ contract-postgres: setup ## the A2A contract suites and the tests of the engine 
 	RACING_MESSAGES=10000 $(BIN)/python -m pytest tests/contract/test_journal_database.py $(PYTEST_ARGS)
 
 coverage: setup peers frontend ## the tests of make test with branch coverage: half as long again
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m "not comparison" \
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile -m "$(IN_EVERY_RUN)" \
 		--cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 chaos: setup pgbouncer ## kill the agent, the companion and editors CHAOS_KILLS times each, and look for what is lost or done twice; CHAOS_SEED repeats a run

@@ -39,6 +39,33 @@ class FailureRecorder:
             self.failures.setdefault(report.nodeid, report.longreprtext)
 
 
+class RequirementKeeper:
+    """Guard of the tests that are left out of a run: an extended test shows only what others in the run show too."""
+
+    def __init__(self) -> None:
+        self._extended: dict[str, str] = {}
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Record the requirements of extended tests that are left out, each with a test of it."""
+        self._extended |= {name: item.nodeid for item in items if "extended" in item.keywords for name in _ids(item)}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Raise UsageError for a requirement that no test of a run of all others shows."""
+        options = session.config.option
+        if not options.keyword and set(options.file_or_dir) <= {"tests"}:
+            shown = {name for item in session.items for name in _ids(item)}
+            alone = [f"{name} ({test})" for name, test in self._extended.items() if name not in shown]
+            if alone:
+                raise pytest.UsageError(
+                    f"{', '.join(alone)}: shown by extended tests alone. Leave one test of each in every run."
+                )
+
+
+def _ids(item: pytest.Item) -> set[str]:
+    """Return the ids of the requirements that a test shows."""
+    return {name for mark in item.iter_markers("requirement") for name in mark.args}
+
+
 def may_try_again(failures: Collection[str]) -> bool:
     """Return whether the failed tests with these node ids get a second try."""
     return 0 < len(failures) <= MAXIMUM_UNSTABLE and all(name.startswith(REAL_PROGRAMS) for name in failures)
@@ -47,7 +74,7 @@ def may_try_again(failures: Collection[str]) -> bool:
 def main(arguments: list[str]) -> int:
     """Run the tests and return pytest's exit code; unstable tests count as passed."""
     recorder = FailureRecorder()
-    code = pytest.main(arguments, plugins=[recorder, forked_tests])
+    code = pytest.main(arguments, plugins=[recorder, RequirementKeeper(), forked_tests])
     if code != pytest.ExitCode.TESTS_FAILED or recorder.incomplete or not may_try_again(recorder.failures):
         return int(code)
     print(f"\nFailed, and run once more, alone: {', '.join(recorder.failures)}", flush=True)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from support.extended import first_of
+
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("moment", ["run", "propose"])
+@pytest.mark.parametrize("moment", first_of(["run", "propose"]))
 def test_a_read_that_hangs_its_process_is_run_twice_and_then_failed(tmp_path: Path, moment: str) -> None:
     ends: list[int] = []
     output = ""

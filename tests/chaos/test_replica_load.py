@@ -116,6 +116,7 @@ async def _end_of(deliveries: AsyncIterator[Delivery]) -> TaskState | None:
     return state
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(SECONDS * 2 + 120)
 async def test_memory_disk_and_latency_stay_as_they_are(tmp_path: Path) -> None:
     workspace, first, second = (tmp_path / name for name in ("work", "a", "b"))

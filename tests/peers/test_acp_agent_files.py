@@ -16,6 +16,7 @@ from isthmus.development_tool import ExecuteDetails, FileDiff, ToolCallStatus
 from isthmus.events import TaskState
 from support.acp_file_agents import EVERYTHING, HOSTED, FileAgent, file_agent
 from support.acp_hosting import AcpHosting, Seen, seen_of
+from support.extended import first_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -86,7 +87,7 @@ def settings() -> bool:
     return True
 
 
-@pytest.fixture(params=HOSTED)
+@pytest.fixture(params=first_of(HOSTED))
 def peer(
     request: pytest.FixtureRequest, settings: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[FileAgent]:

@@ -70,6 +70,7 @@ def use_settings_of_the_guide(folder: Path) -> None:
     (own / "config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
+@pytest.mark.extended
 def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, tmp_path: Path, workspace: Path) -> None:
     use_settings_of_the_guide(tmp_path)
     allowed = acpx.run_named("--approve-all", "isthmus", "exec", "write allowed.txt")

@@ -11,6 +11,7 @@ import pytest
 
 from isthmus.ide.control.control_client import running
 from support.companion import BareAgent
+from support.extended import first_of
 from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import companion_program, user
 from support.neovim import RunningNeovim, neovim_with_plugin
@@ -38,7 +39,7 @@ async def _propose(cli: GeminiCli | QwenCode, file: Path, text: str, closing: st
 
 
 @pytest.mark.timeout(120 + 60 * KILLS)
-@pytest.mark.parametrize("name", CLIS)
+@pytest.mark.parametrize("name", first_of(CLIS))
 async def test_a_cli_comes_back_to_a_companion_that_is_killed_and_gets_its_answer(workspace: Path, name: str) -> None:
     file = workspace / "a.py"
     file.write_text("one\n", encoding="utf-8")

@@ -65,6 +65,7 @@ async def test_edits_of_gemini_cli_are_answered_in_the_browser_and_elsewhere(
         await _a_review_that_is_rejected_elsewhere_stays_and_says_by_whom(cli, page, workspace)
 
 
+@pytest.mark.extended
 async def test_qwen_code_writes_its_edit_as_it_was_changed_in_the_browser(
     workspace: Path, file: Path, browser_beside: Browser
 ) -> None:

@@ -175,6 +175,7 @@ async def test_links_are_not_followed(workspace: Path, tmp_path: Path) -> None:
             assert outside.read_text(encoding="utf-8") == "changed\n"
 
 
+@pytest.mark.extended
 async def test_another_branch_in_the_middle_freezes_nothing(workspace: Path) -> None:
     def git(*arguments: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")

@@ -16,6 +16,7 @@ from support import small_language_server
 from support.claude_code import PROGRAM, claude_code
 from support.coding_cli import CodingCli
 from support.emacs import AT_ONCE, FLYMAKE, RunningEmacs, lisp_string, running_emacs
+from support.extended import first_of
 from support.gemini_cli import SETTINGS as GEMINI_SETTINGS
 from support.gemini_cli import gemini_cli
 from support.isthmus_program import companion_program
@@ -151,8 +152,8 @@ EDITORS = {"neovim": _neovim, "emacs": _emacs}
 AGENTS = {"gemini": _gemini, "qwen": _qwen, **({"claude": _claude} if PROGRAM else {})}
 
 
-@pytest.mark.parametrize("editor_name", list(EDITORS))
-@pytest.mark.parametrize("agent_name", list(AGENTS))
+@pytest.mark.parametrize("editor_name", first_of(EDITORS))
+@pytest.mark.parametrize("agent_name", first_of(AGENTS))
 async def test_what_an_agent_writes_without_asking_is_shown_at_once(
     workspace: Path, agent_name: str, editor_name: str
 ) -> None:

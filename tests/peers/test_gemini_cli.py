@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.editor_tree import below_editor
+from support.extended import first_of
 from support.gemini_cli import SECONDS, SETTINGS, GeminiCli, gemini_cli
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, user, would_choose
@@ -265,7 +266,7 @@ async def test_the_cli_takes_its_editors_companion_and_asks_in_the_terminal_with
 
 
 @pytest.mark.requirement("GEM-030")
-@pytest.mark.parametrize("by", ["doctor", "the terminal"])
+@pytest.mark.parametrize("by", first_of(["doctor", "the terminal"]))
 async def test_of_two_companions_the_cli_takes_its_terminals_else_the_one_doctor_names(
     workspace: Path, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
@@ -288,6 +289,7 @@ async def test_of_two_companions_the_cli_takes_its_terminals_else_the_one_doctor
             assert (await cli.ask("first"))["activeFile"]["path"] == str(by_port[chosen])
 
 
+@pytest.mark.extended
 async def test_the_cli_finds_the_companion_by_its_variables_alone(
     workspace: Path, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -312,6 +314,7 @@ async def test_the_cli_finds_the_companion_by_its_variables_alone(
             assert a.read_text(encoding="utf-8") == "reviewed\n"
 
 
+@pytest.mark.extended
 async def test_the_cli_in_a_container_reaches_the_companion_under_the_name_of_its_host(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:

@@ -108,6 +108,7 @@ async def test_memory_comes_back_and_others_are_answered(
             await eventually_async(lambda: memory(program) - before < GROWTH, 60, what="the memory comes back")
 
 
+@pytest.mark.extended
 async def test_requests_that_wait_for_their_answers_hold_no_files(tmp_path: Path, workspace: Path) -> None:
     async with serve_program(tmp_path, workspace, script=SCRIPT) as program:
         headers = {"Authorization": f"Bearer {program.token}", "X-A2A-Extensions": EXTENSION_URI}

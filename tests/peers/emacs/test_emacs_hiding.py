@@ -6,6 +6,7 @@ import pytest
 
 from isthmus.ide.editor import DiffAccepted, DiffRejected
 from support.emacs_layers import ACCEPT, EVIL, LAYERS, OTHER_WINDOW, PROPOSED, SHOW, Scene
+from support.extended import first_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,7 @@ async def test_a_hidden_review_is_announced_counted_and_can_be_accepted(
             await scene.was_accepted_once()
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", first_of(LAYERS))
 async def test_a_review_that_is_killed_is_rejected_and_emacs_says_so(
     scene: Scene, layer: str, subtests: pytest.Subtests
 ) -> None:
@@ -124,7 +125,7 @@ async def test_the_mode_line_counts_the_reviews_until_the_last_is_decided(scene:
     await scene.nothing_waits()
 
 
-@pytest.mark.parametrize("of_user", ['"of-user"', '\'("of-user")', "nil"])
+@pytest.mark.parametrize("of_user", first_of(['"of-user"', '\'("of-user")', "nil"]))
 async def test_the_count_stands_in_a_mode_line_of_ones_own(scene: Scene, of_user: str) -> None:
     await scene.driver.emacs.evaluate(
         f'(progn (setq global-mode-string {of_user}) (setq-default mode-line-format \'("own " mode-line-misc-info)) t)'

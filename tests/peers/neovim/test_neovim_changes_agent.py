@@ -16,6 +16,7 @@ OLD = b"one\r\ntwo\r\nthree\r\nfour\r\nfive"
 NEW = "ONE\r\ntwo\r\nthree\r\nfour\r\nFIVE"
 
 
+@pytest.mark.extended
 async def test_one_hunk_of_what_qwen_code_wrote_is_undone(workspace: Path) -> None:
     path = workspace / "a.py"
     path.write_bytes(OLD)

@@ -80,3 +80,26 @@ def test_a_module_that_cannot_be_imported_takes_the_second_try_from_the_others(t
     ended = run(tmp_path, "--continue-on-collection-errors", **files)
     assert ended.returncode == 1
     assert "run once more" not in ended.stdout
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.requirement({first!r})
+def test_in_every_run(): pass
+
+@pytest.mark.extended
+@pytest.mark.requirement("GEM-001", "GEM-002")
+def test_one_more_peer(): pass
+"""
+LEAVING_OUT = ("-m", "not extended")
+
+
+@pytest.mark.slow
+def test_a_requirement_is_not_shown_by_extended_tests_alone(tmp_path: Path) -> None:
+    refused = run(tmp_path, *LEAVING_OUT, peers__marked=MARKED.format(first="GEM-001"))
+    assert refused.returncode == 4
+    assert "GEM-002 (tests/peers/test_marked.py::test_one_more_peer): shown by extended tests alone" in refused.stderr
+    assert "GEM-001" not in refused.stderr
+    assert run(tmp_path, *LEAVING_OUT, unit__other=MARKED.format(first="GEM-002")).returncode == 0
+    assert run(tmp_path, "-m", "extended").returncode == 0

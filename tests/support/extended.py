@@ -1,0 +1,20 @@
+"""Parameters of which every run of the tests has the first, and ``make test-extended`` has the others too.
+
+For tests with real programs that show the same of several peers, at the cost of seconds of a processor for each peer. A
+whole test is marked ``pytest.mark.extended`` if other tests show its requirements; ``scripts/run_tests.py`` checks this.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def first_of(values: Iterable[Any], ids: Iterable[str] | None = None) -> list[Any]:
+    """Return a parameter for each of the values, all but the first marked as extended; `ids` name the tests."""
+    found = list(values)
+    names = [None] * len(found) if ids is None else list(ids)
+    return [
+        pytest.param(value, id=name, marks=[pytest.mark.extended] if number else [])
+        for number, (value, name) in enumerate(zip(found, names, strict=True))
+    ]
