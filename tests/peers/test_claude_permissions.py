@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from isthmus.ide import permission_hook
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.isthmus_program import CompanionProgram, companion_program, isthmus, process_ends, user
 from support.permission_cli import KINDS, Ended, PermissionCli, permission_cli
@@ -90,7 +91,7 @@ async def test_an_answer_elsewhere_counts_and_ends_the_question_in_the_terminal(
 
 
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
-@pytest.mark.parametrize("call", ["bash", "mcp", "edit"])
+@pytest.mark.parametrize("call", first_of(["bash", "mcp", "edit"]))
 async def test_an_answer_in_the_terminal_counts_and_takes_the_question_back(
     kind: str, call: str, yes: bool, workspace: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.extended import first_of
 from support.isthmus_program import isthmus
 from support.programs import require
 
@@ -19,7 +20,7 @@ def methods(found: Sequence[dict[str, Any]]) -> list[str]:
     return [str(message["body"]["method"]) for message in found if "method" in (message["body"] or ())]
 
 
-@pytest.mark.parametrize("editor", ["nvim", "headless"])
+@pytest.mark.parametrize("editor", first_of(["nvim", "headless"]))
 def test_an_edit_is_changed_in_review_and_written(tmp_path: Path, editor: str) -> None:
     require("git")
     if editor == "nvim":

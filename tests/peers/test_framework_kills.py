@@ -14,6 +14,7 @@ from isthmus.client import Delivery, PromptMessage, Turn
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from support.example_program import ExampleProgram, loaded_for
+from support.extended import first_of
 from support.hosted_frameworks import calls_in, text_in
 from support.hosted_program import hosted_program
 from support.programs import PYTHON_PEERS, python_peer
@@ -82,7 +83,7 @@ async def test_an_answer_after_kill_9_runs_the_tool_once(tmp_path: Path, workspa
     assert lines_of(workspace / "ran.txt") == ["quick"]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("framework", first_of(FRAMEWORKS))
 async def test_a_no_after_kill_9_is_told_to_the_model(tmp_path: Path, workspace: Path, framework: str) -> None:
     seen = await answered_after_kill(framework, tmp_path / "data", workspace, "cancel")
     assert calls_in(seen) == [("work", ToolCallStatus.CANCELLED)]

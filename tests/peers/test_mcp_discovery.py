@@ -19,6 +19,7 @@ from isthmus.mcp_host.host import McpHost
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.servers import DiscoveryState, ServerState
 from isthmus.tools.port.tool_set import ToolScope
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.mcp_hosting import SCRIPTED, SOON_ENDED, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
@@ -203,7 +204,7 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
 
 
 @pytest.mark.requirement("MCP-139")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", first_of([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP]))
 async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_user_that_is_killed(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path, number: signal.Signals
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from isthmus.programs.mcp.progress import BEAT_SECONDS
 from isthmus.programs.mcp.tasks import MAXIMUM_WAIT_SECONDS
+from support.extended import first_of
 from support.isthmus_program import ISTHMUS, isthmus, process_ends
 from support.loaded_program import LoadedProgram, shared_program
 from support.mcp_client_program import CLIENTS, McpClient, mcp_client
@@ -95,7 +96,7 @@ def test_a_call_that_outlasts_its_limit_is_kept_by_what_it_is_told(sessions: Ses
     assert texts[0] == "done"
 
 
-@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("kind", first_of(CLIENTS))
 def test_a_task_ends_right_for_a_client_whose_limit_is_shorter(sessions: Sessions, kind: str) -> None:
     options = {"timeout": 5000} if kind == "typescript" else {"read_timeout_seconds": 5}
     with mcp_client(kind, [call("start_task", prompt="wait", options=options)], *served(sessions, "-y")) as client:
@@ -115,7 +116,7 @@ def test_a_task_ends_right_for_a_client_whose_limit_is_shorter(sessions: Session
     assert (sessions.workspace / "began").read_text() == "x\n"
 
 
-@pytest.mark.parametrize("kind", CLIENTS)
+@pytest.mark.parametrize("kind", first_of(CLIENTS))
 def test_a_started_task_goes_on_when_its_client_is_killed(sessions: Sessions, kind: str) -> None:
     calls = [call("start_task", prompt="wait", stay=True)]
     with mcp_client(kind, calls, *served(sessions, "-y")) as client:
@@ -148,8 +149,8 @@ def goes_on_with_the_page(sessions: Sessions, task_id: str) -> None:
         eventually(lambda: tasks(sessions)[0]["state"] == "completed")
 
 
-@pytest.mark.parametrize("tool", ["start_task", "run_task"])
-@pytest.mark.parametrize("goes_on", [goes_on_in_a_client, goes_on_in_the_terminal, goes_on_with_the_page])
+@pytest.mark.parametrize("tool", first_of(["start_task", "run_task"]))
+@pytest.mark.parametrize("goes_on", first_of([goes_on_in_a_client, goes_on_in_the_terminal, goes_on_with_the_page]))
 def test_a_task_goes_on_when_its_server_is_killed(
     sessions: Sessions, tool: str, goes_on: Callable[[Sessions, str], None]
 ) -> None:
@@ -199,7 +200,7 @@ def test_the_end_of_the_program_is_that_of_the_part_that_serves(sessions: Sessio
     assert process.wait(30) in (0, -signal.SIGTERM)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_of([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP]))
 def test_the_part_that_serves_ends_with_the_program(sessions: Sessions, number: signal.Signals) -> None:
     with mcp_client("python", [call("get_task", task_id="none", stay=True)], *served(sessions)) as client:
         assert client.said()["isError"]

@@ -121,6 +121,7 @@ async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_
                 assert Path(kept).read_text(encoding="utf-8") == PROPOSED + "typed, not written\n"
 
 
+@pytest.mark.extended
 async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders
 ) -> None:
@@ -140,6 +141,7 @@ async def test_qwen_code_is_started_together_with_a_companion_that_ends_with_it(
         await eventually_async(lambda: not lock.exists(), SECONDS, what="the companion has ended")
 
 
+@pytest.mark.extended
 async def test_of_the_locks_qwen_code_takes_its_terminals_else_the_newest_that_is_alive(
     workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:

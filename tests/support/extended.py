@@ -1,7 +1,7 @@
 """Parameters of which every run of the tests has the first, and ``make test-extended`` has the others too.
 
-For tests with real programs that show the same of several peers, at the cost of seconds of a processor for each peer. A
-whole test is marked ``pytest.mark.extended`` if other tests show its requirements; ``scripts/run_tests.py`` checks this.
+For tests with real programs that show the same of several peers, at the cost of seconds of a processor for each peer.
+``pytest.mark.extended`` marks a whole test if other tests show its requirements; ``scripts/run_tests.py`` checks this.
 """
 
 from collections.abc import Iterable
