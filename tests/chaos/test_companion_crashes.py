@@ -13,6 +13,7 @@ import pytest
 
 from chaos.companion_crash_run import CompanionCrashRun
 from chaos.companion_setups import BridgeSetup, HeadlessSetup, NeovimSetup
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 
 pytestmark = pytest.mark.anyio
@@ -22,9 +23,11 @@ KILLS = int(os.environ.get("CHAOS_KILLS", "4"))
 """Number of faults in each setup."""
 SEED = int(os.environ.get("CHAOS_SEED", str(random.SystemRandom().randrange(10**6))))
 
+KINDS = {"neovim": NeovimSetup, "headless": HeadlessSetup, "bridge": BridgeSetup}
+
 
 @pytest.mark.timeout(3600 if IS_LONG else 300)
-@pytest.mark.parametrize("kind", [HeadlessSetup, NeovimSetup, BridgeSetup], ids=["headless", "neovim", "bridge"])
+@pytest.mark.parametrize("kind", first_of(KINDS.values(), ids=KINDS))
 async def test_reviews_come_to_one_end_whatever_dies_at_any_moment(
     kind: type[HeadlessSetup], workspace: Path, isolated_folders: IsolatedFolders
 ) -> None:

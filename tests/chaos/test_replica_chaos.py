@@ -35,6 +35,7 @@ def machines() -> Generator[Machines]:
         yield Machines(server, pool, disk, stack.enter_context(loaded_program()))
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(60 + 30 * OUTAGES)
 async def test_servers_keep_their_tasks_over_an_outage(tmp_path: Path) -> None:
     print(f"CHAOS_SEED={SEED}")

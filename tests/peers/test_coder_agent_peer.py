@@ -15,6 +15,7 @@ import pytest
 from support.coder_agent_client import Line, parts_of
 from support.coder_agent_scenes import Stage, our_server, real_server, recorded, shared
 from support.coder_agent_shape import brief, events
+from support.extended import first_of
 from support.programs import NODE_PEERS, node_package, require
 from support.scripted_wire import Call, Reply, Say
 
@@ -64,7 +65,7 @@ def call_of(seen: list[dict[str, Any]]) -> str:
     return next(part["data"]["request"]["callId"] for part in parts if "request" in part.get("data", {}))
 
 
-@pytest.mark.parametrize("outcome", ["proceed_once", "proceed_always"])
+@pytest.mark.parametrize("outcome", first_of(["proceed_once", "proceed_always"]))
 async def test_the_javascript_client_sees_the_same_of_both_servers(outcome: str, real: Stage, ours: Stage) -> None:
     seen: list[dict[str, Any]] = []
     for stage in (real, ours):

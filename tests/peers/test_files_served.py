@@ -148,6 +148,7 @@ async def test_the_next_server_sends_an_image_that_was_attached_at_a_killed_one(
     assert await run_sql(machines.url, "SELECT count(*) FROM files") == 0
 
 
+@pytest.mark.extended
 async def test_the_whole_output_of_a_command_can_be_read_at_the_next_server(machines: Machines) -> None:
     async with machines.serve("a") as first, machines.serve("b") as second:
         async with first.client() as agent:

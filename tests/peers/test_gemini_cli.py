@@ -217,6 +217,7 @@ async def _an_answer_in_the_cli_closes_the_view_and_keeps_what_was_typed_there(
     await view_is_closed(neovim)
 
 
+@pytest.mark.extended
 @pytest.mark.requirement("GEM-029", "GEM-084", "GEM-086", "GEM-087")
 async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
     workspace: Path, files: tuple[Path, Path], isolated_folders: IsolatedFolders

@@ -17,6 +17,7 @@ from isthmus.editors.jupyter import editor as jupyter
 from isthmus.editors.jupyter.editor import JupyterEditor
 from isthmus.editors.jupyter.server import JupyterServer, JupyterSession
 from isthmus.ide.editor import CodeExecution, EditorError, ExecutionImage, ExecutionText
+from support.extended import first_of
 from support.jupyter import RunningJupyter, jupyter_environment, shared_jupyter
 from support.waiting import eventually, eventually_async
 
@@ -160,7 +161,7 @@ async def test_one_execution_runs_after_the_other_in_the_order_they_were_asked(e
     assert _texts(last) == ["[0, 1, 2, 3, 4]"]
 
 
-@pytest.mark.parametrize("code", ["1", "import time; time.sleep(0.7)"])
+@pytest.mark.parametrize("code", first_of(["1", "import time; time.sleep(0.7)"]))
 async def test_code_that_ends_while_the_heartbeat_begins_leaves_no_thread(
     editor: JupyterEditor, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:

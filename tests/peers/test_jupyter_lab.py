@@ -244,6 +244,7 @@ async def test_a_notebook_follows_and_its_other_cells_stay(lab: RunningJupyter, 
         assert (sources[0], "mine, " in sources[40]) == ("new = 1", True)
 
 
+@pytest.mark.extended
 async def test_a_notebook_that_is_replaced_by_another_one_follows(
     lab: RunningJupyter, page: "Page", folder: Path
 ) -> None:

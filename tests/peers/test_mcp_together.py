@@ -307,6 +307,7 @@ async def _answered(agent: RemoteAgent, turn: Turn, answer: list[ToolCallConfirm
     return await events_of(await agent.answer(turn.snapshot.task_id, answer, answered_by="test"))
 
 
+@pytest.mark.extended
 def test_a_user_is_asked_in_the_terminal_and_reads_a_harmless_summary(
     isolated_folders: IsolatedFolders, tmp_path: Path, workspace: Path
 ) -> None:

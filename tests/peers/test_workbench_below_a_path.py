@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.extended import first_of
 from support.path_proxy import PathProxy, path_proxy
 from support.workbench import Workbench, answer_by, desktop, until_answers_count, workbench
 
@@ -23,7 +24,7 @@ scenarios:
 """
 
 
-@pytest.fixture(params=[True, False], ids=["removed", "passed-on"])
+@pytest.fixture(params=first_of([True, False], ids=["removed", "passed-on"]))
 def proxy(request: pytest.FixtureRequest) -> Generator[PathProxy]:
     with path_proxy(PATH, removes_path=request.param) as found:
         yield found

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.extended import first_of
 from support.waiting import eventually
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
@@ -210,18 +211,22 @@ def go_on(page: Page) -> dict[str, int] | None:
 
 @pytest.mark.parametrize(
     ("size", "place", "width"),
-    [
-        (1_000, "first", 800),
-        (1_000, "last", 1200),
-        (20_000, "middle", 1200),
-        (199_000, "last", 800),
-        (199_000, "first", 1200),
-        (420_000, "first", 1200),
-        (420_000, "last", 800),
-        (1_000_000, "middle", 800),
-        (5_000_000, "middle", 800),
-        (5_000_000, "last", 1200),
-    ],
+    first_of(
+        [
+            (1_000, "first", 800),
+            (199_000, "last", 800),
+            (420_000, "first", 1200),
+            (5_000_000, "middle", 800),
+            (1_000, "last", 1200),
+            (20_000, "middle", 1200),
+            (199_000, "first", 1200),
+            (420_000, "last", 800),
+            (1_000_000, "middle", 800),
+            (5_000_000, "last", 1200),
+        ],
+        count=4,
+        are_rows=True,
+    ),
 )
 def test_one_changed_line_anywhere_is_shown_and_nothing_else(page: Page, size: int, place: str, width: int) -> None:
     lines = text_of(size // 2, size)
@@ -233,7 +238,7 @@ def test_one_changed_line_anywhere_is_shown_and_nothing_else(page: Page, size: i
     assert len(lines) < 20 or any(note for note in found["notes"])  # what is folded away is said
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_of(range(4)))
 def test_all_changed_lines_are_shown_wherever_they_are(page: Page, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - a seed repeats the texts
     old = text_of(chance.choice((3_000, 60_000, 150_000, 600_000)), seed)
@@ -309,7 +314,7 @@ def test_what_the_user_types_elsewhere_leaves_the_rest_unseen(page: Page) -> Non
     assert go_on(page) is None
 
 
-@pytest.mark.parametrize("width", [800, 1200])
+@pytest.mark.parametrize("width", first_of([800, 1200]))
 def test_with_a_hunk_kept_as_it_was_the_other_is_still_to_be_seen_and_can_be(page: Page, width: int) -> None:
     same = lines_of("same", 50)
     old = lines_of("old", 300) + same + lines_of("former", 300)
@@ -380,7 +385,7 @@ def test_what_was_not_seen_can_be_rejected(page: Page, served: Workbench) -> Non
     assert not (served.workspace / f"{created}.txt").exists()
 
 
-@pytest.mark.parametrize("size", [1_000, 1_000_000, 5_000_000])
+@pytest.mark.parametrize("size", first_of([1_000, 1_000_000, 5_000_000], count=2))
 def test_a_change_in_a_file_of_any_size_is_shown_and_written(page: Page, served: Workbench, size: int) -> None:
     changed = name()
     lines = text_of(size, 3)

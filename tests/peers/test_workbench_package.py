@@ -20,6 +20,7 @@ def build(folder: Path, kind: str, to: Path) -> "subprocess.CompletedProcess[str
     )  # fmt: skip
 
 
+@pytest.mark.extended
 @pytest.mark.slow
 def test_a_wheel_from_a_source_distribution_has_the_page_without_node(tmp_path: Path) -> None:
     made = build(ROOT, "sdist", tmp_path)

@@ -8,6 +8,7 @@ from collections.abc import Generator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.extended import first_of
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
 SCRIPT = json.dumps(
@@ -54,7 +55,7 @@ def opened(page: Page, served: Workbench, place: str = "") -> Page:
 
 
 @pytest.mark.parametrize("late", ["y", "n", "words", "edit"])
-@pytest.mark.parametrize("first", ["y", "n"])
+@pytest.mark.parametrize("first", first_of(["y", "n"]))
 def test_who_is_late_sees_who_was_first_and_loses_no_text(
     browser: Browser, served: Workbench, first: str, late: str
 ) -> None:

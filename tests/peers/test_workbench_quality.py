@@ -123,6 +123,7 @@ def seconds_of_scrolling(page: Page, work: Work) -> float:
     return work.seconds() - before
 
 
+@pytest.mark.extended
 def test_a_task_of_16000_events_is_light_and_scrolls(page: Page, served: Workbench) -> None:
     work = Work(page)
     page.goto(f"{served.url}ui/task/long")
