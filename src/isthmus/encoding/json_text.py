@@ -20,7 +20,7 @@ from isthmus.errors import IsthmusError
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 # No value is circular; one would exceed the recursion limit. The check would cost a tenth of the time.
 _ENCODE = compact_encoder(allow_nan=False)
-_ENCODE_ASCII = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+_ENCODE_ASCII = compact_encoder(ensure_ascii=True, allow_nan=False)
 
 
 class JsonError(IsthmusError):

@@ -115,15 +115,16 @@ def message_of(value: object, rules: Rules) -> Message:
         and isinstance(request_id, rules.response_id_types)
         and ("error" in message or ("result" in message and request_id is not None))
     )
-    is_wrong = {
-        "jsonrpc": message.get("jsonrpc") != "2.0",
-        "method": not (isinstance(method, str) or is_response),
-        "id": request_id is None and "id" in message and not (rules.allows_null_id and message["id"] is None),
-        "params": not (params is None or isinstance(params, dict) or is_response),
-    }
-    if True in is_wrong.values():
+    is_wrong = (
+        message.get("jsonrpc") != "2.0",
+        not (isinstance(method, str) or is_response),
+        request_id is None and "id" in message and not (rules.allows_null_id and message["id"] is None),
+        not (params is None or isinstance(params, dict) or is_response),
+    )
+    if True in is_wrong:
+        wrong = dict(zip(("jsonrpc", "method", "id", "params"), is_wrong, strict=True))
         for member, text in rules.members.items():
-            if is_wrong[member]:
+            if wrong[member]:
                 code = INVALID_PARAMS if member == "params" else INVALID_REQUEST
                 return ParseError(request_id, code, text.format(received=kind_of(message.get(member)), method=method))
     if not isinstance(method, str):  # else it is refused above
