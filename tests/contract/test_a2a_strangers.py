@@ -193,9 +193,10 @@ async def test_what_is_pushed_to_a_user_ends_with_his_last_token_until_he_sets_i
 async def test_requests_of_many_tiny_things_are_refused_before_they_cost_much(workspace: Path) -> None:
     async with users_of(workspace, EchoAgent()) as users:
         alice = await users.client("alice")
-        for value in (b"{},", b"1,", b'"a":1,'):
+        every_path = ("", "message:send", "tasks", "executeCommand")
+        for value, paths in ((b"{},", every_path), (b"1,", ("",)), (b'"a":1,', ("",))):
             many = b'[{"text": "' + value.replace(b'"', b'\\"') * 300_000 + b'"},' + value * 600_000 + b"{}]"
-            for path in ("", "message:send", "tasks", "executeCommand"):
+            for path in paths:
                 response = await alice.http.post(f"{alice.url}{path}", content=many)
                 assert "more than 500,000 JSON values" in response.text, (path, value)
         code = json.dumps(rpc("message/send", prompt("if (a) { b[0] = [1,2]; } " * 200_000, workspace)))

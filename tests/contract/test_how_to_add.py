@@ -20,6 +20,7 @@ import check_file_sizes
 import check_strings
 import check_test_names
 from support.checkout_copy import ROOT, copy_checkout
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.ports import free_port
 from support.programs import require
@@ -37,6 +38,8 @@ INSIDE = (
 """Guides to what becomes a file of Isthmus."""
 BESIDE = ("add-an-editor.md", "parts.md")
 """Guides to what is a program or a package of its own."""
+FOLLOWED = ("add-a-tool.md", "add-a-slash-command.md", "parts.md", "add-an-acp-agent.md")
+"""Guides that every run follows; the others take longer."""
 COLUMNS = 200
 """Width of the terminals, in which the longest command of a page is one line."""
 WORDS = 1_500
@@ -52,7 +55,9 @@ def steps_of(name: str) -> Sequence[AnyStep]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*INSIDE, *BESIDE])
+@pytest.mark.parametrize(
+    "name", first_of(sorted([*INSIDE, *BESIDE], key=lambda name: name not in FOLLOWED), count=len(FOLLOWED))
+)
 def test_a_guide_is_right_as_written(name: str, tmp_path: Path, isolated_folders: IsolatedFolders) -> None:
     copy = tmp_path / "isthmus"
     copy_checkout(copy)
