@@ -67,7 +67,7 @@ async def _answer(workspace: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("call", ["bash", "mcp", "edit"])
+@pytest.mark.parametrize("call", first_of(["edit", "bash", "mcp"]))
 async def test_an_answer_elsewhere_counts_and_ends_the_question_in_the_terminal(
     kind: str, call: str, workspace: Path
 ) -> None:

@@ -73,7 +73,7 @@ async def _bare_kernel(folder: Path) -> "AsyncGenerator[tuple[JupyterEditor, sub
         process.wait(30)
 
 
-@pytest.fixture(scope="module", params=["server", "bare kernel"])
+@pytest.fixture(scope="module", params=first_of(["server", "bare kernel"]))
 async def editor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[JupyterEditor]:

@@ -17,7 +17,7 @@ from support.oauth_mcp_server import oauth_mcp_server
 pytestmark = pytest.mark.anyio
 
 STUCK = (sys.executable, str(SUPPORT / "stuck_isthmus_program.py"))
-UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 1000}}
+UNRESOLVED = {"s": {"httpUrl": "https://stuck.example/mcp", "timeout": 5000}}
 DEADLINE = 80
 """Time limit in seconds; a program that hangs does so forever."""
 
@@ -66,7 +66,7 @@ async def test_a_name_server_that_never_answers_does_not_hold_up_the_end(
 
 async def test_a_keyring_that_never_answers_does_not_hold_up_the_end(home: Path, workspace: Path) -> None:
     settings: dict[str, Any] = {
-        "mcpServers": {"s": {"httpUrl": "http://127.0.0.1:1/mcp", "timeout": 2000}},
+        "mcpServers": {"s": {"httpUrl": "http://127.0.0.1:1/mcp", "timeout": 5000}},
         "isthmus": {"tokenStore": "keyring"},
     }
     (home / ".gemini").mkdir()

@@ -97,6 +97,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: QwenCode, workspace: Pat
     assert (await user("diffs", folder=workspace))["diffs"] == []
 
 
+@pytest.mark.extended
 async def test_an_answer_in_qwen_code_closes_neovims_view_and_what_was_typed_is_kept(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:

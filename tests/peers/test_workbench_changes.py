@@ -263,6 +263,7 @@ def test_all_changed_lines_are_shown_wherever_they_are(page: Page, seed: int) ->
     assert found["left"] is None
 
 
+@pytest.mark.extended
 def test_a_change_in_a_line_of_any_length_is_marked_and_the_rest_is_said(page: Page) -> None:
     for length in (1_500, 3_000, 19_000, 30_000, 2_000_000):
         line = "".join(f"{number}," for number in range(length // 5))
@@ -324,6 +325,7 @@ def test_with_a_hunk_kept_as_it_was_the_other_is_still_to_be_seen_and_can_be(pag
     assert go_on(page) is None
 
 
+@pytest.mark.extended
 def test_another_text_before_is_to_be_seen_anew(page: Page) -> None:
     old, new = lines_of("old", 300), lines_of("new", 300)
     mount(page, old, new)
@@ -399,6 +401,7 @@ def test_a_change_in_a_file_of_any_size_is_shown_and_written(page: Page, served:
     eventually(lambda: "another needle\n" in (served.workspace / f"{changed}.txt").read_text())
 
 
+@pytest.mark.extended
 def test_without_the_editor_of_changes_the_change_is_shown_all_the_same(page: Page, served: Workbench) -> None:
     changed = name()
     (served.workspace / f"{changed}.txt").write_text("".join([*NEW_LINES, "the needle\n"]))
@@ -415,6 +418,7 @@ def test_without_the_editor_of_changes_the_change_is_shown_all_the_same(page: Pa
     expect(page.locator(".item.done")).to_have_count(1)
 
 
+@pytest.mark.extended
 def test_many_cells_of_a_notebook_are_a_large_change(page: Page, served: Workbench) -> None:
     (served.workspace / "large.ipynb").write_text(notebook("old"))
     ask(page, served, f"cells {name()}")

@@ -54,7 +54,7 @@ def opened(page: Page, served: Workbench, place: str = "") -> Page:
     return page
 
 
-@pytest.mark.parametrize("late", ["y", "n", "words", "edit"])
+@pytest.mark.parametrize("late", first_of(["edit", "y", "n", "words"]))
 @pytest.mark.parametrize("first", first_of(["y", "n"]))
 def test_who_is_late_sees_who_was_first_and_loses_no_text(
     browser: Browser, served: Workbench, first: str, late: str

@@ -145,6 +145,7 @@ def test_a_task_of_16000_events_is_light_and_scrolls(page: Page, served: Workben
     assert long < seconds_of_scrolling(page, work) * 3
 
 
+@pytest.mark.extended
 def test_what_is_read_stays_in_its_place(page: Page, served: Workbench) -> None:
     page.goto(f"{served.url}ui/task/long")
     page.wait_for_selector(f"text=Step {EVENTS // 16 - 1} is over.")
@@ -265,6 +266,7 @@ def test_subagents_and_the_model_are_beside_the_task(page: Page, served: Workben
     expect(aside).to_contain_text("tokens")
 
 
+@pytest.mark.extended
 def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
     task = served.begin(page, "long sleep")
     page.goto(f"{served.url}ui/task/{task}")
@@ -326,6 +328,7 @@ def axe_problems(page: Page, source: str, name: str) -> list[str]:
     return found
 
 
+@pytest.mark.extended
 def test_all_fits_at_four_times_the_size(page: Page, served: Workbench) -> None:
     task = served.begin(page, "write zoomed")
     page.set_viewport_size({"width": 320, "height": 256})  # 1280x1024 at 400 %

@@ -271,6 +271,7 @@ async def test_without_a_connection_nothing_can_be_sent_and_then_it_can(written:
     await expect(page.locator(".empty.big")).to_contain_text("Nothing was written since")
 
 
+@pytest.mark.extended
 async def test_what_is_no_plain_change_of_lines_is_said(written: WrittenPage) -> None:
     page, folder = written.page, written.workspace
     (folder / "ends.txt").write_bytes(b"one\r\ntwo\r\n")

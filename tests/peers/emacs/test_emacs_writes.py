@@ -140,7 +140,7 @@ async def test_a_saving_command_of_ones_own_says_which_keys_decide(scene: Scene)
 
 
 @pytest.mark.parametrize("layer", first_of(LAYERS))
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in BY_ITSELF.items()])
+@pytest.mark.parametrize("code", first_of(BY_ITSELF.values(), ids=BY_ITSELF, count=2))
 async def test_what_saves_by_itself_decides_and_asks_nothing(scene: Scene, code: str) -> None:
     await scene.open_review()
     await scene.press("x")  # edited: there is something to save
@@ -150,7 +150,9 @@ async def test_what_saves_by_itself_decides_and_asks_nothing(scene: Scene, code:
 
 
 @pytest.mark.parametrize("layer", first_of(LAYERS))
-@pytest.mark.parametrize(("code", "keys"), [pytest.param(*row, id=name) for name, row in BY_ITSELF_AT_A_KEY.items()])
+@pytest.mark.parametrize(
+    ("code", "keys"), first_of(BY_ITSELF_AT_A_KEY.values(), ids=BY_ITSELF_AT_A_KEY, count=3, are_rows=True)
+)
 async def test_what_saves_at_a_key_decides_nothing(scene: Scene, code: str, keys: str) -> None:
     await scene.open_review()
     await scene.press("x")  # edited: there is something to save
