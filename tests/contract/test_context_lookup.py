@@ -1,5 +1,6 @@
 """The context window of models on servers that imitate OpenAI, over a real connection."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -85,6 +86,20 @@ async def test_ollama_is_asked_again_once_the_model_is_loaded() -> None:
         assert [item async for item in model.stream(QUESTION)]
         assert model.capabilities.context_window == 8192
         await model.aclose()
+
+
+async def test_turns_beside_each_other_ask_a_silent_server_once_more_together() -> None:
+    async def whole(model: PreparedModel) -> None:
+        assert [item async for item in model.stream(QUESTION)]
+
+    with OpenAIWire([Reply.of(Say("ok"))] * 24) as wire:
+        model = open_model(ModelChoice("openai", "m", "a test", wire.base_url), {})
+        assert isinstance(model, PreparedModel)
+        await model.prepare()
+        for _ in range(3):
+            await asyncio.gather(*(whole(model) for _ in range(8)))
+        await model.aclose()
+    assert [request.path for request in wire.requests].count("/v1/models") == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -167,7 +167,7 @@ class ProviderModel(ABC, Generic[Client]):
         """The provider's id."""
         return self._endpoint.provider.id
 
-    @property
+    @cached_property
     def facts(self) -> ModelFacts | None:
         """Facts about the model: by the user's settings, its server or the table; None if nothing is known."""
         owner = owner_of_endpoint(self._endpoint.provider.id, self._endpoint.base_url)
@@ -261,8 +261,9 @@ class ProviderModel(ABC, Generic[Client]):
         fetch: Fetch = partial(fetch_json, http, headers=headers)
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOKUP_SECONDS):
-                said = await look_up_limits(where, self.name, fetch)
-                self._said = said or self._said
+                if (said := await look_up_limits(where, self.name, fetch)) is not None:
+                    self._said = said
+                    self.__dict__.pop("facts", None)  # they follow from it
 
     def load(self) -> None:
         """Import the SDK now instead of at the first request. Optional; blocks for 0.7-1.7 s of CPU time."""

@@ -288,9 +288,9 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         async with aclosing(super().stream(request)) as items:
             async for item in items:
                 if isinstance(item, Done) and self._looks_up and self._said is None:
-                    # Ollama tells the window only once the model is loaded.
-                    await self.prepare()
+                    # Ollama tells the window only once the model is loaded. Turns beside this one do not ask too.
                     self._looks_up = False
+                    await self._ask_limits()
                 yield item
 
     def _body(self, request: ModelRequest, attachments: Attachments) -> JsonObject:
