@@ -11,7 +11,7 @@ from isthmus.encoding.codec import JsonObject
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
     """Return whether a value is a JSON object."""
-    return isinstance(value, Mapping)
+    return isinstance(value, (dict, Mapping))  # dict first: it is the usual one, and a Mapping's check is slow
 
 
 def as_object(value: object) -> JsonObject:

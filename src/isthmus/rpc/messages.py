@@ -19,6 +19,9 @@ INTERNAL_ERROR = -32603
 SERVER_ERROR = -32000
 """Code whose meaning JSON-RPC leaves to the server."""
 
+MEMBERS: tuple[str, ...] = ("jsonrpc", "method", "id", "params")
+"""Members of a message that can be wrong."""
+
 RequestId: TypeAlias = int | float | str
 JsonMessage: TypeAlias = dict[str, Any]
 """A message as it is encoded."""
@@ -122,7 +125,7 @@ def message_of(value: object, rules: Rules) -> Message:
         not (params is None or isinstance(params, dict) or is_response),
     )
     if True in is_wrong:
-        wrong = dict(zip(("jsonrpc", "method", "id", "params"), is_wrong, strict=True))
+        wrong = dict(zip(MEMBERS, is_wrong, strict=True))
         for member, text in rules.members.items():
             if wrong[member]:
                 code = INVALID_PARAMS if member == "params" else INVALID_REQUEST
