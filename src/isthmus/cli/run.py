@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.client import AgentClient, TaskNotFound
-from isthmus.fronts.conversations import LATEST, find_session
+from isthmus.fronts.conversations import find_session
+from isthmus.fronts.session_names import LATEST
 from isthmus.programs.agent.local_agent import local_agent, rule_for
 from isthmus.programs.agent.local_agent_options import UNATTENDED_WAIT_SECONDS, LocalAgentOptions, McpUse
 from isthmus.programs.process.browser import open_browser

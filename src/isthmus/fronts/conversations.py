@@ -7,12 +7,8 @@ from collections.abc import Sequence
 
 from isthmus.client import AgentClient, TaskNotFound, TaskSnapshot
 from isthmus.events import TaskState
+from isthmus.fronts.session_names import LATEST, MIN_PREFIX
 from isthmus.record import record
-
-SHORT_ID = 8
-"""Minimum length of ids in lists; any unambiguous prefix of at least MIN_PREFIX characters is accepted."""
-MIN_PREFIX = 4
-LATEST = "latest"
 
 
 @record

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from isthmus.fronts.conversations import LATEST
+from isthmus.fronts.session_names import LATEST
 from isthmus.programs.setup.setup import BadInputError
 from isthmus.record import record
 

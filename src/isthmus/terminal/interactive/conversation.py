@@ -12,7 +12,8 @@ from isthmus.client import AgentClient, CommandMessage, CommandScope, PromptMess
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import MessagePart, TaskState
-from isthmus.fronts.conversations import SHORT_ID, find_session
+from isthmus.fronts.conversations import find_session
+from isthmus.fronts.session_names import SHORT_ID
 from isthmus.fronts.task_stream import TaskStream, opened
 from isthmus.terminal.interactive.announcements import Announcement, Notice, ShownInEditor
 from isthmus.terminal.interactive.command_list import CommandList

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from isthmus.fronts.conversations import SHORT_ID, Conversation
+from isthmus.fronts.conversations import Conversation
+from isthmus.fronts.session_names import SHORT_ID
 from isthmus.text.visible import visible_line, with_ellipsis
 
 
