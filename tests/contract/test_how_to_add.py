@@ -35,7 +35,7 @@ INSIDE = (
     "add-an-acp-agent.md",
 )
 """Guides to what becomes a file of Isthmus."""
-BESIDE = ("add-an-editor.md", "parts.md")
+BESIDE = ("add-an-editor.md", "parts.md", "your-own-agent.md")
 """Guides to what is a program or a package of its own."""
 COLUMNS = 200
 """Width of the terminals, in which the longest command of a page is one line."""
