@@ -52,4 +52,4 @@ class AskingAgent:
 
 if __name__ == "__main__":
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    serve(AskingAgent(), Hosting(name="Notes", description="Notes what it was told."), port=port)
+    serve(AskingAgent(), Hosting(name="Reminders", description="Notes what it was told."), port=port)
