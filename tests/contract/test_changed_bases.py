@@ -89,10 +89,10 @@ async def test_what_the_user_typed_is_in_the_view_that_is_shown_anew(reviewing: 
 async def test_an_answer_from_elsewhere_is_refused_by_name(reviewing: Reviewing) -> None:
     reviewing.path.write_text(CHANGED, "utf-8")
     with pytest.raises(EditorError, match="has changed on disk while its review was open"):
-        await reviewing.companion.queue.accept(reviewing.review.id, by="the terminal")
+        await reviewing.companion.answers.accept(reviewing.review.id, by="the terminal")
     await reviewing.shown_anew()
     assert reviewing.agent.decisions == []
-    assert await reviewing.companion.queue.accept(reviewing.review.id, by="the terminal") is not None
+    assert await reviewing.companion.answers.accept(reviewing.review.id, by="the terminal") is not None
     assert await reviewing.decided() == PROPOSED
 
 

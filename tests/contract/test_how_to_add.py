@@ -36,7 +36,7 @@ INSIDE = (
     "add-an-acp-agent.md",
 )
 """Guides to what becomes a file of Isthmus."""
-BESIDE = ("add-an-editor.md", "parts.md")
+BESIDE = ("add-an-editor.md", "parts.md", "your-own-agent.md")
 """Guides to what is a program or a package of its own."""
 FOLLOWED = ("add-a-tool.md", "add-a-slash-command.md", "parts.md", "add-an-acp-agent.md")
 """Guides that every run follows; the others take longer."""

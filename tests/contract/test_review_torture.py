@@ -198,14 +198,14 @@ async def test_what_was_typed_is_not_kept_when_the_client_writes_it(scene: Scene
 async def test_what_was_typed_is_kept_when_another_terminal_rejects(scene: Scene, workspace: Path) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
     await scene.driver.edit_review(review, "mine\n")
-    assert await scene.companion.queue.reject(review.id) is not None
+    assert await scene.companion.answers.reject(review.id) is not None
     assert scene.kept == ["mine\n"]
 
 
 @pytest.mark.parametrize("answer", ["accept", "reject"])
 async def test_answered_in_the_editor_and_in_the_terminal_at_once(scene: Scene, workspace: Path, answer: str) -> None:
     review = await scene.companion.open_diff(scene.one, str(_file(workspace)), "new\n")
-    terminal = scene.companion.queue.accept if answer == "reject" else scene.companion.queue.reject
+    terminal = scene.companion.answers.accept if answer == "reject" else scene.companion.answers.reject
     in_editor = scene.driver.accept if answer == "accept" else scene.driver.reject
     # The loser finds no view: each user command reports that in its own way.
     terminal_result, _ = await asyncio.gather(terminal(review.id), in_editor(review), return_exceptions=True)
@@ -401,7 +401,7 @@ async def test_a_name_that_is_no_unicode_is_reviewed_or_refused_and_the_next_rev
     except EditorError:
         pass
     else:
-        decided = await scene.companion.queue.accept(review.id)
+        decided = await scene.companion.answers.accept(review.id)
         assert decided is not None
         assert decided.state == Accepted("new\n")
         assert decided.file_path == path

@@ -26,6 +26,7 @@ from support.tool_calls import result_of, said, success_of, tool_context
 pytestmark = [pytest.mark.timeout(TIMEOUT)]
 
 SHARE = 0.04
+"""Share of the time for generated input that a test here takes."""
 CALL_SECONDS = 120
 """Maximum seconds for one call on a loaded machine."""
 

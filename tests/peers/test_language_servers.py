@@ -14,11 +14,12 @@ import pytest
 
 from isthmus.agent.part import PartTurn
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
-from isthmus.parts.language_servers import LanguageServersPart, LanguageServerUse
+from isthmus.parts.language_servers import MAXIMUM_SERVERS, LanguageServersPart, LanguageServerUse
 from isthmus.tools.port.tool_set import ToolScope
 from support.gemini_wire import GeminiWire
 from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Reply, Say
+from support.waiting import eventually_async
 from support.wire_server import WireRequest
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +148,44 @@ async def test_one_server_serves_all_tasks_of_a_folder_and_gets_no_keys(workspac
         assert len(leaders) == 1
         assert all("OPENAI_API_KEY" not in each.environ() for each in servers)
         at.task_ended("two")
+
+
+SILENT = f"""#!{sys.executable}
+import json, os, sys
+with open(os.environ["HOME"] + "/started", "a") as log:
+    log.write(os.getcwd() + "\\n")
+while line := sys.stdin.buffer.readline():
+    sys.stdin.buffer.readline()
+    request = json.loads(sys.stdin.buffer.read(int(line.split()[1])))
+    if request.get("method") == "exit":
+        break
+    if "id" in request:
+        body = json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": {{"capabilities": {{}}}}}})
+        sys.stdout.write(f"Content-Length: {{len(body)}}\\r\\n\\r\\n{{body}}")
+        sys.stdout.flush()
+"""
+"""A language server that finds nothing in any file, and takes its time for that."""
+
+
+async def test_a_server_that_made_room_for_others_is_started_again(workspace: Path, tmp_path: Path) -> None:
+    program, log = tmp_path / "pyright-langserver", Path.home() / "started"
+    program.write_text(SILENT, encoding="utf-8")
+    program.chmod(0o755)
+    folders = [workspace / str(number) for number in range(MAXIMUM_SERVERS + 1)]
+    log.touch()
+
+    async def begin(at: LanguageServersPart, folder: Path, task: str) -> None:
+        count = len(log.read_text("utf-8").splitlines())
+        await edit(at, folder / "a.py", "x = y\n", task)
+        await eventually_async(lambda: len(log.read_text("utf-8").splitlines()) > count, what="a start")
+
+    async with part(path=f"{tmp_path}{os.pathsep}{PATH}") as at:
+        for number, folder in enumerate(folders):
+            folder.mkdir()
+            (folder / "a.py").write_text("x = 1\n", encoding="utf-8")
+            await begin(at, folder, str(number))
+        assert await at.before_model(turn(folders[0], "0")) is None, "its server was ended, and the look with it"
+        await begin(at, folders[0], "later")
 
 
 def _is_server(process: psutil.Process) -> bool:

@@ -216,7 +216,7 @@ class _Process:
             end = session.apply(await self._played.agent.advance(AgentTurn(session, self._pass_on)))
             if end.state is not TaskState.INPUT_REQUIRED:
                 return end
-            if not session.waiting:
+            if not session.calls.waiting:
                 await self._ask_in_text(task_id)
                 return StateChange(TaskState.COMPLETED)
             for confirmation in await self._answers():

@@ -56,14 +56,14 @@ class AskingAgent:
         if not session.calls:
             await turn.emit(StateChange(TaskState.WORKING))
             await turn.emit(reply("m", *(ToolRequest(name, "touch", {"name": name}) for name in self.names)))
-        for item in session.unsettled:
+        for item in session.calls.unsettled:
             if item.call is None:
                 asked = ConfirmationRequest(self.options, file_edit_details=self.edit)
                 if self.edit is None:
                     asked = ConfirmationRequest(OPTIONS, execute_details=ExecuteDetails(f"touch {item.request.id}"))
                 call = ToolCall(item.request.id, ToolCallStatus.PENDING, "touch", item.request.arguments)
                 await turn.emit(ToolCallUpdate(replace(call, confirmation_request=asked)))
-        for item in session.unsettled:
+        for item in session.calls.unsettled:
             if item.call is None or item.confirmation is None:
                 continue
             call = replace(item.call, confirmation_request=None)
@@ -75,7 +75,7 @@ class AskingAgent:
                 done = replace(call, status=ToolCallStatus.SUCCEEDED, output=ToolOutput(text="done"))
                 await turn.emit(ToolCallUpdate(done))
             await turn.emit(ToolResultRecorded(call.tool_call_id, "done"))
-        state = TaskState.INPUT_REQUIRED if session.waiting else TaskState.COMPLETED
+        state = TaskState.INPUT_REQUIRED if session.calls.waiting else TaskState.COMPLETED
         return StateChange(state)
 
 

@@ -58,7 +58,7 @@ class CommandingAgent:
         name = command.path[-1] if command is not None else ""
         if session.state is TaskState.SUBMITTED and name not in _QUESTIONS:
             await turn.emit(StateChange(TaskState.WORKING))
-        for item in session.unsettled:
+        for item in session.calls.unsettled:
             if item.call is not None and item.confirmation is not None:
                 for event in decided(item.call, item.confirmation):
                     await turn.emit(event)

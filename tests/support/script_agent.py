@@ -40,7 +40,7 @@ class ScriptAgent:
             self._texts[session.task_id] = {}
             await turn.emit(StateChange(TaskState.WORKING))
         await self._decide(turn)
-        if session.waiting:
+        if session.calls.waiting:
             return StateChange(TaskState.INPUT_REQUIRED)
         steps = self._steps[session.task_id]
         texts = self._texts[session.task_id]
@@ -68,7 +68,7 @@ class ScriptAgent:
         return StateChange(TaskState.COMPLETED)
 
     async def _decide(self, turn: AgentTurn) -> None:
-        for item in turn.session.unsettled:
+        for item in turn.session.calls.unsettled:
             if item.call is not None and item.confirmation is not None:
                 for event in decided(item.call, item.confirmation):
                     await turn.emit(event)

@@ -135,7 +135,16 @@ def test_the_page_about_conformance_says_which_cards_the_kit_of_1_0_is_given() -
     assert 'versions=(version,) if version == "1.0"' in text("scripts/conformance/a2a_agent.py")
 
 
-def test_every_module_that_the_architecture_names_by_its_path_exists() -> None:
+def test_every_module_that_the_architecture_and_tasks_name_by_path_exists() -> None:
     named = {path for path in code(text("docs/ARCHITECTURE.md")) if re.fullmatch(r"isthmus/[\w/]+\.py", path)}
     assert len(named) > 20
+    of_tasks = {path for path in code(text("docs/explanation/tasks.md")) if re.fullmatch(r"[\w/]+\.py", path)}
+    assert len(of_tasks) > 8
+    named |= {f"isthmus/{path}" for path in of_tasks}
     assert [path for path in sorted(named) if not (ROOT / "src" / path).exists()] == []
+
+
+def test_the_architecture_is_short_and_its_tree_comes_first() -> None:
+    page = text("docs/ARCHITECTURE.md")
+    assert len(page.split()) <= 2_500
+    assert len(page.partition("```")[0].split()) <= 60

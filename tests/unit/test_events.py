@@ -1,3 +1,5 @@
+"""Events and the messages of the extension: they survive JSON, and have the fields of the published proto."""
+
 import json
 from typing import Any
 
@@ -25,6 +27,13 @@ from support.vocabulary import ENUMS, MESSAGES, any_of, event_types, fields_of, 
 
 PROTO = published_proto()
 PROTO_SCALARS = {"string": str, "int32": int, "bool": bool}
+CALL: dict[str, Any] = {
+    "tool_call_id": "c",
+    "status": ToolCallStatus.PENDING,
+    "tool_name": "t",
+    "input_parameters": {},
+}
+"""Fields that every tool call has."""
 STATED_OPTIONAL = {
     ("DevelopmentToolEvent", "model"),
     ("DevelopmentToolEvent", "user_tier"),
@@ -118,14 +127,6 @@ def test_a_oneof_holds_one_member_at_most(kind: type, oneof: str, members: dict[
     alone = [to_json(kind(**required, **dict([item]))) for item in (first, second)]
     with pytest.raises(DecodeError, match=f"^{kind.__name__}: expected at most one of .*oneof {oneof}"):
         from_json(kind, {**alone[0], **alone[1]})
-
-
-CALL: dict[str, Any] = {
-    "tool_call_id": "c",
-    "status": ToolCallStatus.PENDING,
-    "tool_name": "t",
-    "input_parameters": {},
-}
 
 
 def test_the_oneofs_of_the_proto_are_all_held() -> None:

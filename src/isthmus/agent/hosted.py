@@ -96,7 +96,7 @@ class HostedAgent:
     async def advance(self, turn: AgentTurn) -> StateChange:
         """Work on the session's task up to its end or a question, and return that state."""
         session = turn.session
-        for item in session.unsettled:
+        for item in session.calls.unsettled:
             if item.call is not None and item.call.status is ToolCallStatus.EXECUTING:
                 await turn.emit(*interruption_events(item.call, turn.broken_off))
         if session.state is TaskState.SUBMITTED:
@@ -117,7 +117,7 @@ class HostedAgent:
                         text_id = str(uuid.uuid4())
                 await turn.emit(event)
             else:
-                if session.waiting:
+                if session.calls.waiting:
                     end = StateChange(TaskState.INPUT_REQUIRED)
         if end.state.is_terminal:
             await turn.emit(*_close_open_calls(session))
@@ -189,9 +189,8 @@ def _short(value: object) -> str:
 
 def _close_open_calls(session: Session) -> Sequence[AgentEvent]:
     """Return the events for calls that the agent leaves open at the end of its work."""
-    is_left = {
-        item.call.tool_call_id for item in session.unsettled if item.call is not None and not item.call.status.is_final
-    }
+    begun = [item.call for item in session.calls.unsettled if item.call is not None]
+    is_left = {call.tool_call_id for call in begun if not call.status.is_final}
     closed = failed_calls(session, "The agent ended its work without a result of this call.")
     return [
         event

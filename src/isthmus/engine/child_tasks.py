@@ -56,7 +56,7 @@ class EngineChildTasks(ChildTasks):
         settings = replace(
             session.settings or AgentSettings(parent.workspace),
             workspace_path=parent.workspace,
-            model=subagent.model or session.model,
+            model=subagent.model or session.choices.model,
         )
         if subagent.only_plans:
             settings = replace(settings, approval_mode=ApprovalMode.PLAN.value)
@@ -71,7 +71,7 @@ class EngineChildTasks(ChildTasks):
             tuple(AnsweredCall(call, option) for call, option in session.answered),
             session.checkpoints_key,
         )
-        folders = [FolderIncluded(path) for path in session.folders]
+        folders = [FolderIncluded(path) for path in session.choices.folders]
         try:
             taken = await self._runner.create(
                 task, [Prompt(task_id, subagent.prompt, to_json(settings)), begun, *folders], is_whole_session=True
@@ -94,7 +94,7 @@ class EngineChildTasks(ChildTasks):
         if row is None or row.state.is_terminal:
             return []
         # While one of its calls runs, others may still wait.
-        waiting = row.pending if row.state.is_waiting else (await self._fold(row)).waiting
+        waiting = row.pending if row.state.is_waiting else (await self._fold(row)).calls.waiting
         return [call.tool_call_id for call in waiting]
 
     @override

@@ -45,6 +45,7 @@ from isthmus.ide.mentions import Mentions
 from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.reviews.kept_text import KEPT_FOLDER, KeptTexts
 from isthmus.ide.reviews.review import DiffReview
+from isthmus.ide.reviews.review_answers import ReviewAnswers
 from isthmus.ide.reviews.review_queue import ReviewQueue
 from isthmus.ide.workspace.disk_follower import DiskFollower
 from isthmus.ide.workspace.privacy import HiddenFiles
@@ -90,7 +91,7 @@ class Companion:
         self._clients: dict[str, Client] = {}
         self.kept_texts = kept or KeptTexts(data_directory() / KEPT_FOLDER)
         self.queue = ReviewQueue(editor, self._clients, self.kept_texts, limits.reviews, self.changes.add)
-        """Queue of the reviews. :meth:`open_diff` adds to it; clients close reviews, and the user decides them."""
+        """Queue of the reviews. :meth:`open_diff` adds to it, and clients close reviews."""
         self.reviews = self.queue.reviews
         """Reviews that wait for a decision; read-only."""
         self.hidden = HiddenFiles()
@@ -111,7 +112,8 @@ class Companion:
             reload=self._disk.look,
         )
         """Changes that agents wrote without a review, for the user to keep or undo."""
-        self.queue.accepted = self.written.accepted
+        self.answers = ReviewAnswers(self.queue, editor, self.written.accepted)
+        """Answers of the user to the reviews."""
         self._latest_selection: OpenFile | None = None
         self.mentions = Mentions(self._clients, clock)
         self._dirty = asyncio.Event()
@@ -300,18 +302,18 @@ class Companion:
                 self._workspace_changed()
                 self._note_change()
             case DiffAccepted(review_id, content):
-                await self.queue.accepted_in_editor(review_id, content)
+                await self.answers.accepted_in_editor(review_id, content)
             case DiffRejected(review_id, content):
-                await self.queue.rejected_in_editor(review_id, content)
+                await self.answers.rejected_in_editor(review_id, content)
             case DiffEdited(review_id, content):
-                self.queue.typed(review_id, content)
+                self.answers.typed(review_id, content)
             case FileSaved(path):
                 self.written.saved(path)
             case FileMentioned():
                 if (reason := self._mention_problem(event.path)) is not None:
-                    self.queue.notify_user(reason)
+                    self.queue.notices.show(reason)
                 elif not self.mentions.notify(event):
-                    self.queue.notify_user(self.mentions.undelivered_message(event.path))
+                    self.queue.notices.show(self.mentions.undelivered_message(event.path))
             case DiagnosticsChanged(paths):
                 self._disk.diagnostics_changed(paths)  # no real client acts on a notification of this
             case _:

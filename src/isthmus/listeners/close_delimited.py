@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from isthmus.listeners.http_protocol import HttpProtocol
 
 EVENT_STREAM = b"text/event-stream"
+"""Media type of the answers that end with their connection."""
 
 
 class CloseDelimitedConnection(h11.Connection):

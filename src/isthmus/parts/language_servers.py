@@ -66,10 +66,15 @@ class LanguageServerUse:
         return {name: self.environment[name] for name in names}
 
 
+_Key: TypeAlias = tuple[Path, str]
+"""Key of a server: its folder and its program."""
+
+
 @dataclass(slots=True)
 class _Edited:
     """A file that was edited, and the looks at its text before that, and at a later one; both may go on."""
 
+    key: _Key
     server: "RunningLanguageServer"
     before: "asyncio.Task[tuple[Diagnostic, ...] | None]"
     after: "asyncio.Task[tuple[Diagnostic, ...] | None] | None" = None
@@ -98,8 +103,8 @@ class LanguageServersPart(PartBase):
 
     def __init__(self, use: LanguageServerUse) -> None:
         self._use = use
-        self._servers: dict[tuple[Path, str], RunningLanguageServer] = {}
-        self._failures: dict[tuple[Path, str], int] = {}
+        self._servers: dict[_Key, RunningLanguageServer] = {}
+        self._failures: dict[_Key, int] = {}
         self._watches: dict[str, _Watch] = {}
         self._ending = set[asyncio.Task[None]]()
 
@@ -115,7 +120,8 @@ class LanguageServersPart(PartBase):
         watch = self._watches.get(scope.task_id)
         if server is None or (watch is not None and path in watch.files) or await self._use.has_editor(scope):
             return
-        running = await self._running(server, scope.workspace)
+        key = (scope.workspace, server.program)
+        running = await self._running(key, server)
         if running is None:
             return
         text = await briefly(_text_of, path)
@@ -123,8 +129,8 @@ class LanguageServersPart(PartBase):
             while len(self._watches) >= TASKS:
                 self.task_ended(next(iter(self._watches)))
             watch = self._watches[scope.task_id] = _Watch(scope.workspace)
-        look = self._look(running, path, text) if text is not None else _nothing()
-        watch.files[path] = _Edited(running, asyncio.create_task(look, name=f"diagnostics of {path.name}"))
+        look = self._look(key, running, path, text) if text is not None else _nothing()
+        watch.files[path] = _Edited(key, running, asyncio.create_task(look, name=f"diagnostics of {path.name}"))
 
     @override
     async def before_model(self, turn: PartTurn) -> str | None:
@@ -170,7 +176,7 @@ class LanguageServersPart(PartBase):
             return ()
         if edited.after is None or edited.text != text:
             # It goes on when the wait for it ends, or a slow server would begin again each time.
-            look = self._look(edited.server, path, text)
+            look = self._look(edited.key, edited.server, path, text)
             edited.after, edited.text = asyncio.create_task(look, name=f"diagnostics of {path.name}"), text
         now = await asyncio.shield(edited.after)
         if now is None:
@@ -178,32 +184,31 @@ class LanguageServersPart(PartBase):
         errors = [found for found in now if found.severity is Severity.ERROR]
         return new_diagnostics(identities(before), errors)
 
-    async def _look(self, server: "RunningLanguageServer", path: Path, text: str) -> "tuple[Diagnostic, ...] | None":
+    async def _look(
+        self, key: _Key, server: "RunningLanguageServer", path: Path, text: str
+    ) -> "tuple[Diagnostic, ...] | None":
         """Return the diagnostics of a text; None if the server does not say them, and note that it does not."""
         from isthmus.language_servers.running import ServerFailedError
 
-        key = next((key for key, running in self._servers.items() if running is server), None)
         try:
             found = await server.diagnostics(path, text)
         except ServerFailedError as error:
             log.info("no errors are reported after edits: %s", error)
-            if key is not None:
+            if self._servers.get(key) is server:  # otherwise it was ended, to make room for others
                 self._failures[key] = MAXIMUM_FAILURES
             return None
-        if key is not None:
-            self._failures[key] = 0 if found is not None else self._failures.get(key, 0) + 1
+        self._failures[key] = 0 if found is not None else self._failures.get(key, 0) + 1
         return found
 
-    async def _running(self, server: "LanguageServer", workspace: Path) -> "RunningLanguageServer | None":
+    async def _running(self, key: _Key, server: "LanguageServer") -> "RunningLanguageServer | None":
         """Return the server of a folder, which is started if it may be; None if not."""
         from isthmus.language_servers.running import RunningLanguageServer
         from isthmus.language_servers.servers import ServerPrograms, environment_for, program_of
 
-        key = (workspace, server.program)
+        workspace, _ = key
         if self._failures.get(key, 0) >= MAXIMUM_FAILURES:
             return None
         variables = self._use.variables()
-
         allowed = ServerPrograms(self._use.programs)
 
         def permitted() -> tuple[str | None, Mapping[str, str]]:

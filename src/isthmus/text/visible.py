@@ -171,7 +171,7 @@ def single_line(text: str) -> str:
 
 
 def with_ellipsis(text: str, longest: int) -> str:
-    """`text`, with ``…`` for its end when it has more than `longest` characters."""
+    """Return a text with ``…`` in place of its end if it has more than ``longest`` characters."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

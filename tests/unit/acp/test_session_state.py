@@ -45,7 +45,7 @@ class CountingAgent:
         if self.silent:
             raise ContentNotSupported("nothing is told today")
         stated = session.settings.approval_mode if session.settings is not None else ""
-        used = session.measured_tokens if session.measured_messages else None
+        used = session.conversation.measured_tokens if session.conversation.measured_messages else None
         return SessionStatus(stated or self.mode, used, WINDOW)
 
 

@@ -77,7 +77,7 @@ class CallStates(RuleBasedStateMachine):
         self.crash()
         self.add(Prompt("p", "do it", {"workspace_path": "/"}))
 
-    @precondition(lambda self: not self.session.unsettled)
+    @precondition(lambda self: not self.session.calls.unsettled)
     @rule(names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))
     def the_model_asks(self, names: list[str]) -> None:
         requests: list[ToolRequest] = []
@@ -88,11 +88,11 @@ class CallStates(RuleBasedStateMachine):
         self.add(ModelReply("m", "test", message))
         self.settle()
 
-    @precondition(lambda self: bool(self.session.waiting))
+    @precondition(lambda self: bool(self.session.calls.waiting))
     @rule(data=st.data())
     def clients_answer(self, data: st.DataObject) -> None:
         """Answer one or more questions at once, in any order; the engine accepts one answer for each call."""
-        waiting = data.draw(st.permutations(self.session.waiting))
+        waiting = data.draw(st.permutations(self.session.calls.waiting))
         for call in waiting[: data.draw(st.integers(1, len(waiting)))]:
             assert call.confirmation_request is not None
             option = data.draw(st.sampled_from([option.id for option in call.confirmation_request.options]))
@@ -109,13 +109,13 @@ class CallStates(RuleBasedStateMachine):
     def it_goes_on(self) -> None:
         self.settle()
 
-    @precondition(lambda self: bool(self.session.waiting))
+    @precondition(lambda self: bool(self.session.calls.waiting))
     @rule()
     def a_message_comes_instead_of_an_answer(self) -> None:
         self.add(Prompt("p", "something else"))
         self.settle()
 
-    @precondition(lambda self: bool(self.session.unsettled))
+    @precondition(lambda self: bool(self.session.calls.unsettled))
     @rule()
     def the_task_is_cancelled(self) -> None:
         for event in cancelled_calls(self.session):
@@ -173,11 +173,11 @@ class CallStates(RuleBasedStateMachine):
         """Check that every path ends: once the user has decided all calls, none is open."""
         for _ in range(20):
             self.settle()
-            for call in self.session.waiting:
+            for call in self.session.calls.waiting:
                 self.add(ConfirmationAccepted(ToolCallConfirmation(call.tool_call_id, "proceed_once"), "somebody"))
-            if not self.session.unsettled:
+            if not self.session.calls.unsettled:
                 break
-        assert not self.session.unsettled
+        assert not self.session.calls.unsettled
         for states in self.calls().values():
             assert states[-1].status.is_final
 

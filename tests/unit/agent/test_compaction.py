@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from isthmus.agent.context.compaction import NotCompactedError, compact, planned, summary_request
 from isthmus.agent.context.keeper import request_tokens
-from isthmus.agent.session.session import SUMMARY_HEADING, Session
+from isthmus.agent.session.conversation import SUMMARY_HEADING
+from isthmus.agent.session.session import Session
 from isthmus.agent.session.size import estimate_tokens, messages_tokens
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, Thought, event_from_json, event_to_json
 from isthmus.internal_events import (

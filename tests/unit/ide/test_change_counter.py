@@ -44,7 +44,7 @@ async def test_agents_reviews_and_questions_are_counted(workspace: Path, tmp_pat
     assert has_changed()
     await companion.open_diff(agents[1], str(workspace / "a.py"), "two\n")  # waits for the first, so nothing is shown
     assert has_changed()
-    await companion.queue.reject(first.id)
+    await companion.answers.reject(first.id)
     assert has_changed()
     asking = asyncio.ensure_future(companion.asking.ask("A client", "Run it?", "code"))
     await asyncio.sleep(0)

@@ -75,8 +75,8 @@ async def test_a_close_wins_over_an_answer_that_comes_after_it(
     closed = await companion.queue.close_oldest(client, "/a")
     assert closed is not None
     assert closed.state == Closed("mine")
-    assert await companion.queue.accept(review.id) is None
-    assert await companion.queue.reject(review.id) is None
+    assert await companion.answers.accept(review.id) is None
+    assert await companion.answers.reject(review.id) is None
     assert client.decisions == []
 
 
@@ -85,7 +85,7 @@ async def test_the_editor_wins_over_the_terminal_when_it_was_first(
 ) -> None:
     review = await companion.open_diff(client, "/a", "new")
     editor.reject_diff(review.id)
-    assert await companion.queue.accept(review.id, "other") is None
+    assert await companion.answers.accept(review.id, "other") is None
     await eventually_async(lambda: client.decisions, what="a decision")
     assert [decided.state for decided in client.decisions] == [Rejected()]
 
@@ -96,7 +96,7 @@ async def test_the_terminal_accepts_what_is_in_the_view_or_another_text(
     for content, expected in ((None, "mine"), ("other", "other"), ("", "")):
         review = await companion.open_diff(client, "/a", "new")
         editor.edit_diff(review.id, "mine")
-        decided = await companion.queue.accept(review.id, content)
+        decided = await companion.answers.accept(review.id, content)
         assert decided is not None
         assert decided.state == Accepted(expected)
         assert client.decisions[-1] is decided

@@ -64,13 +64,17 @@ class RemoteCommands:
         self._memory = memory
 
     async def list(self, scope: CommandScope) -> Sequence[SlashCommand]:
-        """Return the commands as a tree; none if the server has no such method."""
+        """Return the commands as a tree; none if the server has no such method.
+
+        Raises:
+            RemoteError: the server cannot be reached, or answers with something else.
+        """
         try:
             match self._memory.dialect:
                 case ClientDialect.DEVELOPMENT_TOOL:
                     result = await self._connection.call(MethodCall(LIST, self._params(scope)))
                 case ClientDialect.CODER_AGENT:
-                    result = await self._list_there()
+                    result = await self._list_by_path()
                 case ClientDialect.PLAIN:
                     return ()
         except RpcError as error:
@@ -83,7 +87,11 @@ class RemoteCommands:
             raise RemoteError(f"expected slash commands from {self._connection.url}: {error}") from error
 
     async def status(self, scope: CommandScope) -> SessionStatus:
-        """Return the state of a session; nothing is known if the server has no such method."""
+        """Return the state of a session; nothing is known if the server has no such method.
+
+        Raises:
+            RemoteError: the server cannot be reached, or answers with something else.
+        """
         if self._memory.dialect is not ClientDialect.DEVELOPMENT_TOOL:
             return SessionStatus()
         try:
@@ -96,12 +104,17 @@ class RemoteCommands:
             raise RemoteError(f"expected the state of a session from {self._connection.url}: {error}") from error
 
     async def execute(self, command: CommandMessage) -> Execution:
-        """Start a command; the turn begins with the first event of its task."""
+        """Start a command; the turn begins with the first event of its task.
+
+        Raises:
+            RemoteError: the server cannot be reached, or answers with something else.
+            InvalidRequest: the server ended the command without an answer.
+        """
         match self._memory.dialect:
             case ClientDialect.DEVELOPMENT_TOOL:
                 return await self._execute(command)
             case ClientDialect.CODER_AGENT:
-                return await self._execute_there(command)
+                return await self._execute_by_path(command)
             case ClientDialect.PLAIN:
                 return _not_started("this agent has no slash commands")
 
@@ -185,7 +198,7 @@ class RemoteCommands:
 
     # --- In the dialect coderAgent ----------------------------------------------------------------------------------
 
-    async def _list_there(self) -> object:
+    async def _list_by_path(self) -> object:
         found = await self._connection.resource("GET", "/listCommands")
         if isinstance(found, ItemStream):
             await found.aclose()
@@ -195,7 +208,7 @@ class RemoteCommands:
             raise RemoteError(f"{self._connection.url} does not list its commands: {_error_of(body, status)}")
         return body
 
-    async def _execute_there(self, command: CommandMessage) -> Execution:
+    async def _execute_by_path(self, command: CommandMessage) -> Execution:
         body = {"command": " ".join(command.path), "args": [command.args] if command.args else []}
         found = await self._connection.resource("POST", "/executeCommand", body)
         if isinstance(found, ItemStream):

@@ -85,14 +85,14 @@ class Asking:
                         item.call_id, question.tool, question.arguments, question.details, options=question.options
                     )
                     await self._relay.emit(event)
-        if not self._session.waiting:
+        if not self._session.calls.waiting:
             words = [words_of(interrupt) for interrupt in at.interrupts if not questions[interrupt.id]]
             await self._relay.emit(AgentMessage("", (words or [words_of(at.interrupts[0])])[0]))
             await self._relay.emit(StateChange(TaskState.INPUT_REQUIRED))
 
     async def answers(self, interrupts: Sequence[Interrupt[Any]]) -> dict[str, Any]:
         """Return what the graph receives for interrupts that the user has answered; none while a question waits."""
-        if self._session.waiting:
+        if self._session.calls.waiting:
             return {}
         found: dict[str, Any] = {}
         for interrupt in interrupts:

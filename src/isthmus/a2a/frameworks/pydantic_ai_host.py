@@ -135,7 +135,7 @@ class _Segment:
             if not item.wants_result and (known is None or known.proposal is None):
                 details = details_of(item.tool, item.arguments, item.metadata)
                 await self._emit(ask(shown, item.tool, item.arguments, details))
-        if session.waiting:
+        if session.calls.waiting:
             return False
         for item in state.questions:
             if item.wants_result and item.call_id not in state.results:

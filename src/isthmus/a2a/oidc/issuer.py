@@ -27,6 +27,7 @@ from isthmus.network.handshakes import close_cancelled_handshake
 from isthmus.network.loopback import is_loopback
 
 DISCOVERY = "/.well-known/openid-configuration"
+"""Path below an issuer's URL of the document that names its keys."""
 ASKING_SECONDS = 10.0
 """Maximum time in seconds for asking for the document and the keys, together."""
 UNKNOWN_KEY_SECONDS = 60.0
@@ -128,8 +129,8 @@ class Issuer:
         """Return the key that a token names; ask the issuer if it is unknown, unless that was just done.
 
         Raises:
-            TokenRefused: the issuer does not publish this key. IssuerUnavailable: the issuer could not be asked, or may
-            have published the key since it was asked.
+            TokenRefused: the issuer does not publish this key.
+            IssuerUnavailable: the issuer could not be asked, or may have published the key since it was asked.
         """
         found = find_key(self._keys, head.kid, head.algorithm)
         if found is not None:

@@ -272,7 +272,7 @@ class AcpSegment:
 
 def open_calls(session: Session) -> tuple[ToolCall, ...]:
     """Return the calls of a session's task that have not ended."""
-    calls = [item.call for item in session.unsettled if item.call is not None]
+    calls = [item.call for item in session.calls.unsettled if item.call is not None]
     return tuple(call for call in calls if not call.status.is_final)
 
 

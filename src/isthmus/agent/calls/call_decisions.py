@@ -211,7 +211,7 @@ class CallDecisions:
     def _workspace(self) -> Workspace:
         """The workspace of the session, without rules on its paths."""
         session = self._session
-        return self._options.workspace_of(Path(session.workspace), session.user, session.added_folders)
+        return self._options.workspace_of(Path(session.workspace), session.user, session.choices.added_folders)
 
     def _changes_guarded(self, proposal: ExecuteDetails) -> bool:
         folder = Path(self._session.workspace) / (proposal.working_directory or "")

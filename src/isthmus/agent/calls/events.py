@@ -90,7 +90,7 @@ def lost_questions(session: Session, call_id: str, reason: str) -> tuple[AgentEv
     """Return the events for the open questions of a call that no process works on any more."""
     reason = f"{begins_sentence(reason)} while the question was open; an answer was not passed on"
     events: list[AgentEvent] = []
-    for item in session.questions_of(call_id):
+    for item in session.calls.questions_of(call_id):
         if item.call is not None and item.result is None:
             events.append(ToolCallUpdate(cancelled_call(item.call, reason)))
             events.append(ToolResultRecorded(item.request.id, reason, is_error=True))
@@ -135,7 +135,7 @@ def given_up_calls(session: Session) -> tuple[ToolCallUpdate, ...]:
         ToolCallUpdate(
             cancelled_call(call, f"{'Stopped' if call.status is ToolCallStatus.EXECUTING else 'Not run'}: {came}")
         )
-        for call in session.given_up
+        for call in session.calls.given_up
     )
 
 
@@ -154,7 +154,7 @@ def _closed_calls(
     session: Session, status: ToolCallStatus, error: ErrorDetails, for_model: str
 ) -> tuple[AgentEvent, ...]:
     events: list[AgentEvent] = [*given_up_calls(session)]
-    for item in session.unsettled:
+    for item in session.calls.unsettled:
         call = item.call or announced_call(item, "")
         if not call.status.is_final:
             events.append(ToolCallUpdate(_end(call, status, error)))

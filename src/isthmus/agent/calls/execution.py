@@ -223,7 +223,7 @@ class CallExecution:
                 APPROVAL_REQUIRED,
             )
         await self._turn.emit(*relay_events(self._session, call, questions))
-        if not any(item.is_waiting for item in self._session.questions_of(call.tool_call_id)):
+        if not any(item.is_waiting for item in self._session.calls.questions_of(call.tool_call_id)):
             raise ToolFailure(f"{call.tool_name}: its task did not take the answer that was given", "internal_error")
 
     async def _ask(self, running: RunningCall, question: OpenQuestion) -> bool:
@@ -312,7 +312,7 @@ class CallExecution:
             return
         await self._turn.emit(ToolCallUpdate(replace(asking, status=ToolCallStatus.EXECUTING)))
         try:
-            model = await self._open_model(self._session.model)
+            model = await self._open_model(self._session.choices.model)
             if self._hooks is not None:
                 model = self._hooks.model(model, self._open_model)
             done: Done | None = None

@@ -19,7 +19,7 @@ from isthmus.tools.port.seen_text import file_now, text_digest
 
 async def unchanged_files(session: Session) -> Mapping[str, str]:
     """Return the digests of the files that are as the model of the session knows them, by path."""
-    known = session.known_files.digests
+    known = session.conversation.known_files.digests
     if not known:
         return {}
     now = await asyncio.to_thread(_files_now, known)

@@ -52,7 +52,7 @@ def answers_of(session: Session, call_id: str) -> Mapping[str, ToolCallConfirmat
     Those that were passed on before are among them: the process may have ended before they arrived.
     """
     answers: dict[str, ToolCallConfirmation] = {}
-    for item in session.questions_of(call_id):
+    for item in session.calls.questions_of(call_id):
         if item.confirmation is not None:
             asked = asked_id(item.request.id)
             answers[asked] = replace(item.confirmation, tool_call_id=asked)
@@ -63,7 +63,7 @@ def answered_events(session: Session, call_id: str) -> Sequence[AgentEvent]:
     """Return the events that end the questions which were answered here."""
     return [
         event
-        for item in session.questions_of(call_id)
+        for item in session.calls.questions_of(call_id)
         if item.result is None and item.confirmation is not None
         for event in _end(item, item.confirmation)
     ]
@@ -82,7 +82,7 @@ def relay_events(session: Session, call: ToolCall, questions: Sequence[ToolCall]
 
 def withdrawal_events(session: Session, call_id: str, asked: Collection[str] = ()) -> Iterator[AgentEvent]:
     """Yield the events that end the open questions of a call, but for those of the other task's calls ``asked``."""
-    for item in session.questions_of(call_id):
+    for item in session.calls.questions_of(call_id):
         if item.call is not None and item.result is None and asked_id(item.request.id) not in asked:
             yield from _end(item, item.confirmation)
 

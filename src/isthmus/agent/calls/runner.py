@@ -175,7 +175,7 @@ class CallRunner:
         self._is_asked_each_time = asked_each_time is not None
         self._offered: tuple[str, ...] | None = None
         was_at_work = session.state is TaskState.WORKING
-        begun = [item.request.id for item in session.unsettled if item.is_models or item.call is not None]
+        begun = [item.request.id for item in session.calls.unsettled if item.is_models or item.call is not None]
         self._reopened = set(begun) if was_at_work else set[str]()
         """Ids of calls that were open when the previous process ended."""
 
@@ -219,19 +219,19 @@ class CallRunner:
         return tuple(name for name, tool in self._tools.tools.items() if self.is_offered(tool))
 
     async def settle(self) -> None:
-        """Settle every open call that can be settled; ``session.waiting`` then has the calls for the user to decide."""
+        """Settle every open call that can be settled; ``calls.waiting`` of the session then has those for the user."""
         session = self._session
-        for call in session.given_up:
+        for call in session.calls.given_up:
             await self._suspended.discard(session.task_id, call.tool_call_id)
             if isinstance(tool := self._tools.tools.get(call.tool_name), DelegatingTool):
                 await tool.abandon(call.tool_call_id)
         await self._turn.emit(*given_up_calls(session))
         asked_paths: set[str] = set()
-        for request_id in [item.request.id for item in session.unsettled]:
+        for request_id in [item.request.id for item in session.calls.unsettled]:
             item = session.calls[request_id]
-            if session.asker_of(item) is not None or (item.request.name == LOOP_QUESTION and not item.is_models):
+            if session.calls.asker_of(item) is not None or (item.request.name == LOOP_QUESTION and not item.is_models):
                 continue  # The call that asks settles its questions, and so does the guard against loops.
-            await self._settle_one(item, bool(session.waiting), asked_paths)
+            await self._settle_one(item, bool(session.calls.waiting), asked_paths)
             proposal = session.calls[request_id].proposal
             if session.calls[request_id].is_waiting and isinstance(proposal, FileDiff) and not _asks(self._tools, item):
                 asked_paths.add(proposal.file_path)
@@ -355,7 +355,7 @@ class CallRunner:
             return None
         shown = ready.context.workspace.relative(Path(change.file_path))
         overwriting = tool.overwriting(ready.announced.input_parameters)
-        return session.known_files.refusal(change, shown, overwriting, session.messages)
+        return session.conversation.known_files.refusal(change, shown, overwriting, session.messages)
 
     async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
         """Run a call that was announced with a question, once it is answered or another answer covers it."""
@@ -423,14 +423,14 @@ class CallRunner:
         session = self._session
         return ToolContext(
             self._options.workspace_of(
-                Path(session.workspace), session.user, session.added_folders, self._decisions.access(item)
+                Path(session.workspace), session.user, session.choices.added_folders, self._decisions.access(item)
             ),
             item.request.id,
             self._options.output_folder / self._session.task_id,
             self._options.environment_of(self._session.user),
             (*self._tools.readable_folders, *allowed_reads(session.answered, item)),
             self._session.key,
-            partial(search_web, self._open_model, (session.model, *self._options.fallback_models))
+            partial(search_web, self._open_model, (session.choices.model, *self._options.fallback_models))
             if self._open_model is not None
             else None,
         )

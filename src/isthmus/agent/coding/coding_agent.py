@@ -146,5 +146,5 @@ def _scope(session: Session) -> ToolScope:
         session.task_id,
         servers,
         session.user,
-        goes_on=bool(session.unsettled),
+        goes_on=bool(session.calls.unsettled),
     )

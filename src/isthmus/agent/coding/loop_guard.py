@@ -39,7 +39,7 @@ class LoopGuard:
 
     async def settle(self) -> StateChange | None:
         """Carry out the user's answer to the question, if there is one; return the end of the turn if that is it."""
-        for item in self._turn.session.unsettled:
+        for item in self._turn.session.calls.unsettled:
             if item.request.name == LOOP_QUESTION and not item.is_models and item.call and item.confirmation:
                 return await self._settle(item, item.call, item.confirmation.selected_option_id)
         return None

@@ -67,18 +67,18 @@ class ModelRequests:
             is_trusted=is_trusted,
             parts=of_parts,
             subagent=subagent.instructions if subagent is not None else None,
-            folders=self._options.further_folders_of(workspace, session.user, session.added_folders),
+            folders=self._options.further_folders_of(workspace, session.user, session.choices.added_folders),
         )
         tools = tuple(
             _spec(tool, edits)
-            for tool in loading.sent(session.loaded_tools)
+            for tool in loading.sent(session.choices.loaded_tools)
             if _suits(tool, model, edits) and calls.is_offered(tool)
         )
         calls.name_offered([spec.name for spec in tools])
         return ModelRequest(
-            system=system + loading.note(session.loaded_tools) + (f"\n{appended}\n" if appended else ""),
+            system=system + loading.note(session.choices.loaded_tools) + (f"\n{appended}\n" if appended else ""),
             messages=tuple(session.messages),
-            effort=Effort(session.effort) if session.effort is not None else self._options.effort,
+            effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
             tools=tools,
         )
 

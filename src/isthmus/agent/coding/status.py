@@ -9,7 +9,6 @@ from isthmus.agent.context.windows import window_of
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.size import messages_tokens
 from isthmus.client import SessionStatus
 from isthmus.models.port.base import DEFAULT_EFFORT, Effort, ModelError, nearest_effort
 
@@ -19,19 +18,18 @@ async def session_status(session: Session, resources: AgentResources, options: A
     refusal = await resources.yolo_refusal_of(Path(session.workspace))
     policy = policy_for(options.policy, session.settings, options.settings_rule, yolo_refusal=refusal)
     try:
-        model = await resources.open_model(session.model)
+        model = await resources.open_model(session.choices.model)
     except ModelError:  # its key is gone, for example; the next prompt will say it
         model = None
     levels = model.capabilities.efforts if model is not None else ()
     status = SessionStatus(
         policy.mode.value,
-        model=session.model or (model.name if model is not None else None),
+        model=session.choices.model or (model.name if model is not None else None),
         effort=_effort(session, options, levels),
         efforts=tuple(level.value for level in levels),
     )
-    if not session.measured_messages:
+    if (used := session.conversation.tokens) is None:
         return status
-    used = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
     return replace(status, context_tokens=used, context_window=window_of(session, model) if model is not None else None)
 
 
@@ -39,6 +37,6 @@ def _effort(session: Session, options: AgentOptions, levels: Sequence[Effort]) -
     """Return the effort in force for a model with these levels; None if it has none."""
     if not levels:
         return None
-    chosen = Effort(session.effort) if session.effort is not None else options.effort
+    chosen = Effort(session.choices.effort) if session.choices.effort is not None else options.effort
     sent = None if chosen is None else nearest_effort(chosen, levels)
     return DEFAULT_EFFORT if sent is None else sent.value

@@ -108,11 +108,11 @@ class TaskWork:
         self._calls.renew(self._loading.tools, await self._resources.approvals_of(session.user, self._tools))
         if session.state is TaskState.SUBMITTED:
             await self._turn.emit(StateChange(TaskState.WORKING))
-        if not session.unsettled:
+        if not session.calls.unsettled:
             # A model that cannot be opened fails the task before calls run.
-            await self._resources.open_model(session.model)
+            await self._resources.open_model(session.choices.model)
         context: tuple[str, ...] = ()
-        if session.model_turns == 0 and not session.unsettled:
+        if session.model_turns == 0 and not session.calls.unsettled:
             # Once for each prompt: after a crash before the first reply the hooks run again.
             is_first = all(message.role == "user" for message in session.messages)
             verdict = await self._calls.verdict_on_prompt(_prompt_text(session), is_first=is_first)
@@ -121,7 +121,7 @@ class TaskWork:
             context = verdict.context
         if session.command is None and session.subagent is None:
             await self._read_references()
-        if not session.unsettled:
+        if not session.calls.unsettled:
             await self._emit_context()
         for text in context:
             await self._turn.emit(_note_of_hook(text))
@@ -168,7 +168,7 @@ class TaskWork:
         if (end := await self._guard.settle()) is not None:
             return end
         await self._calls.settle()
-        if self._session.waiting:
+        if self._session.calls.waiting:
             return StateChange(TaskState.INPUT_REQUIRED)
         if self._calls.stopped is not None:
             return StateChange(TaskState.FAILED, f"A hook stopped the work: {self._calls.stopped}", STOPPED_BY_HOOK)
@@ -220,7 +220,7 @@ class TaskWork:
         """Emit the next message of the first model that is not overloaded; return the end of the turn if that is it."""
         reply = ReplyStream(self._turn, stops_loops=self._options.stops_loops)
         while True:
-            model = await self._models.present(self._session.model)
+            model = await self._models.present(self._session.choices.model)
             try:
                 return await self._ask(self._calls.hooked(model), reply)
             except ModelError as error:
@@ -234,7 +234,7 @@ class TaskWork:
         session, loading = self._session, self._loading
         window = window_of(session, model)
         loading.fit(window)
-        if loading.begins(session.loaded_tools, window):
+        if loading.begins(session.choices.loaded_tools, window):
             await self._turn.emit(ToolsLoaded())
         request = await self._requests.request(self._scope, session, loading, model, self._calls)
         request = replace(request, has_fallback=self._models.has_more)

@@ -12,9 +12,10 @@ from contextlib import aclosing
 from typing import Any, assert_never
 
 from isthmus.agent.session.compacted_sizes import shrinks
+from isthmus.agent.session.conversation import SUMMARY_HEADING, SUMMARY_SEEN, is_summary
 from isthmus.agent.session.retries import note_retry
-from isthmus.agent.session.session import SUMMARY_HEADING, SUMMARY_SEEN, Session, is_summary
-from isthmus.agent.session.size import estimate_tokens, message_tokens, messages_tokens
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.size import estimate_tokens, message_tokens
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.errors import IsthmusError
@@ -187,8 +188,7 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
             f"The conversation stays as it is: its summary of about {size:,} tokens would be hardly smaller than the"
             f" {plan.replaced_tokens:,} that it would replace, of {estimated:,}."
         )
-    measured = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
-    before = max(measured, estimated) if session.measured_messages else estimated
+    before = max(session.conversation.tokens or 0, estimated)
     # The measured tokens beyond the messages are the system prompt and the tools.
     after = before - estimated + plan.kept_tokens + size
     kept = len(session.messages) - plan.cut
@@ -226,7 +226,7 @@ def _with_request(text: str, session: Session, cut: int, window: int) -> str:
 
 def _files_section(session: Session) -> str:
     """Return the section with the files that the work is about; empty without any."""
-    paths = session.known_files.latest[:MAXIMUM_FILES]
+    paths = session.conversation.known_files.latest[:MAXIMUM_FILES]
     if not paths:
         return ""
     folder = f"{session.workspace.rstrip('/')}/" if session.workspace else ""

@@ -50,12 +50,12 @@ class ContextKeeper:
             self._check(model, tokens, window)
             return
         now = messages_tokens(session.messages)
-        if tokens <= window * FULL_SHARE and not has_grown(session.compactions, now, window):
+        if tokens <= window * FULL_SHARE and not has_grown(session.conversation.compactions, now, window):
             return  # It was just compacted, and is as short as it can be.
         tokens = await self._prune(tokens, window)
         if tokens <= window * self._share:
             return
-        if not goes_in_circles(session.compactions, window):
+        if not goes_in_circles(session.conversation.compactions, window):
             try:
                 await compact(self._turn, model, window, is_worth_it=WORTH_SHARE)
                 return
@@ -83,8 +83,10 @@ class ContextKeeper:
         left = await self._prune(tokens, window)
         if left < tokens and left <= window * self._share:
             return
-        if goes_in_circles(session.compactions, window):
-            raise still_too_long(error, f"{len(session.compactions)} compactions in a row made too little room.")
+        if goes_in_circles(session.conversation.compactions, window):
+            raise still_too_long(
+                error, f"{len(session.conversation.compactions)} compactions in a row made too little room."
+            )
         try:
             await compact(self._turn, model, window)
         except (NotCompactedError, ModelError) as reason:
@@ -126,7 +128,7 @@ def request_tokens(session: Session, request: ModelRequest) -> int:
 
     If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
     """
-    if session.measured_messages:
-        return session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+    if (measured := session.conversation.tokens) is not None:
+        return measured
     tools = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in request.tools)
     return estimate_tokens(request.system) + tools + messages_tokens(session.messages)

@@ -70,7 +70,7 @@ async def read_references(
     Policies and hooks of the settings decide on these calls as on those of the model.
     """
     session = turn.session
-    if session.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
+    if session.calls.waiting or not any("@" in prompt.text for prompt in session.new_prompts):
         return
     listed: Mapping[str, Collection[str]] = await _list_uris(contents, scope) if contents is not None else {}
     resources: dict[str, Reference] = {}
@@ -82,7 +82,7 @@ async def read_references(
             resources[f"reference-{stem}-{number}"] = reference
         starts = {reference.start for reference in found if reference.is_known}
         access = access_of(tools.permissions)
-        workspace = options.workspace_of(scope.workspace, session.user, session.added_folders, access)
+        workspace = options.workspace_of(scope.workspace, session.user, session.choices.added_folders, access)
         in_workspace = await asyncio.to_thread(find_file_references, prompt.text, workspace, starts)
         for file in in_workspace:
             # By its text: after a crash fewer files may be there.
@@ -105,7 +105,7 @@ async def read_references(
     if contents is not None:
         named[READ_RESOURCE] = _ReadReference(contents, scope, tuple(resources.values()))
     await CallRunner(turn, replace(tools, tools=named), options, CallServices(hook_programs=hook_programs)).settle()
-    if session.waiting:
+    if session.calls.waiting:
         return  # a rule of the settings asks the user; the content comes after the answer
     texts = [*_texts_of(session, resources, _HEADING), *_texts_of(session, files, _FILES_HEADING)]
     media = [item for call_id in (*resources, *files) for item in _media_of(session, call_id)]

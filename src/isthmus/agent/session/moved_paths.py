@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.session import Session
 
 
@@ -15,8 +16,8 @@ def move_paths(session: Session, folders: Sequence[str], folder: str) -> None:
         if former == folder:
             continue
         pattern = re.compile(rf"{re.escape(former)}(?![\w.-])")
-        session.messages = [_moved(message, pattern, folder) for message in session.messages]
-        session.calls = {call_id: _moved(item, pattern, folder) for call_id, item in session.calls.items()}
+        session.conversation.messages = [_moved(message, pattern, folder) for message in session.messages]
+        session.calls = OpenCalls((call_id, _moved(item, pattern, folder)) for call_id, item in session.calls.items())
 
 
 def _moved(value: Any, pattern: re.Pattern[str], folder: str) -> Any:

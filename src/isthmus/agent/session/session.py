@@ -1,29 +1,27 @@
 """A session: the conversation of one contextId, folded from the journal.
 
 ``apply`` takes the events of all tasks of the session, in order, and keeps what the next step needs: the messages as
-the model saw them, the tool calls that are still open, and what the user has allowed. No other place computes
-them, whether a turn runs or is resumed after a crash. No I/O, no clock.
+the model saw them (:mod:`isthmus.agent.session.conversation`), the tool calls that are still open
+(:mod:`isthmus.agent.session.open_calls`), and what the user has allowed. No other place computes them, whether a turn
+runs or is resumed after a crash. No I/O, no clock.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
-from isthmus.agent.session.added_folders import AddedFolders
-from isthmus.agent.session.compacted_sizes import CompactedSizes
-from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
+from isthmus.agent.session.choices import Choices
+from isthmus.agent.session.conversation import Conversation
 from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
 from isthmus.agent.session.open_call import OpenCall
-from isthmus.agent.session.pruning import pruned
-from isthmus.agent.session.size import messages_tokens
+from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import OFFLINE, QUESTION_MARK
+from isthmus.client import OFFLINE
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
     ToolCallConfirmation,
     ToolCallStatus,
-    merge_agent_settings,
 )
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.events import (
@@ -67,15 +65,10 @@ from isthmus.internal_events import (
     WorktreeUsed,
 )
 from isthmus.models.port.base import (
-    DEFAULT_EFFORT,
     NOT_RUN,
     Message,
-    ModelToolResult,
-    Part,
     Text,
-    ToolRequest,
     requests_of,
-    text_of,
 )
 from isthmus.models.port.message import message_from_json
 
@@ -89,15 +82,6 @@ CANCELLED_UNHEARD = "[The user cancelled this request before you answered it. Do
 """Text after a prompt that was cancelled before the model spoke: the model reads it with the next one."""
 STOPPED = "The call was stopped while it ran, since a new message came: whether it had an effect is not known."
 """Result that a model receives for a call that ran when the user sent another message."""
-SUMMARY_HEADING = "Summary of the conversation so far (its older messages were replaced by it):"
-"""Beginning of the message that replaces compacted messages."""
-SUMMARY_SEEN = Message("assistant", (Text("I go on from this summary."),))
-"""Reply between a summary and the user's next message, since providers expect the roles to alternate."""
-
-
-def is_summary(message: Message) -> bool:
-    """Return whether a message is the summary of compacted messages."""
-    return message.role == "user" and text_of(message).startswith(SUMMARY_HEADING)
 
 
 @dataclass(slots=True)
@@ -105,8 +89,10 @@ class Session:
     """The state of a conversation after the events applied so far."""
 
     context_id: str
-    messages: list[Message] = field(default_factory=list[Message])
-    calls: dict[str, OpenCall] = field(default_factory=dict[str, OpenCall])
+    conversation: Conversation = field(default_factory=Conversation)
+    """The messages as the model saw them, and as they were earlier."""
+    calls: OpenCalls = field(default_factory=OpenCalls)
+    """The tool calls of the last model message or of the command."""
     answered: list[tuple[ToolCall, str]] = field(default_factory=list[tuple[ToolCall, str]])
     """Each answered call with the option that the user chose; grants follow from these."""
     tool_versions: dict[str, str] = field(default_factory=dict[str, str])
@@ -123,6 +109,8 @@ class Session:
     """Number of model messages since the last prompt."""
     note_sources: set[str] = field(default_factory=set[str])
     """Sources of the notes since the last prompt."""
+    choices: Choices = field(default_factory=Choices)
+    """Choices of the user, a client and the agent for the rest of the session."""
     subagent: SubagentBegun | None = None
     """The subagent whose work the session is; None for the agent itself."""
     command: Command | None = None
@@ -133,16 +121,6 @@ class Session:
     """Whether the command has handed the task over to the model."""
     requested_file: str = ""
     """The file that the user requested by that command; empty if none."""
-    worktrees: tuple[str, ...] = ()
-    """The folders of its worktree of a repository on the machines that worked on it, the last one last."""
-    folders: tuple[str, ...] = ()
-    """The further folders that the user has added to the session."""
-    settings: AgentSettings | None = None
-    """The last AgentSettings that a prompt or a command brought."""
-    model: str | None = None
-    """The model that AgentSettings or a command chose last; None for the agent's own."""
-    effort: str | None = None
-    """The effort that AgentSettings or a command chose last; None for the agent's own."""
     statistics: Statistics = field(default_factory=Statistics)
     """Usage of all tasks of the session."""
     prompt: str = ""
@@ -161,38 +139,27 @@ class Session:
     """Whether the turn has ended, so that the next prompt begins another one."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
-    record: JsonObject | None = None
-    """The last AgentRecord of the session, with those merged into it."""
-    _merged_record: dict[str, object] | None = None
-    """The record if it was merged; it is changed in place, as there may be thousands of members."""
-    checkpoints: dict[str, tuple[list[Message], int, FilesSnapshot]] = field(
-        default_factory=dict[str, "tuple[list[Message], int, FilesSnapshot]"]
-    )
-    """The conversation before each checkpoint, by checkpoint id: a list of messages, the number that belongs to it, and
-    a snapshot of ``known_files``.
-
-    The list goes on growing, but messages before a model message never change.
-    """
-    ends: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
-    """The conversation at the end of each earlier task, by task id, as in ``checkpoints``."""
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
-    known_files: KnownFiles = field(default_factory=KnownFiles)
-    """The files that the model has read or written, as they were then."""
-    _known_before_reply: FilesSnapshot = field(default_factory=lambda: KnownFiles().snapshot())
-    """Snapshot of ``known_files`` before the last model message."""
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""
-    loaded_tools: tuple[str, ...] | None = None
-    """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
-    compactions: list[CompactedSizes] = field(default_factory=list[CompactedSizes])
-    """The sizes of the compactions since the last prompt or command."""
-    measured_tokens: int = 0
-    """Tokens of the system prompt, the tools and the first ``measured_messages`` messages, as the provider counted."""
-    measured_messages: int = 0
-    """Number of messages that were measured; 0 if none since the conversation was last cut or restored."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the conversation, of both sides."""
+        return self.conversation.messages
+
+    @property
+    def settings(self) -> AgentSettings | None:
+        """The AgentSettings of the session; None before a client names some."""
+        return self.choices.settings
+
+    @property
+    def record(self) -> JsonObject | None:
+        """The data that the agent keeps in the session, of its AgentRecords; None before the first."""
+        return self.choices.record
 
     @property
     def key(self) -> str:
@@ -242,61 +209,29 @@ class Session:
                 if self.command is None:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen():
-                self.known_files.take(event, len(self.messages))
+                self.conversation.known_files.take(event, len(self.messages))
             case Compacted() | ResultsPruned() | Checkpoint() | Restored() | ChatResumed():
                 self._rewrite_conversation(event)
             case WindowLearned(model):
                 self.windows[model] = event
             case FolderIncluded() | WorktreeUsed() | ModelChosen() | EffortChosen() | ToolsLoaded() | AgentRecord():
-                self._keep_choice(event)
+                self.choices.take(event)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
                 pass
             case _:
                 assert_never(event)
         return event
 
-    @property
-    def added_folders(self) -> AddedFolders:
-        """The further folders of the session."""
-        return AddedFolders(self.folders, self.settings.additional_directories if self.settings is not None else ())
-
-    @property
-    def waiting(self) -> tuple[ToolCall, ...]:
-        """The calls that wait for a user."""
-        return tuple(item.call for item in self.calls.values() if item.is_waiting and item.call is not None)
-
-    @property
-    def given_up(self) -> tuple[ToolCall, ...]:
-        """The announced calls that will not run; the model has been given a result for each."""
-        settled = [item.call for item in self.calls.values() if item.result is not None and item.call is not None]
-        return tuple(call for call in settled if not call.status.is_final)
-
-    @property
-    def unsettled(self) -> tuple[OpenCall, ...]:
-        """The calls of the last model message that have no result yet, in order."""
-        return tuple(item for item in self.calls.values() if item.result is None)
-
-    def asker_of(self, item: OpenCall) -> str | None:
-        """Return the id of the call that asks this question; None for an ordinary call."""
-        call_id, mark, _ = item.request.id.rpartition(QUESTION_MARK)
-        return call_id if mark and not item.is_models and call_id in self.calls else None
-
-    def questions_of(self, call_id: str) -> tuple[OpenCall, ...]:
-        """Return the questions that a call has asked, in order."""
-        return tuple(item for item in self.calls.values() if self.asker_of(item) == call_id)
-
     def _enter_task(self, task_id: str) -> None:
         """Go on with another task of the session. Open questions of the previous task are answered there, not here."""
         self._give_up_calls()
-        self.ends[self.task_id] = (self.messages, len(self.messages))
-        if self.messages and self.messages[-1].role == "user":
-            self.messages = list(self.messages)  # The next prompt is added to this message, in a list of its own.
-        self.calls, self.new_prompts, self.requests = {}, [], []
+        self.conversation.end_task(self.task_id)
+        self.calls, self.new_prompts, self.requests = OpenCalls(), [], []
         self.task_id = task_id
         self.state = TaskState.SUBMITTED
 
     def _give_up_calls(self) -> None:
-        for item in self.unsettled:
+        for item in self.calls.unsettled:
             was_running = item.call is not None and item.call.status is ToolCallStatus.EXECUTING
             self._take_result(ToolResultRecorded(item.request.id, STOPPED if was_running else NOT_RUN, is_error=True))
 
@@ -317,7 +252,7 @@ class Session:
             self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
         self._is_unheard = True
-        self._add_user_parts(Text(prompt.text), *prompt.media)
+        self.conversation.add_user_parts(Text(prompt.text), *prompt.media)
 
     def _take_context(self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent) -> None:
         """Add what the model reads beside the user's prompts."""
@@ -326,15 +261,15 @@ class Session:
                 self.note_sources.add(source)
                 if source == HOOK_NOTE:
                     self.requests.append(text)
-                self._add_user_parts(Text(text))
+                self.conversation.add_user_parts(Text(text))
             case ReferredContent(text, media):
                 self.new_prompts = []
-                self._add_user_parts(Text(text), *media)
+                self.conversation.add_user_parts(Text(text), *media)
             case LoopNotice(text):
                 self.loops.note_warning()
-                self._add_user_parts(Text(text))
+                self.conversation.add_user_parts(Text(text))
             case EnvironmentContext(text):
-                self._add_user_parts(Text(text))
+                self.conversation.add_user_parts(Text(text))
             case _:
                 assert_never(event)
 
@@ -342,33 +277,11 @@ class Session:
         self.state, self.is_offline = change.state, change.reason == OFFLINE
         self._is_over |= change.state.is_terminal
         if change.reason == PROMPT_REFUSED:
-            self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
+            self.conversation.messages = list(self._before_prompt)
+            self.new_prompts, self._is_unheard = [], False
         elif change.state is TaskState.CANCELED and self._is_unheard:
             self._is_unheard, self.new_prompts = False, []
-            self._add_user_parts(Text(CANCELLED_UNHEARD))
-
-    def _keep_choice(
-        self, event: FolderIncluded | WorktreeUsed | ModelChosen | EffortChosen | ToolsLoaded | AgentRecord
-    ) -> None:
-        """Keep what the user or the agent has chosen for the rest of the session."""
-        match event:
-            case FolderIncluded(path):
-                self.folders = (*self.folders, path)
-            case WorktreeUsed(folder):
-                self.worktrees = (*self.worktrees, folder)
-            case ModelChosen(model):
-                self.model = model
-            case EffortChosen(effort):
-                self.effort = effort
-            case ToolsLoaded(names):
-                self._load_tools(*names)
-            case AgentRecord(data, merges):
-                if merges:
-                    self._merge_record(data)
-                else:
-                    self.record, self._merged_record = data, None
-            case _:
-                assert_never(event)
+            self.conversation.add_user_parts(Text(CANCELLED_UNHEARD))
 
     def _take_command_prompt(self, prompt: CommandPrompt) -> None:
         self.has_command_prompt = True
@@ -376,7 +289,7 @@ class Session:
         self._is_unheard = True
         self._add_request(prompt.text)
         self.requested_file = prompt.requested_file
-        self._add_user_parts(Text(prompt.text), *prompt.media)
+        self.conversation.add_user_parts(Text(prompt.text), *prompt.media)
 
     def _take_command(self, command: Command) -> None:
         self._begin_work(command.settings)
@@ -389,124 +302,60 @@ class Session:
         self.requested_file = ""
         self.model_turns = 0
         self.loops.reset()
-        self.compactions = []
+        self.conversation.compactions = []
         self.note_sources = set()
         self.state = TaskState.SUBMITTED
         if settings is not None:
             before = "" if self.settings is None else self.settings.workspace_path
-            self.settings = merge_agent_settings(self.settings, settings)
-            if self.settings.workspace_path != before:  # the agent may have chosen a folder for it
-                self.workspace = self.settings.workspace_path
-            if "model" in settings:
-                self.model = self.settings.model or None
-            if "effort" in settings:
-                self.effort = None if self.settings.effort in (None, "", DEFAULT_EFFORT) else self.settings.effort
+            now = self.choices.take_settings(settings)
+            if now.workspace_path != before:  # the agent may have chosen a folder for it
+                self.workspace = now.workspace_path
 
     def _rewrite_conversation(self, event: Compacted | ResultsPruned | Checkpoint | Restored | ChatResumed) -> None:
         """Keep the conversation for later, or replace its messages."""
         match event:
             case Compacted():
-                self._compact(event)
+                self.conversation.compact(event)
             case ResultsPruned(count, freed):
-                # A new list: earlier checkpoints need the old one.
-                self.messages = pruned(self.messages, count)
-                self.measured_tokens = max(0, self.measured_tokens - freed)
+                self.conversation.prune(count, freed)
             case Checkpoint(checkpoint_id, call_id):
-                self._take_checkpoint(checkpoint_id, call_id)
+                item = self.calls.get(call_id)
+                if item is None or item.is_models:
+                    self.conversation.keep_before_reply(checkpoint_id)
+                else:
+                    self.conversation.keep_present(checkpoint_id)
             case Restored(checkpoint_id):
-                self._restore(checkpoint_id)
+                self.conversation.restore(checkpoint_id)
             case ChatResumed(messages=messages):
-                self._resume_chat(messages)
+                self._resume_chat([message_from_json(message) for message in messages])
             case _:
                 assert_never(event)
 
-    def _compact(self, compacted: Compacted) -> None:
-        before = messages_tokens(self.messages)
-        rest = self.messages[max(0, len(self.messages) - compacted.kept) :]
-        summary = [Message("user", (Text(compacted.summary),))]
-        if not rest or rest[0].role == "user":
-            summary.append(SUMMARY_SEEN)
-        # A new list: earlier checkpoints need the old one.
-        self.messages = [*summary, *rest]
-        self.compactions.append(CompactedSizes(before, messages_tokens(self.messages)))
-        self.known_files.cut(len(self.messages))
-        if self.measured_messages:  # Otherwise the count lacks the system prompt and the tools.
-            self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
-
-    def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
-        item = self.calls.get(call_id)
-        if item is not None and not item.is_models:
-            # For a command: the present conversation.
-            self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.known_files.snapshot())
-            return
-        # Before the message that asked for the call.
-        asked = next((at for at in range(len(self.messages), 0, -1) if self.messages[at - 1].role == "user"), 0)
-        self.checkpoints[checkpoint_id] = (self.messages, asked, self._known_before_reply)
-
-    def _restore(self, checkpoint_id: str) -> None:
-        if (kept := self.checkpoints.get(checkpoint_id)) is None:
-            return
-        messages, length, known = kept
-        self.messages = messages[:length]
-        self.known_files.restore(known)
-        self.measured_tokens = self.measured_messages = 0
-
-    def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
-        # A new list: earlier checkpoints need the old one.
-        self.messages = [message_from_json(message) for message in saved]
-        self.known_files.clear()
-        requests = [request for message in self.messages for request in requests_of(message)]
+    def _resume_chat(self, messages: Sequence[Message]) -> None:
+        self.conversation.replace_messages(messages)
+        requests = [request for message in messages for request in requests_of(message)]
         self.call_ids.update(request.id for request in requests)
-        if self.loaded_tools is not None:
-            self._load_tools(*(request.name for request in requests))
-        self.measured_tokens = self.measured_messages = 0
+        self.choices.use_tools(*(request.name for request in requests))
         self.loops.reset()
 
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
-        self.known_files.model_spoke(len(self.messages))
-        self._known_before_reply = self.known_files.snapshot()
-        self.messages.append(message)
+        self.conversation.add_reply(message, reply.input_tokens and reply.input_tokens + reply.output_tokens)
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
-        self.calls = {request.id: OpenCall(request) for request in requests_of(message)}
+        self.calls = OpenCalls((request.id, OpenCall(request)) for request in requests_of(message))
         self.call_ids.update(self.calls)
-        if reply.input_tokens:
-            self.measured_tokens = reply.input_tokens + reply.output_tokens
-            self.measured_messages = len(self.messages)
-
-    def _load_tools(self, *names: str) -> None:
-        self.loaded_tools = tuple(dict.fromkeys((*(self.loaded_tools or ()), *names)))
 
     def _take_call(self, call: ToolCall, version: str | None) -> None:
-        if self.loaded_tools is not None and call.tool_name not in self.loaded_tools:
-            self._load_tools(call.tool_name)
+        self.choices.use_tools(call.tool_name)
         if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
-            self.known_files.take_edit(call.output.diff, len(self.messages))
-        item = self.calls.get(call.tool_call_id)
-        if item is None:
-            request = ToolRequest(call.tool_call_id, call.tool_name, call.input_parameters)
-            item = OpenCall(request, is_models=False)
+            self.conversation.known_files.take_edit(call.output.diff, len(self.messages))
+        item = self.calls.take(call)
         if call.tool_name == LOOP_QUESTION and not item.is_models and call.status is ToolCallStatus.SUCCEEDED:
             self.loops.reset()
-        asked = call.confirmation_request
-        proposal = asked.details if asked is not None else item.proposal
-        is_announced = call.status is ToolCallStatus.PENDING and asked is None
-        announcements = item.announcements + is_announced
-        self.calls[call.tool_call_id] = replace(item, call=call, proposal=proposal, announcements=announcements)
         if version is not None:
             self.tool_versions[call.tool_call_id] = version
-
-    def _merge_record(self, changes: JsonObject) -> None:
-        if self._merged_record is None:
-            self._merged_record = dict(self.record or {})
-        for name, value in changes.items():
-            if value is None:
-                self._merged_record.pop(name, None)
-            else:
-                self._merged_record[name] = value
-        self.record = self._merged_record
 
     def _take_confirmation(self, confirmation: ToolCallConfirmation) -> None:
         item = self.calls.get(confirmation.tool_call_id)
@@ -516,23 +365,5 @@ class Session:
         self.answered.append((item.call, confirmation.selected_option_id))
 
     def _take_result(self, recorded: ToolResultRecorded) -> None:
-        item = self.calls.get(recorded.tool_call_id)
-        if item is None or item.result is not None:
-            return
-        result = ModelToolResult(
-            recorded.tool_call_id, item.request.name, recorded.content, recorded.is_error, recorded.media
-        )
-        self.calls[recorded.tool_call_id] = replace(item, result=result)
-        if not item.is_models:
-            return
-        # The model gets all results of its message at once, in the order of its requests.
-        asked = [item.result for item in self.calls.values() if item.is_models]
-        results = [result for result in asked if result is not None]
-        if len(results) == len(asked):
-            self._add_user_parts(*results)
-
-    def _add_user_parts(self, *parts: Part) -> None:
-        if self.messages and self.messages[-1].role == "user":
-            self.messages[-1] = replace(self.messages[-1], parts=(*self.messages[-1].parts, *parts))
-        else:
-            self.messages.append(Message("user", parts))
+        if results := self.calls.settle(recorded):
+            self.conversation.add_user_parts(*results)

@@ -43,9 +43,11 @@ async def start_in(connection: RpcConnection, oldest: tuple[int, int, int], seco
     """Inject the Lua; ``seconds`` is the maximum time for each request, and for the wait until Neovim has started.
 
     Raises:
-        EditorError: Neovim is older than ``oldest``. RpcTimeoutError: it does not answer, or has not started. RpcError:
-        it answers with an error. RpcClosedError: the connection is lost. TypeError, ValueError, KeyError: the answers
-        are not Neovim's.
+        EditorError: Neovim is older than ``oldest``.
+        RpcTimeoutError: it does not answer, or has not started.
+        RpcError: it answers with an error.
+        RpcClosedError: the connection is lost.
+        TypeError, ValueError, KeyError: the answers are not Neovim's.
     """
     channel, api = await connection.request("nvim_get_api_info", timeout=seconds)
     require_version(api, oldest)

@@ -49,7 +49,11 @@ def decode_error(text: str) -> str:
 
 
 def require_version(api: Mapping[str, Any], oldest: tuple[int, int, int]) -> None:
-    """Raise :class:`EditorError` if the answer to ``nvim_get_api_info`` names an older version."""
+    """Check the version in the answer to ``nvim_get_api_info``.
+
+    Raises:
+        EditorError: it is older than ``oldest``.
+    """
     version = api["version"]
     found = (int(version["major"]), int(version["minor"]), int(version["patch"]))
     if found < oldest:

@@ -338,14 +338,14 @@ class Runner:
         session, task_id = segment.session, row.task_id
         self._forget(task_id)
         self._broken.ended(task_id)
-        shown = self.children.own_questions(task_id, session.waiting)
+        shown = self.children.own_questions(task_id, session.calls.waiting)
         self.questions.waiting(
             task_id, session.context_id, session.workspace, shown, user=row.user, settings=session.settings
         )
-        self.children.changed(row, has_ended=not session.waiting)
-        if not session.waiting and self._suspended is not None:
+        self.children.changed(row, has_ended=not session.calls.waiting)
+        if not session.calls.waiting and self._suspended is not None:
             self._suspended.ended(task_id)
-        if not session.waiting and self.options.on_task_end is not None:
+        if not session.calls.waiting and self.options.on_task_end is not None:
             self.options.on_task_end(task_id)
 
     def _forget(self, task_id: str) -> None:

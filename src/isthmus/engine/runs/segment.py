@@ -242,7 +242,7 @@ class RunningSegment:
         elif isinstance(event, AgentRecord):
             # Another author's agent gets its prompt next, and the next owner of the task must not send it again.
             await self._write()
-        elif isinstance(event, ModelReply) and self.session.unsettled:
+        elif isinstance(event, ModelReply) and self.session.calls.unsettled:
             # If a call ends the process, the next owner of the task must know that the model asked for the call.
             await self._write()
         elif self._rows_under_way + len(self._gathered) >= UNAWAITED_ROWS:
@@ -315,9 +315,8 @@ class RunningSegment:
                 self._failure = None  # Later events can be recorded.
             raise failure
         gathered, self._gathered = self._gathered, []
-        waiting = (
-            () if any(isinstance(event, StateChange) and event.error for event in events) else self.session.waiting
-        )
+        has_failed = any(isinstance(event, StateChange) and event.error for event in events)
+        waiting = () if has_failed else self.session.calls.waiting
         finished = await self._journal.finish(self.lease, [*gathered, *events], waiting, discard_inbox=discard_inbox)
         if not finished.inbox:
             # Before the end is published, so that a user who answers at once finds the task at rest.
@@ -340,7 +339,7 @@ class RunningSegment:
         for event in inbox:
             match event:
                 case ConfirmationAccepted(confirmation):
-                    if any(call.tool_call_id == confirmation.tool_call_id for call in self.session.waiting):
+                    if any(call.tool_call_id == confirmation.tool_call_id for call in self.session.calls.waiting):
                         kept.append(self.session.apply(event))
                 case Prompt():
                     if any(isinstance(one, ConfirmationAccepted) for one in kept):

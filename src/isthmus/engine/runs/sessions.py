@@ -31,5 +31,5 @@ class Sessions:
         session = Session(context_id)
         for task_id, delivery in await self._journal.session(context_id, user):
             session.apply(delivery.event, task_id, delivery.at)
-        named = (settings or {}).get("model", session.model)
+        named = (settings or {}).get("model", session.choices.model)
         return named if isinstance(named, str) and named.strip() else None

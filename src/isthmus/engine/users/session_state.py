@@ -16,7 +16,7 @@ async def folded_session(
     events = () if context_id is None else await runner.journal.session(context_id, user)
     for task_id, delivery in events:
         session.apply(delivery.event, task_id, delivery.at)
-    session.settings = merge_agent_settings(session.settings, {**(settings or {}), "workspace_path": workspace})
+    session.choices.settings = merge_agent_settings(session.settings, {**(settings or {}), "workspace_path": workspace})
     session.workspace = workspace
     return session
 

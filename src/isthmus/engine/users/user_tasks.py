@@ -191,7 +191,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         snapshot = replace(snapshot, artifacts=artifacts_of(await self._journal.artifacts(task_id)))
         if row.state is TaskState.WORKING and (segment := self._runner.segment(task_id)) is not None:
             # While one call runs, the others are still waiting.
-            return replace(snapshot, pending=segment.session.waiting)
+            return replace(snapshot, pending=segment.session.calls.waiting)
         return snapshot
 
     @override
@@ -286,7 +286,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         answers = await self._journal.waiting(row.task_id, ConfirmationAccepted)
         answered = {event.confirmation.tool_call_id for event in answers}
         session = await self._runner.sessions.fold(row, Session(row.context_id))
-        return [call for call in session.waiting if call.tool_call_id not in answered]
+        return [call for call in session.calls.waiting if call.tool_call_id not in answered]
 
     # --- repeated messages and files ---
 

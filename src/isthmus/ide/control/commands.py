@@ -156,7 +156,7 @@ async def diffs(companion: Companion, request: JsonObject) -> JsonObject:
     reviews = companion.reviews.all() if wait is None else await companion.queue.wait(wait)
     for review in reviews:
         old = await asyncio.to_thread(text_on_disk, review.file_path)
-        companion.queue.listed_states[review.id] = seen_state(old, companion.queue.shown_text(review))
+        companion.queue.listed_states[review.id] = seen_state(old, companion.queue.texts.shown(review))
     return {"diffs": [_review(companion, review, whole=True) for review in reviews]}
 
 
@@ -174,7 +174,7 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
     if hunks is not None:
         if content is not None or cells is not None or not isinstance(hunks, list):
             raise ControlCommandError("expected hunks as a list of numbers, without content and cells")
-        seen_text = companion.queue.shown_text(review)
+        seen_text = companion.queue.texts.shown(review)
         content = await _with_hunks(companion, review, seen_text, cast("list[object]", hunks))
         has_seen_file = review.id in companion.queue.listed_states
     if cells is not None:
@@ -182,19 +182,19 @@ async def accept(companion: Companion, request: JsonObject) -> JsonObject:
             raise ControlCommandError("expected cells as a list of numbers, without content")
         numbers = {number for number in cast("list[object]", cells) if isinstance(number, int)}
         content = await asyncio.to_thread(with_accepted_cells, review.file_path, review.proposed, numbers)
-    decided = await companion.queue.accept(
+    decided = await companion.answers.accept(
         review.id, content, by=TERMINAL, has_seen_file=has_seen_file, seen_text=seen_text
     )
     return {
         **_decided(companion, review, decided, "accepted"),
-        "agent_connected": companion.queue.is_client_connected(review),
+        "agent_connected": companion.queue.owners.is_connected(review),
     }
 
 
 async def reject(companion: Companion, request: JsonObject) -> JsonObject:
     """Reject a review."""
     review = _find(companion, request)
-    return _decided(companion, review, await companion.queue.reject(review.id, by=TERMINAL), "rejected")
+    return _decided(companion, review, await companion.answers.reject(review.id, by=TERMINAL), "rejected")
 
 
 async def log(companion: Companion, request: JsonObject) -> JsonObject:
@@ -252,7 +252,7 @@ def _find(companion: Companion, request: JsonObject) -> DiffReview:
     # Reviews of disconnected agents, which may never return, come last.
     return min(
         found,
-        key=lambda review: (not companion.queue.is_client_connected(review), not companion.queue.is_visible(review)),
+        key=lambda review: (not companion.queue.owners.is_connected(review), not companion.queue.is_visible(review)),
     )
 
 
@@ -308,7 +308,7 @@ def _review(companion: Companion, review: DiffReview, *, whole: bool = False) ->
         encoded["agent_pid"] = owner.pid
     if whole:
         encoded["new_content"] = review.proposed
-        typed = companion.queue.shown_text(review)
+        typed = companion.queue.texts.shown(review)
         if typed != review.proposed:
             encoded["typed_content"] = typed
     return encoded

@@ -93,7 +93,7 @@ async def review(companion: Companion, request: JsonObject) -> JsonObject:
     if found is None:
         return _late(companion.queue.outcomes.get(review_id))
     before = await asyncio.to_thread(file_before, found.file_path)
-    new = companion.queue.typed_texts.get(review_id, found.proposed)
+    new = companion.queue.texts.typed.get(review_id, found.proposed)
     return {
         "id": review_id,
         "file": found.file_path,
@@ -102,7 +102,7 @@ async def review(companion: Companion, request: JsonObject) -> JsonObject:
         "before": before.other,
         "new": new,
         "state": seen_state(before.digest, new),
-        "reasons": companion.queue.takes_reasons(found),
+        "reasons": companion.queue.owners.takes_reasons(found),
     }
 
 
@@ -121,15 +121,15 @@ async def decide(companion: Companion, request: JsonObject) -> JsonObject:
     if found is None:
         return _late(outcomes.get(review_id))
     if decision == "reject":
-        if reason and not companion.queue.takes_reasons(found):
+        if reason and not companion.queue.owners.takes_reasons(found):
             raise ControlCommandError(f"{found.title} takes no reason in its protocol; nothing is decided")
-        decided = await companion.queue.reject(review_id, by=by, reason=reason)
+        decided = await companion.answers.reject(review_id, by=by, reason=reason)
     else:
         before = await asyncio.to_thread(file_before, found.file_path)
-        shown = companion.queue.typed_texts.get(review_id, found.proposed)
+        shown = companion.queue.texts.typed.get(review_id, found.proposed)
         if _text(request, "state") != seen_state(before.digest, shown):
             return {"changed": True}
-        decided = await companion.queue.accept(review_id, typed_in_browser(shown, content), by=by, has_seen_file=True)
+        decided = await companion.answers.accept(review_id, typed_in_browser(shown, content), by=by, has_seen_file=True)
     return _late(outcomes.get(review_id)) if decided is None else {"outcome": _outcome(outcomes.get(review_id))}
 
 

@@ -38,8 +38,8 @@ def with_accepted_cells(path: str, proposed: str, numbers: Collection[int]) -> s
     """Return the notebook at ``path`` with only these changes (1-based) of ``proposed``, otherwise unchanged. Blocks.
 
     Raises:
-        EditorError: the path does not name an existing notebook, or ``numbers`` is empty. NoSuchChangeError: no change
-        has this number.
+        EditorError: the path does not name an existing notebook, or ``numbers`` is empty.
+        NoSuchChangeError: no change has this number.
     """
     changes = changes_between(path, text_on_disk(path), proposed)
     if changes is None:
@@ -55,8 +55,8 @@ def with_accepted_hunks(path: str, old: str | None, shown: str, numbers: Collect
     """Return the text of the file with only these hunks (1-based) of ``shown``.
 
     Raises:
-        EditorError: the path names a notebook, whose cells are chosen, or ``numbers`` is empty. NoSuchHunkError: no
-        hunk has this number.
+        EditorError: the path names a notebook, whose cells are chosen, or ``numbers`` is empty.
+        NoSuchHunkError: no hunk has this number.
     """
     changes = changes_between(path, old, shown)
     if changes is not None and changes.all:

@@ -1,28 +1,32 @@
-r"""The content of a file as tokens that are compared one by one: its mode, its encoding and its lines.
+"""The content of a file as tokens that are compared one by one: its mode, its encoding and its lines.
 
 Bytes that are not text, or too many, are a single token, which names them by their hash. A missing file has no tokens.
 The first character of a token is its kind. Pure.
 """
 
-import codecs
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from isthmus.record import record
 from isthmus.text.diff import split_lines
 from isthmus.text.text_file import BinaryContentError, TextForm, decode_text
 
 MODE: Final = "m"
+"""Kind of the token of the permission bits, in octal digits."""
 ENCODING: Final = "e"
+"""Kind of the token of a text's encoding."""
 MARK: Final = "b"
+"""Kind of the token of a text's byte order mark, in hexadecimal digits."""
 LINE: Final = "l"
+"""Kind of the token of a line of a text, with its end."""
 OPAQUE: Final = "o"
 """Kind of the token of a whole content that is not shown as text: hash and size."""
 MAXIMUM_TEXT_BYTES: Final = 2 * 1024 * 1024
 """Maximum size in bytes of a file that is compared by lines; a larger one is kept or undone as a whole."""
 
-Tokens = Sequence[str]
+Tokens: TypeAlias = Sequence[str]
+"""Tokens of a file, in order; none for a missing file."""
 
 
 @record
@@ -91,5 +95,4 @@ def bytes_of(tokens: Tokens, stored: Callable[[str], bytes | None]) -> bytes | N
         return None
     encoding = next(token[1:] for token in tokens if token[0] == ENCODING)
     mark = next((bytes.fromhex(token[1:]) for token in tokens if token[0] == MARK), b"")
-    codecs.lookup(encoding)
     return TextForm(encoding, mark).encode(text)

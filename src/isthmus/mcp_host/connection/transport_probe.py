@@ -42,13 +42,13 @@ class TransportProbe:
     def worked(self, choice: TransportChoice, discovered: Mapping[str, Any] | None) -> TransportChoice:
         """Use only this choice from now on, and return it in the form in which it is tried again.
 
-        `discovered` is the server's description of itself; a server that sent one is used without a handshake.
+        ``discovered`` is the server's description of itself; a server that sent one is used without a handshake.
         """
         self._known, self._is_proven = TransportChoice(choice.kind, is_modern=discovered is not None), True
         return self._known
 
     async def first_working(self, connect: Callable[[TransportChoice], Awaitable[bool]]) -> bool:
-        """Return the result of `connect` for the first choice that works.
+        """Return the result of ``connect`` for the first choice that works.
 
         Raises:
             ConnectFailedError: none worked; the reason is the one of the first.

@@ -163,7 +163,7 @@ class CarriedFiles:
         """Return the task and name of the files that the session names in folders of others, or that are not here."""
         parts = [part for message in session.messages for part in message.parts]
         parts += [item.result for item in session.calls.values() if item.result is not None]
-        tasks = {session.task_id, *session.ends}
+        tasks = {session.task_id, *session.conversation.ends}
         # Those of a saved chat belong to tasks of another session of the user.
         tasks |= {part.path.parent.name for part in _media(parts)}
         own = str(self._outputs)

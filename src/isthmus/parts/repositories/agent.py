@@ -149,9 +149,9 @@ class RepositoryAgent:
     async def _advance_in(self, kept: KeptWorktree, turn: AgentTurn) -> StateChange:
         session = turn.session
         folder = str(kept.worktree.folder)
-        move_paths(session, session.worktrees, folder)
+        move_paths(session, session.choices.worktrees, folder)
         session.workspace = folder
-        if session.worktrees[-1:] != (folder,):
+        if session.choices.worktrees[-1:] != (folder,):
             await turn.emit(WorktreeUsed(folder))
 
         async def keep(event: AgentEvent) -> None:

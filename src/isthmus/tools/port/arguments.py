@@ -12,6 +12,9 @@ from isthmus.tools.port.base import Arguments
 from isthmus.tools.port.failure import ToolFailure
 
 INVALID_ARGUMENTS = "invalid_arguments"
+"""Category of a call whose arguments do not match the schema."""
+MAXIMUM_PATTERN_LENGTH = 1_000
+"""Maximum number of characters of a regular expression or a glob pattern."""
 
 
 @record
@@ -24,34 +27,34 @@ class CheckedArguments:
         return name in self.values
 
     def string(self, name: str, default: str = "") -> str:
-        """Return the string `name`."""
+        """Return the string ``name``."""
         return str(self.values.get(name, default))
 
     def integer(self, name: str, default: int) -> int:
-        """Return the whole number `name`."""
+        """Return the whole number ``name``."""
         return int(self.values.get(name, default))
 
     def boolean(self, name: str, *, default: bool = False) -> bool:
-        """Return the boolean argument `name`."""
+        """Return the boolean ``name``."""
         return bool(self.values.get(name, default))
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """Return the array of strings `name`."""
+        """Return the array of strings ``name``."""
         return tuple(self.values.get(name, ()))
 
     def objects(self, name: str) -> "tuple[CheckedArguments, ...]":
-        """Return the array of objects `name`."""
+        """Return the array of objects ``name``."""
         return tuple(CheckedArguments(cast("Mapping[str, Any]", item)) for item in self.values.get(name, ()))
 
     def nested(self, name: str) -> "CheckedArguments":
-        """Return the object `name`."""
+        """Return the object ``name``."""
         return CheckedArguments(cast("Mapping[str, Any]", self.values.get(name, {})))
 
 
 def check_arguments(
     tool_name: str, parameters: Mapping[str, Any], arguments: Arguments, aliases: Mapping[str, str] | None = None
 ) -> CheckedArguments:
-    """Return the arguments that `parameters` describes. `aliases` maps older names of arguments to current ones.
+    """Return the arguments that ``parameters`` describes. ``aliases`` maps older names of arguments to current ones.
 
     Raises:
         ToolFailure: an argument is missing or invalid; the message names it, what was expected and what came.
@@ -62,9 +65,6 @@ def check_arguments(
         if current == name or current not in arguments:
             renamed[current] = value
     return CheckedArguments(_object(tool_name, "", parameters, renamed))
-
-
-MAXIMUM_PATTERN_LENGTH = 1_000
 
 
 def pattern_parameter(description: str) -> Mapping[str, Any]:

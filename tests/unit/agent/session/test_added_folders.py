@@ -28,11 +28,11 @@ def test_a_session_has_the_folders_of_its_user_and_those_that_its_messages_name(
     about = {"workspace_path": "/w"}
     session.apply(Prompt("m1", "x", {**about, "additional_directories": ["/a", "/b"]}), "t1")
     session.apply(FolderIncluded("/c"))
-    assert session.added_folders == AddedFolders(("/c",), ("/a", "/b"))
+    assert session.choices.added_folders == AddedFolders(("/c",), ("/a", "/b"))
     session.apply(Prompt("m2", "x", about), "t2")
-    assert session.added_folders.by_client == ("/a", "/b")
+    assert session.choices.added_folders.by_client == ("/a", "/b")
     session.apply(Prompt("m3", "x", {**about, "additional_directories": []}), "t3")
-    assert session.added_folders == AddedFolders(("/c",))
+    assert session.choices.added_folders == AddedFolders(("/c",))
 
 
 def test_the_local_users_agent_works_in_all_of_them(folders: Path) -> None:

@@ -22,7 +22,7 @@ def session_in(folder: str) -> Session:
 
 def test_a_conversation_names_the_folder_of_this_machine() -> None:
     session = session_in(OLD)
-    move_paths(session, session.worktrees, NEW)
+    move_paths(session, session.choices.worktrees, NEW)
     assert session.messages[0] == session_in(NEW).messages[0]
     arguments = session.calls["call"].request.arguments
     assert arguments["file_path"] == f"{NEW}/a.txt"

@@ -83,8 +83,8 @@ def test_a_session_that_is_taken_up_again_is_the_one_that_went_on(events: list[A
 @given(st.lists(EVENTS, max_size=40))
 def test_what_waits_is_asked_and_has_no_result(events: list[AgentEvent]) -> None:
     session = folded(events)
-    unsettled = {item.request.id for item in session.unsettled}
-    for call in session.waiting:
+    unsettled = {item.request.id for item in session.calls.unsettled}
+    for call in session.calls.waiting:
         assert call.tool_call_id in unsettled
         assert call.status is ToolCallStatus.PENDING
         assert call.confirmation_request is not None

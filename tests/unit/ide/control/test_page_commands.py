@@ -72,7 +72,7 @@ async def test_an_acceptance_of_something_else_than_was_seen_decides_nothing(
     if change == "the file":
         (workspace / "a.py").write_text("other\n")
     else:
-        companion.queue.typed(review.id, "typed elsewhere\n")
+        companion.answers.typed(review.id, "typed elsewhere\n")
     said = await ask(companion, "decide", id=review.id, decision="accept", state=seen["state"], by="me")
     assert said == {"changed": True}
     assert client.decisions == []

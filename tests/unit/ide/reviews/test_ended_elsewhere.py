@@ -86,7 +86,7 @@ async def _told(editor: ScreenEditor, text: str) -> None:
 async def test_an_answer_of_a_page_is_told_in_the_editor_and_at_the_command(
     companion: Companion, editor: ScreenEditor, opened: DiffReview
 ) -> None:
-    await companion.queue.accept(opened.id, by="Chrome on Linux")
+    await companion.answers.accept(opened.id, by="Chrome on Linux")
     await _told(editor, "a.py: accepted by Chrome on Linux")
     with pytest.raises(ControlCommandError, match="the last one was accepted by Chrome on Linux; open diffs: none"):
         await COMMANDS["reject"](companion, {"path": opened.file_path})

@@ -111,12 +111,12 @@ class Reviews(RuleBasedStateMachine):
         owner = next(client for client in self.clients if client.id == review.owner)
         match way:
             case "accept":
-                self._note(await companion.queue.accept(review.id))
+                self._note(await companion.answers.accept(review.id))
             case "accept other":
-                if await companion.queue.accept(review.id, "another text\n") is not None:
+                if await companion.answers.accept(review.id, "another text\n") is not None:
                     self.typed.pop(review.id, None)  # the user chose another text
             case "reject":
-                if await companion.queue.reject(review.id) is not None:
+                if await companion.answers.reject(review.id) is not None:
                     self.typed.pop(review.id, None)
             case "close by path":
                 if owner in self.here.values():

@@ -112,7 +112,7 @@ async def test_the_next_review_is_shown_when_the_accepted_agent_has_written(
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    assert await companion.queue.accept(first.id) is not None
+    assert await companion.answers.accept(first.id) is not None
     assert editor.open_reviews == ()
     Path(path).write_text("first\n", encoding="utf-8")
     await _is_shown(editor, second)
@@ -124,7 +124,7 @@ async def test_an_accepted_agent_that_writes_nothing_holds_the_next_review_only_
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    await companion.queue.accept(first.id)
+    await companion.answers.accept(first.id)
     await _is_shown(editor, second)
 
 
@@ -133,7 +133,7 @@ async def test_the_accepted_agent_itself_need_not_wait_when_it_asks_again(
     companion: Companion, editor: HeadlessEditor, one: Recorder, two: Recorder, path: str
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
-    await companion.queue.accept(first.id)
+    await companion.answers.accept(first.id)
     again = await companion.open_diff(one, path, "again\n")
     assert [review.id for review in editor.open_reviews] == [again.id]
 
@@ -166,7 +166,7 @@ async def test_a_waiting_review_can_be_answered_from_the_terminal_and_is_never_s
 ) -> None:
     first = await companion.open_diff(one, path, "first\n")
     second = await companion.open_diff(two, path, "second\n")
-    decided = await companion.queue.accept(second.id)
+    decided = await companion.answers.accept(second.id)
     assert decided is not None
     assert decided.state == Accepted("second\n")
     assert [review.state for review in two.decisions] == [Accepted("second\n")]
@@ -249,9 +249,9 @@ async def test_an_editor_that_does_not_answer_leaves_the_review_open_and_the_use
     with monkeypatch.context() as patch:
         patch.setattr(editor, "close_diff", refuse)
         with pytest.raises(EditorError, match="busy"):
-            await companion.queue.accept(review.id)
+            await companion.answers.accept(review.id)
     assert one.decisions == []
-    assert await companion.queue.accept(review.id) is not None
+    assert await companion.answers.accept(review.id) is not None
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ async def test_a_view_that_is_gone_without_an_answer_can_still_be_answered(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     await editor.close_diff(review.id)
-    decided = await companion.queue.accept(review.id)
+    decided = await companion.answers.accept(review.id)
     assert decided is not None
     assert decided.state == Accepted("new\n")
 
@@ -300,7 +300,7 @@ async def test_an_answer_from_the_terminal_leaves_no_view(
     companion: Companion, editor: HeadlessEditor, one: Recorder, path: str, go_on: asyncio.Event
 ) -> None:
     opening, review = await _begun(companion, one, path)
-    answering = await _first_steps(companion.queue.accept(review.id))
+    answering = await _first_steps(companion.answers.accept(review.id))
     go_on.set()
     decided = await answering
     await opening
@@ -406,7 +406,7 @@ async def test_what_was_accepted_for_an_agent_that_does_not_hear_it_is_kept(
 ) -> None:
     review = await companion.open_diff(one, path, "new\n")
     one.connected = False
-    await companion.queue.accept(review.id, "mine\n")
+    await companion.answers.accept(review.id, "mine\n")
     assert _kept(companion) == ["mine\n"]
     assert [review.state for review in one.decisions] == [Accepted("mine\n")]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.session.choices import Choices
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import PromptMessage, SessionStatus
@@ -109,7 +110,7 @@ async def commands_after_calls(
         if isinstance(event, ToolCallUpdate):
             seen.append((event.tool_call.tool_name, commands))
 
-    session = Session("session-1", settings=AgentSettings(workspace_path="/git:app"))
+    session = Session("session-1", choices=Choices(AgentSettings(workspace_path="/git:app")))
     await served.agent(ScriptedAgent(*steps), journal).advance(AgentTurn(session, keep))
     return seen
 

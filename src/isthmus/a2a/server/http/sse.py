@@ -19,6 +19,7 @@ from isthmus.a2a.server.http.first_step import FirstStep
 from isthmus.encoding.event_stream import KEEP_ALIVE, comment
 
 STOPPING = comment("the server is stopping")
+"""End of a stream that the stop of the server has cut."""
 WATCH_AFTER_SECONDS = 0.25
 """Time in seconds until a stream is watched. A shorter stream costs no asyncio task; a reader that leaves earlier is
 noticed only then."""
@@ -32,6 +33,7 @@ class OpenStreams:
     def __init__(self) -> None:
         self._scopes: set[StreamScope] = set()
         self.closing = False
+        """Whether answers are ended, also those that begin now."""
         self.reason: str | None = None
         """Reason of the end; None: the server stops."""
 

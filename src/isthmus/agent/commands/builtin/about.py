@@ -11,7 +11,7 @@ NO_WORKSPACE = "none yet"
 
 async def about(context: CommandContext) -> None:
     """Show the version, model, workspace, approval mode, sandbox, and the protocol extension."""
-    model = await context.resources.open_model(context.session.model)
+    model = await context.resources.open_model(context.session.choices.model)
     options = context.options
     policy = policy_for(
         options.policy, context.session.settings, options.settings_rule, yolo_refusal=context.tools.yolo_refusal

@@ -41,7 +41,7 @@ async def save(context: CommandContext) -> None:
 async def fork(context: CommandContext) -> None:
     """Save the conversation as it was at the end of an earlier task of the session."""
     task_id, _, name = context.args.strip().partition(" ")
-    ends = context.session.ends
+    ends = context.session.conversation.ends
     found = [known for known in ends if known == task_id] or [known for known in ends if known.startswith(task_id)]
     if len(found) != 1:
         reason = "several earlier tasks whose ids begin with" if found else "no earlier task"

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from isthmus.agent.commands.port.base import CommandNode
 from isthmus.agent.commands.port.context import CommandContext
 from isthmus.agent.context.windows import window_of
-from isthmus.agent.session.session import is_summary
+from isthmus.agent.session.conversation import is_summary
 from isthmus.agent.session.size import (
     estimate_tokens,
     message_tokens,
-    messages_tokens,
     tool_tokens,
 )
 from isthmus.models.port.base import Message, ModelToolResult
@@ -19,7 +18,7 @@ from isthmus.tools.port.base import full_parameters_of
 async def show_context(context: CommandContext) -> None:
     """Show the tokens of each part of the next request, and their share of the window."""
     session = context.session
-    model = await context.resources.open_model(session.model)
+    model = await context.resources.open_model(session.choices.model)
     window = window_of(session, model)
     instructions = await context.memory.instructions(context.workspace, context.home, context.context_files)
     tools = sum(
@@ -31,8 +30,8 @@ async def show_context(context: CommandContext) -> None:
         *_conversation(session.messages),
     ]
     estimated = sum(tokens for _, tokens in rows)
-    if session.measured_messages:
-        in_all = session.measured_tokens + messages_tokens(session.messages[session.measured_messages :])
+    in_all = session.conversation.tokens
+    if in_all is not None:
         rows.append(("system prompt, and what the estimates missed", max(0, in_all - estimated)))
         how = "counted by the provider"
     else:

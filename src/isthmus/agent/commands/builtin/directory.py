@@ -11,7 +11,7 @@ from isthmus.internal_events import FolderIncluded
 async def show(context: CommandContext) -> None:
     """Show the workspace and the further folders."""
     workspace = context.options.workspace_of(
-        context.scope.workspace, context.session.user, context.session.added_folders
+        context.scope.workspace, context.session.user, context.session.choices.added_folders
     )
     await context.say("\n".join([f"Workspace: {workspace.root}", *(f"Also: {folder}" for folder in workspace.others)]))
 

@@ -11,7 +11,7 @@ from isthmus.models.port.base import DEFAULT_EFFORT, EFFORTS, ChatModel, Effort,
 async def effort(context: CommandContext) -> None:
     """Show the effort; with a name, switch to it."""
     name = context.args.strip().lower()
-    model = await context.resources.open_model(context.session.model)
+    model = await context.resources.open_model(context.session.choices.model)
     names = _names(model)
     if not name:
         shown = _shown(context, model)
@@ -34,7 +34,7 @@ def _names(model: ChatModel) -> Sequence[str]:
 def _shown(context: CommandContext, model: ChatModel) -> str:
     """Return a sentence with the effort in force, and what is sent for it if that is another one."""
     options = context.options.effort
-    chosen = context.session.effort or (options.value if options is not None else DEFAULT_EFFORT)
+    chosen = context.session.choices.effort or (options.value if options is not None else DEFAULT_EFFORT)
     able = model.capabilities
     if not able.efforts:
         return f"{model.name} has no levels of thinking to choose from."
@@ -47,7 +47,7 @@ def _shown(context: CommandContext, model: ChatModel) -> str:
 
 async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:
     try:
-        model = await context.resources.open_model((await context.session()).model)
+        model = await context.resources.open_model((await context.session()).choices.model)
     except ModelError:
         return ()
     return [ArgumentCompletion(name) for name in _names(model) if name.startswith(args)]

@@ -132,7 +132,7 @@ async def _discovery(context: CommandContext) -> DiscoveryState:
 
 async def _listing(context: CommandContext, detail: Detail) -> str:
     discovery = await _discovery(context)  # before the listing, which starts discovery
-    found, loaded = await _servers(context), context.session.loaded_tools
+    found, loaded = await _servers(context), context.session.choices.loaded_tools
     if name := context.args.strip():
         named = [status for status in found if status.name == name and not status.is_file]
         if not named:

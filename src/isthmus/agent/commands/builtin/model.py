@@ -10,7 +10,7 @@ from isthmus.internal_events import ModelChosen
 async def model(context: CommandContext) -> None:
     """Show the model; with a name, switch to that model."""
     name = context.args.strip()
-    chosen = await context.resources.open_model(name or context.session.model)
+    chosen = await context.resources.open_model(name or context.session.choices.model)
     end = chosen.capabilities.end
     note = f" {end}" if end else ""
     if not name:

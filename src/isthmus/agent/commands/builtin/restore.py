@@ -32,7 +32,7 @@ async def restore(context: CommandContext) -> None:
     tool = RestoreCheckpoint(checkpoints, context.session)
     (call,) = await context.call(ToolInvocation(tool, {"checkpoint_id": checkpoint_id}))
     undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
-    if undo_id is not None and undo_id not in context.session.checkpoints:
+    if undo_id is not None and undo_id not in context.session.conversation.checkpoints:
         # Before the conversation is restored, so that the undo leads back to its present state.
         await context.turn.emit(Checkpoint(undo_id, call.tool_call_id))
     if call.status is ToolCallStatus.CANCELLED:

@@ -43,7 +43,7 @@ async def restorable(session: Session, checkpoints: Checkpoints) -> Sequence[Che
     found: list[CheckpointInfo] = []
     of_others: list[str] = []
     for info in await checkpoints.list(session.checkpoints_key):
-        if info.checkpoint_id not in session.checkpoints:
+        if info.checkpoint_id not in session.conversation.checkpoints:
             of_others += info.files
         else:
             if files := info.files or tuple(sorted(set(of_others))):
@@ -101,7 +101,7 @@ class RestoreCheckpoint:
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the files that would change, as GenericDetails."""
         checkpoint_id = _id_of(arguments)
-        if checkpoint_id not in self._session.checkpoints:
+        if checkpoint_id not in self._session.conversation.checkpoints:
             message = f"This session has no checkpoint {checkpoint_id[:100]!r}{_instead(checkpoint_id, self._session)}"
             raise ToolFailure(message, "unknown_checkpoint")
         try:
@@ -139,7 +139,7 @@ def _id_of(arguments: Arguments) -> str:
 
 def _instead(checkpoint_id: str, session: Session) -> str:
     """Return a hint at what may have been meant by an unknown checkpoint id."""
-    known = list(session.checkpoints)
+    known = list(session.conversation.checkpoints)
     if not known:
         return " and no other one yet: one is taken before each edit of a file."
     likely = difflib.get_close_matches(checkpoint_id[:100].lower(), known, n=3)

@@ -143,7 +143,7 @@ class CommandContext:
             ModelError: it cannot be opened.
         """
         resources = self.resources
-        model = await resources.open_model(self.session.model)
+        model = await resources.open_model(self.session.choices.model)
         hooks = CallHooks(self.turn, self.options, resources.hook_programs, self.tools)
         return hooks.model(model, resources.open_model)
 
@@ -181,7 +181,7 @@ class CommandContext:
             asked_each_time=asked_each_time,
         )
         await runner.settle()
-        if self.session.waiting:
+        if self.session.calls.waiting:
             raise CommandSuspendedError("a call of the command waits for the user")
         calls = [self.session.calls[call_id].call for call_id in call_ids]
         return tuple(call for call in calls if call is not None)

@@ -207,6 +207,6 @@ def test_a_resumed_chat_loads_the_tools_that_it_called_and_takes_their_ids() -> 
     saved = (Message("user", (Text("old"),)), Message("assistant", (ToolRequest("id-1", "server__tool", {}),)))
     session.apply(ChatResumed("x", tuple(message_to_json(message) for message in saved)))
     assert session.messages == list(saved)
-    assert session.loaded_tools == ("server__tool",)
+    assert session.choices.loaded_tools == ("server__tool",)
     assert "id-1" in session.call_ids
-    assert session.measured_messages == 0
+    assert session.conversation.measured_messages == 0
