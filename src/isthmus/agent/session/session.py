@@ -13,7 +13,9 @@ from isthmus.agent.session.added_folders import AddedFolders
 from isthmus.agent.session.compacted_sizes import CompactedSizes
 from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
+from isthmus.agent.session.meant_call import meant_call
 from isthmus.agent.session.open_call import OpenCall
+from isthmus.agent.session.prompt_prefix import PromptPrefix
 from isthmus.agent.session.pruning import pruned
 from isthmus.agent.session.size import messages_tokens
 from isthmus.agent.session.statistics import Statistics
@@ -56,6 +58,8 @@ from isthmus.internal_events import (
     ModelChosen,
     ModelReply,
     ModelUsed,
+    PromptBegun,
+    PromptChanged,
     ReferredContent,
     Restored,
     ResultsPruned,
@@ -185,6 +189,8 @@ class Session:
     """The latest calls of the model, in which a loop shows."""
     loaded_tools: tuple[str, ...] | None = None
     """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
+    prefixes: dict[str, PromptPrefix] = field(default_factory=dict[str, PromptPrefix])
+    """The beginning of the requests to each model, by :func:`~isthmus.agent.session.prompt_prefix.model_key`."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
     compactions: list[CompactedSizes] = field(default_factory=list[CompactedSizes])
@@ -226,8 +232,10 @@ class Session:
             case SubagentBegun(answered=answered):
                 self.subagent = event
                 self.answered = [(item.tool_call, item.option_id) for item in answered]
-            case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent():
+            case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent() | PromptChanged():
                 self._take_context(event)
+            case PromptBegun(model):
+                self.prefixes[model] = PromptPrefix.of(event)
             case StateChange():
                 self._take_state(event)
             case ModelReply():
@@ -319,7 +327,9 @@ class Session:
         self._is_unheard = True
         self._add_user_parts(Text(prompt.text), *prompt.media)
 
-    def _take_context(self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent) -> None:
+    def _take_context(
+        self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent | PromptChanged
+    ) -> None:
         """Add what the model reads beside the user's prompts."""
         match event:
             case ContextNote(source, text):
@@ -334,6 +344,9 @@ class Session:
                 self.loops.note_warning()
                 self._add_user_parts(Text(text))
             case EnvironmentContext(text):
+                self._add_user_parts(Text(text))
+            case PromptChanged(text):
+                self.prefixes = {model: prefix.after(event) for model, prefix in self.prefixes.items()}
                 self._add_user_parts(Text(text))
             case _:
                 assert_never(event)
@@ -428,6 +441,7 @@ class Session:
             summary.append(SUMMARY_SEEN)
         # A new list: earlier checkpoints need the old one.
         self.messages = [*summary, *rest]
+        self.prefixes = {}
         self.compactions.append(CompactedSizes(before, messages_tokens(self.messages)))
         self.known_files.cut(len(self.messages))
         if self.measured_messages:  # Otherwise the count lacks the system prompt and the tools.
@@ -448,12 +462,14 @@ class Session:
             return
         messages, length, known = kept
         self.messages = messages[:length]
+        self.prefixes = {model: prefix.untold() for model, prefix in self.prefixes.items()}
         self.known_files.restore(known)
         self.measured_tokens = self.measured_messages = 0
 
     def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
         # A new list: earlier checkpoints need the old one.
         self.messages = [message_from_json(message) for message in saved]
+        self.prefixes = {model: prefix.untold() for model, prefix in self.prefixes.items()}
         self.known_files.clear()
         requests = [request for message in self.messages for request in requests_of(message)]
         self.call_ids.update(request.id for request in requests)
@@ -470,7 +486,7 @@ class Session:
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
-        self.calls = {request.id: OpenCall(request) for request in requests_of(message)}
+        self.calls = {request.id: _open_call(request) for request in requests_of(message)}
         self.call_ids.update(self.calls)
         if reply.input_tokens:
             self.measured_tokens = reply.input_tokens + reply.output_tokens
@@ -520,7 +536,11 @@ class Session:
         if item is None or item.result is not None:
             return
         result = ModelToolResult(
-            recorded.tool_call_id, item.request.name, recorded.content, recorded.is_error, recorded.media
+            recorded.tool_call_id,
+            item.asked_as or item.request.name,
+            recorded.content,
+            recorded.is_error,
+            recorded.media,
         )
         self.calls[recorded.tool_call_id] = replace(item, result=result)
         if not item.is_models:
@@ -536,3 +556,8 @@ class Session:
             self.messages[-1] = replace(self.messages[-1], parts=(*self.messages[-1].parts, *parts))
         else:
             self.messages.append(Message("user", parts))
+
+
+def _open_call(request: ToolRequest) -> OpenCall:
+    meant = meant_call(request)
+    return OpenCall(meant) if meant is request else OpenCall(meant, asked_as=request.name)
