@@ -294,7 +294,7 @@ class PromptBegun(InternalEvent):
 
 @record
 class PromptChanged(InternalEvent):
-    """What a system prompt or its tools would say now: ``text`` tells the model behind the conversation. Not shown.
+    """The system prompt or the tools would read otherwise now: ``text`` tells the model so, behind the rest.
 
     ``sections`` are those that are new or changed; the text of one that does not hold any more is empty. ``tools`` are
     new or changed; ``gone`` are the names of tools that cannot be called now.

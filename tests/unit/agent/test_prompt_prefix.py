@@ -6,7 +6,7 @@ harness is a process of its own, which knows only what the journal stored.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -279,7 +279,7 @@ HAPPENINGS: Mapping[str, Happening] = {
 
 
 @contextmanager
-def opened(provider: Provider, workspace: Path, tmp_path: Path) -> Iterator[Place]:
+def opened(provider: Provider, workspace: Path, tmp_path: Path) -> Generator[Place]:
     home = tmp_path / "home" / ".gemini"
     home.mkdir(parents=True)
     (workspace / "AGENTS.md").write_text("Use spaces.\n")
@@ -321,6 +321,9 @@ async def test_no_request_changes_what_the_one_before_it_has_sent(place: Place) 
         place.compare(event)
     assert place.rewritten == []
     assert place.at.wire.unexpected == 0
+    if place.provider is ANTHROPIC:
+        marks = [request.json["system"][0]["cache_control"].get("ttl") for request in place.at.wire.model_requests]
+        assert set(marks) == {"1h", None}  # One of the happenings is that the user is away.
 
 
 async def test_the_requests_of_a_subagent_begin_alike_too(place: Place) -> None:

@@ -199,7 +199,7 @@ def _moment(messages: Sequence[Message]) -> _Moment:
 
 
 def _words(message: Message) -> str:
-    """Return the texts of a message but those of Isthmus's own."""
+    """Return the texts of a message, without Isthmus's own."""
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     return "\n".join(text for text in texts if OWN_TEXT.fullmatch(text) is None)
 
