@@ -297,13 +297,15 @@ class PromptChanged(InternalEvent):
     """The system prompt or the tools would read otherwise now: ``text`` tells the model so, behind the rest.
 
     ``sections`` are those that are new or changed; the text of one that does not hold any more is empty. ``tools`` are
-    new or changed; ``gone`` are the names of tools that cannot be called now.
+    new or changed; ``gone`` are the names of tools that cannot be called now. With ``is_reset`` the changes that the
+    conversation told before do not hold any more.
     """
 
     text: str
     sections: tuple[PromptSection, ...] = ()
     tools: tuple[JsonObject, ...] = ()
     gone: tuple[str, ...] = ()
+    is_reset: bool = False
 
 
 @record

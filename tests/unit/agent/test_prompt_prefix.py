@@ -399,3 +399,50 @@ async def test_a_conversation_that_is_taken_back_is_told_again_what_it_lost(gemi
     await gemini.say()
     assert as_bytes(gemini.at.body()["systemInstruction"]) == as_bytes(gemini.at.body(0)["systemInstruction"])
     assert gemini.at.told().count("# Approval: plan") == 1
+
+
+def last_said(place: Place, about: str) -> str:
+    """Return what the last request says last about something: in its system prompt, or behind the conversation."""
+    body = place.at.body()
+    texts = [part["text"] for content in body["contents"] for part in content["parts"] if "text" in part]
+    system = body["systemInstruction"]["parts"][0]["text"]
+    said = [system, *(text for text in texts if text.startswith("<session_update>"))]
+    resets = [number for number, text in enumerate(said) if "hold as they were first" in " ".join(text.split())]
+    valid = [system, *said[resets[-1] :]] if resets else said
+    return next(line for text in reversed(valid) for line in text.splitlines() if about in line)
+
+
+async def test_an_old_change_in_what_is_kept_does_not_hold_any_more(gemini: Place) -> None:
+    await gemini.say()
+    gemini.at.settings["approval_mode"] = "plan"
+    await gemini.say(Reply.of(Call("look", id="c1")), Reply.of(Say("Seen.")))
+    gemini.at.events.insert(-1, Checkpoint("k", "c1"))
+    gemini.at.settings["approval_mode"] = "default"
+    await gemini.say()
+    gemini.at.events.append(Restored("k"))
+    await gemini.say()
+    assert "# Approval: plan" in gemini.at.told()
+    assert last_said(gemini, "# Approval") == "# Approval: default"
+    gemini.at.settings["approval_mode"] = "plan"
+    await gemini.say()
+    assert last_said(gemini, "# Approval") == "# Approval: plan"
+    gemini.at.settings["approval_mode"] = "yolo"
+    gemini.at.events.append(Compacted("Summary of the conversation so far.", 2, 100, 50))
+    await gemini.say()
+    assert last_said(gemini, "# Approval") == "# Approval: yolo"
+
+
+async def test_another_model_is_not_told_of_an_old_change_either(gemini: Place) -> None:
+    await gemini.say()
+    gemini.at.settings["approval_mode"] = "plan"
+    await gemini.say()
+    gemini.at.model = "gemini-3.8-pro"
+    gemini.at.settings["approval_mode"] = "auto_edit"
+    await gemini.say()
+    assert last_said(gemini, "# Approval") == "# Approval: auto_edit"
+    gemini.at.model = MODELS[GEMINI.name]
+    await gemini.say()
+    assert last_said(gemini, "# Approval") == "# Approval: auto_edit"
+    gemini.at.settings["approval_mode"] = "default"
+    await gemini.say()
+    assert last_said(gemini, "# Approval") == "# Approval: default"

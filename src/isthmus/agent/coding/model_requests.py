@@ -66,15 +66,15 @@ class ModelRequests:
         )
         sections = await self._sections(scope, session, loading, variant)
         key = model_key(model)
-        prefix = session.prefixes.get(key)
+        is_begun = self.is_begun(session, model)
         # What was searched for is in the conversation until the beginning is made anew.
-        loaded = session.loaded_tools if prefix is None or session.loaded_tools is None else ()
+        loaded = session.loaded_tools if not is_begun or session.loaded_tools is None else ()
         tools = [
             _spec(tool, edits) for tool in loading.sent(loaded) if _suits(tool, model, edits) and calls.is_offered(tool)
         ]
-        if prefix is None:
+        if not is_begun:
             await turn.emit(PromptBegun(key, sections, tuple(map(spec_to_json, tools))))
-        elif (change := prompt_change(prefix, sections, tools, names_of_tools)) is not None:
+        if (change := prompt_change(session.prefixes[key], sections, tools, names_of_tools)) is not None:
             await turn.emit(change)
         prefix = session.prefixes[key]
         calls.name_offered(list(prefix.known_tools))
@@ -121,7 +121,8 @@ def _suits(tool: Tool, model: ChatModel, edits: EditTools) -> bool:
 
 
 def _spec(tool: Tool, edits: EditTools) -> ToolSpec:
-    spec = ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+    full = full_parameters_of(tool)
+    spec = ToolSpec(tool.name, tool.description, tool.parameters, None if full == tool.parameters else full)
     if edits.is_free_form and tool.name in edits.names and is_free_form(tool):
         return replace(spec, free_form=FreeForm(tool.text_argument, tool.grammar))
     return spec

@@ -40,6 +40,11 @@ MAXIMUM_NAMED = 100
 SHOWN_DESCRIPTION = 200
 """Maximum length in characters of the description of a tool that is told by name."""
 
+_HEADING = "This has changed since your instructions were written, and holds from now on."
+_RESET = (
+    "The changes that were told before do not hold any more. Your instructions and your list of tools hold as they were"
+    " first, and so does what follows."
+)
 _KEPT = frozenset((ROLE, NOTES))
 """Sections that stay as they are: they say how to work, and change with the version of the program alone."""
 _TITLES: Mapping[str, str] = {
@@ -73,15 +78,14 @@ def prompt_change(
     new = [tool for tool in tools if tool != prefix.known_tools.get(tool.name)]
     new = [tool for tool in new if takes_more or tool.name in listed]
     gone = tuple(name for name in prefix.known_tools if name not in callable_names)
-    if not (changed or new or gone):
+    is_reset = prefix.has_stale_changes
+    if not (changed or new or gone or is_reset):
         return None
     pieces = [_section_text(section, prefix.told.get(section.name, "")) for section in changed]
     pieces += _tool_texts(prefix, new, gone)
     body = "\n\n".join(piece.strip("\n") for piece in pieces).replace(CLOSING, "<\\/session_update>")
-    text = (
-        f"{OPENING}\nThis has changed since your instructions were written, and holds from now on.\n\n{body}\n{CLOSING}"
-    )
-    return PromptChanged(text, tuple(changed), tuple(map(spec_to_json, new)), gone)
+    text = "\n\n".join(filter(None, (f"{OPENING}\n{_RESET if is_reset else _HEADING}", body))) + f"\n{CLOSING}"
+    return PromptChanged(text, tuple(changed), tuple(map(spec_to_json, new)), gone, is_reset)
 
 
 def _changed_sections(prefix: PromptPrefix, sections: Sequence[PromptSection]) -> list[PromptSection]:

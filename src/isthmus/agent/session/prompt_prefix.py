@@ -5,12 +5,13 @@ and what would read otherwise is told behind the conversation. Not here: what ha
 :mod:`isthmus.agent.prompt_changes`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.internal_events import PromptBegun, PromptChanged, PromptSection
-from isthmus.models.port.base import ChatModel, Text, ToolSpec
+from isthmus.models.port.base import ChatModel, Message, Text, ToolSpec
 
 OPENING = "<session_update>"
 CLOSING = "</session_update>"
@@ -25,6 +26,7 @@ class PromptPrefix:
         tools: the tools that are sent.
         told: the text of each section as the model knows it.
         known_tools: the tools as the model knows them, by name; those that cannot be called now are left out.
+        has_stale_changes: the conversation tells of changes to what it was before, which do not hold for this one.
     """
 
     def __init__(
@@ -33,16 +35,20 @@ class PromptPrefix:
         tools: tuple[ToolSpec, ...],
         told: Mapping[str, str] | None = None,
         known_tools: Mapping[str, ToolSpec] | None = None,
+        *,
+        has_stale_changes: bool = False,
     ) -> None:
+        self.has_stale_changes = has_stale_changes
         self.sections = sections
         self.tools = tools
         self.told = told if told is not None else {section.name: section.text for section in sections}
         self.known_tools = known_tools if known_tools is not None else {tool.name: tool for tool in tools}
 
     @classmethod
-    def of(cls, begun: PromptBegun) -> "PromptPrefix":
-        """Return the beginning of which an event tells."""
-        return cls(begun.sections, tuple(map(spec_from_json, begun.tools)))
+    def of(cls, begun: PromptBegun, messages: Iterable[Message]) -> "PromptPrefix":
+        """Return the beginning of which an event tells, for a conversation with these messages."""
+        tools = tuple(map(spec_from_json, begun.tools))
+        return cls(begun.sections, tools, has_stale_changes=_tells_of_changes(messages))
 
     @cached_property
     def system(self) -> str:
@@ -51,14 +57,21 @@ class PromptPrefix:
 
     def after(self, change: PromptChanged) -> "PromptPrefix":
         """Return the same beginning, after the model was told of a change."""
+        if change.is_reset:
+            return PromptPrefix(self.sections, self.tools).after(replace(change, is_reset=False))
         told = {**self.told, **{section.name: section.text for section in change.sections}}
         kept = {name: tool for name, tool in self.known_tools.items() if name not in change.gone}
         new = {tool.name: tool for tool in map(spec_from_json, change.tools)}
-        return PromptPrefix(self.sections, self.tools, told, {**kept, **new})
+        stale = self.has_stale_changes
+        return PromptPrefix(self.sections, self.tools, told, {**kept, **new}, has_stale_changes=stale)
 
-    def untold(self) -> "PromptPrefix":
-        """Return the same beginning, as if the model had been told of no change: the conversation has lost that."""
-        return PromptPrefix(self.sections, self.tools)
+    def before(self, messages: Iterable[Message]) -> "PromptPrefix":
+        """Return the same beginning for another conversation, with these messages."""
+        return PromptPrefix(self.sections, self.tools, has_stale_changes=_tells_of_changes(messages))
+
+
+def _tells_of_changes(messages: Iterable[Message]) -> bool:
+    return any(is_update(part) for message in messages if message.role == "user" for part in message.parts)
 
 
 def is_update(part: object) -> bool:

@@ -235,7 +235,7 @@ class Session:
             case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent() | PromptChanged():
                 self._take_context(event)
             case PromptBegun(model):
-                self.prefixes[model] = PromptPrefix.of(event)
+                self.prefixes[model] = PromptPrefix.of(event, self.messages)
             case StateChange():
                 self._take_state(event)
             case ModelReply():
@@ -462,14 +462,14 @@ class Session:
             return
         messages, length, known = kept
         self.messages = messages[:length]
-        self.prefixes = {model: prefix.untold() for model, prefix in self.prefixes.items()}
+        self.prefixes = {model: prefix.before(self.messages) for model, prefix in self.prefixes.items()}
         self.known_files.restore(known)
         self.measured_tokens = self.measured_messages = 0
 
     def _resume_chat(self, saved: Sequence[JsonObject]) -> None:
         # A new list: earlier checkpoints need the old one.
         self.messages = [message_from_json(message) for message in saved]
-        self.prefixes = {model: prefix.untold() for model, prefix in self.prefixes.items()}
+        self.prefixes = {model: prefix.before(self.messages) for model, prefix in self.prefixes.items()}
         self.known_files.clear()
         requests = [request for message in self.messages for request in requests_of(message)]
         self.call_ids.update(request.id for request in requests)
