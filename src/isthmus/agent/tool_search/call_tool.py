@@ -35,7 +35,7 @@ def specification(name: str, description: str, parameters: Mapping[str, Any]) ->
     return text.replace("<", "\\u003c")  # A description cannot end what it stands in.
 
 
-class CallTool:
+class CallOtherTool:
     """Tool that calls one of ``tools`` by its name."""
 
     name = CALL_TOOL

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from isthmus.agent.session.size import tool_tokens
-from isthmus.agent.tool_search.call_tool import CallTool
+from isthmus.agent.tool_search.call_tool import CallOtherTool
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.record import record
@@ -96,7 +96,7 @@ class ToolLoading:
     @cached_property
     def tools(self) -> ToolSet:
         """All callable tools, with the search tool if there is something to search, and the one that calls others."""
-        calls = {CALL_TOOL: CallTool(self._own.tools)}
+        calls = {CALL_TOOL: CallOtherTool(self._own.tools)}
         own = {name: tool for name, tool in self._own.tools.items() if name not in self._of_servers}
         if not self._deferrable or self._options.mode is SearchMode.NEVER:
             if not self._takes_more:
