@@ -347,6 +347,8 @@ class SessionStatus:
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
     for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model`` is one of its levels,
     ``efforts``, or ``default``; None if it has none. ``cost`` is the whole session's, as a hosted agent states it.
+    ``cached_share`` is the share of the session's input tokens that providers have read from their caches, from 0 to 1;
+    None without any.
     """
 
     approval_mode: str | None = None
@@ -356,6 +358,7 @@ class SessionStatus:
     effort: str | None = None
     cost: Cost | None = None
     efforts: tuple[str, ...] = ()
+    cached_share: float | None = None
 
 
 @runtime_checkable

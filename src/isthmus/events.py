@@ -26,6 +26,8 @@ from isthmus.internal_events import (
     ModelChosen,
     ModelReply,
     ModelUsed,
+    PromptBegun,
+    PromptChanged,
     ReferredContent,
     Restored,
     ResultsPruned,
@@ -277,6 +279,8 @@ AgentEvent: TypeAlias = (
     | EffortChosen
     | WorktreeUsed
     | ToolsLoaded
+    | PromptBegun
+    | PromptChanged
     | LoopNotice
     | AgentRecord
 )

@@ -272,6 +272,43 @@ class ToolsLoaded(InternalEvent):
 
 
 @record
+class PromptSection:
+    """Section of a system prompt. Its name says what it is about, see :mod:`isthmus.agent.system_prompt`."""
+
+    name: str
+    text: str
+
+
+@record
+class PromptBegun(InternalEvent):
+    """Requests to a model begin with this system prompt and these tools until the next compaction. Not shown.
+
+    ``model`` is its provider's id and its name, ``provider:name``. The prompt is the joined text of its ``sections``.
+    ``tools`` have the JSON form of :class:`isthmus.models.port.base.ToolSpec`.
+    """
+
+    model: str
+    sections: tuple[PromptSection, ...]
+    tools: tuple[JsonObject, ...] = ()
+
+
+@record
+class PromptChanged(InternalEvent):
+    """The system prompt or the tools would read otherwise now: ``text`` tells the model so, behind the rest.
+
+    ``sections`` are those that are new or changed; the text of one that does not hold any more is empty. ``tools`` are
+    new or changed; ``gone`` are the names of tools that cannot be called now. With ``is_reset`` the changes that the
+    conversation told before do not hold any more.
+    """
+
+    text: str
+    sections: tuple[PromptSection, ...] = ()
+    tools: tuple[JsonObject, ...] = ()
+    gone: tuple[str, ...] = ()
+    is_reset: bool = False
+
+
+@record
 class WindowLearned(InternalEvent):
     """The provider of a model stated its context window when it refused a request as too long. Not shown by itself.
 

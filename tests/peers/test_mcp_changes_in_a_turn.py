@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.mcp_host.host import McpHost
 from isthmus.tools.port.servers import ServerState
-from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolScope, ToolSet
+from isthmus.tools.port.tool_set import CALL_TOOL, SEARCH_TOOL, ToolScope, ToolSet
 from support.gemini_wire import GeminiWire
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS
@@ -21,11 +21,17 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+NEW_1 = Call(CALL_TOOL, {"name": "new_1", "arguments": {}})
 PROMPT = r"(?m)^\u203a ?$"
 
 
 def declared(body: Any) -> list[str]:
     return [item["name"] for group in body["tools"] for item in group["functionDeclarations"]]
+
+
+def told(body: Any) -> str:
+    """Return what a request tells the model behind its last results."""
+    return "".join(part.get("text", "") for part in body["contents"][-1]["parts"])
 
 
 def run(loaded: LoadedProgram, wire: GeminiWire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -46,15 +52,17 @@ def test_the_models_next_step_has_the_tools_that_a_call_made_the_server_list(
     server: str,
 ) -> None:
     write_servers(isolated_folders.home, {"s": scripted(server, trust=True), "other": scripted("plain")})
-    with GeminiWire([Reply.of(Call("ok")), Reply.of(Call("new_1")), Reply.of(Say("Done."))]) as wire:
+    with GeminiWire([Reply.of(Call("ok")), Reply.of(NEW_1), Reply.of(Say("Done."))]) as wire:
         first, second, third = run(loaded_isthmus, wire, workspace, monkeypatch)
     before = declared(first)
     assert "ok" in before
     assert not [name for name in before if name.startswith("new_")]
-    assert sorted(declared(second)) == sorted([*before, "new_1"])
-    assert sorted(declared(third)) == sorted([*before, "new_2"])
-    assert third["contents"][-1]["parts"][0]["functionResponse"]["name"] == "new_1"
+    assert declared(second) == declared(third) == before
+    assert '{"name":"new_1"' in told(second)
+    assert third["contents"][-1]["parts"][0]["functionResponse"]["name"] == CALL_TOOL
     assert "changed" in str(third["contents"][-1])
+    assert '{"name":"new_2"' in told(third)
+    assert "These tools cannot be called now: new_1." in told(third)
 
 
 def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
@@ -67,8 +75,8 @@ def test_a_tool_that_came_within_a_turn_is_found_by_the_search_of_the_same_turn(
     with GeminiWire([Reply.of(reply) for reply in replies]) as wire:
         first, second, third = run(loaded_isthmus, wire, workspace, monkeypatch)
     assert SEARCH_TOOL in declared(first)
-    assert declared(second) == [*declared(first), "ok"]
-    assert declared(third) == [*declared(second), "new_1"]
+    assert declared(first) == declared(second) == declared(third)
+    assert '{"name":"new_1"' in str(third["contents"][-1]["parts"][0]["functionResponse"]["response"])
 
 
 async def test_a_late_server_is_there_at_the_next_step_and_unchanged_tools_are_kept(

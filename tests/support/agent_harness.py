@@ -14,7 +14,7 @@ from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.agent.coding.coding_agent import CodingAgent
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
-from isthmus.agent.part import AgentParts, PartBase, PartTurn
+from isthmus.agent.part import AgentParts, Part, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
 from isthmus.agent.tool_search.loading import SearchOptions
@@ -33,7 +33,7 @@ from isthmus.models.choose import choose, open_model
 from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind
 from isthmus.models.streaming import StreamOptions
 from isthmus.tools.builtin import builtin_tools
-from isthmus.tools.port.tool_set import FixedTools, ToolScope, ToolSet
+from isthmus.tools.port.tool_set import FixedTools, ToolScope, ToolSet, ToolSource
 from support.emitting import collecting_turn
 from support.scripted_wire import Call, ScriptedWire
 
@@ -67,6 +67,13 @@ class AgentHarness:
     tools: ToolSet = field(default_factory=builtin_tools)
     search: SearchOptions = field(default_factory=SearchOptions)
     approvals: KeptApprovals | None = None
+    source: ToolSource | None = None
+    """Where the tools come from in place of ``tools``, if they change in the middle of a turn."""
+    home: Path | None = None
+    """The folder of the user's own files of instructions."""
+    parts: tuple[Part, ...] = ()
+    instructions: str = ""
+    """Text that the user of the program adds to the system prompt."""
     user: str = ""
     may_include_folders: bool = False
     included_folders: tuple[Path, ...] = ()
@@ -108,6 +115,7 @@ class AgentHarness:
             may_include_folders=self.may_include_folders,
             included_folders=self.included_folders,
             fallback_models=("gemini:gone", "gemini:other") if self.fallback is not None else (),
+            appended_prompt=self.instructions,
         )
         other = await self._model("gemini:other", self.fallback) if self.fallback is not None else model
 
@@ -123,8 +131,9 @@ class AgentHarness:
             async with asyncio.timeout(60):
                 resources = AgentResources(
                     opened,
-                    FixedTools(self.tools),
-                    parts=AgentParts((FixedContext(self.context),)),
+                    self.source or FixedTools(self.tools),
+                    parts=AgentParts((FixedContext(self.context), *self.parts)),
+                    home=self.home,
                     environment=environment if self.environment is not None else None,
                     checkpoints=self.checkpoints,
                     approvals=self.approvals,

@@ -56,9 +56,9 @@ class Part(Protocol):
         ...
 
     async def instructions(self, scope: ToolScope) -> str:
-        """Return text for the system prompt of a request; empty for none.
+        """Return text for the system prompt; empty for none.
 
-        It should change rarely: a provider keeps what was computed for an unchanged beginning.
+        A session keeps the text of its first request. A text that changes later is told behind the conversation.
         """
         ...
 
@@ -133,10 +133,10 @@ class AgentParts:
         """Return the tools of each part."""
         return [await part.tools(scope) for part in self.parts]
 
-    async def instructions(self, scope: ToolScope) -> str:
-        """Return the text of all parts for the system prompt, each in lines of its own."""
-        texts = [(await part.instructions(scope)).strip("\n") for part in self.parts]
-        return "".join(f"\n{text}\n" for text in texts if text)
+    async def instructions(self, scope: ToolScope) -> Sequence[tuple[str, str]]:
+        """Return the name of each part that has a text for the system prompt, and that text, in lines of its own."""
+        texts = [(part.name, (await part.instructions(scope)).strip("\n")) for part in self.parts]
+        return [(name, f"\n{text}\n") for name, text in texts if text]
 
     async def notes_at_prompt(self, turn: PartTurn, known: Collection[str]) -> Sequence[ContextNote]:
         """Return the notes after a prompt, but for the sources in ``known``, whose notes it has."""

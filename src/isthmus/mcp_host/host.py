@@ -34,7 +34,7 @@ from isthmus.record import record
 from isthmus.settings.edit_file import SettingsFileError, change_file
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.servers import REQUIRED_MISSING, DiscoveryState, ServerState, ServerStatus, ToolServers
-from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.tool_set import CALL_TOOL, SEARCH_TOOL, ToolScope, ToolSet, ToolSource
 
 if TYPE_CHECKING:
     from isthmus.network.checked_transport import AddressPolicy
@@ -95,7 +95,7 @@ class McpHost(ToolSource, ToolServers):
         self._manifests = None if options.cache is None else Manifests(options.cache)
         self._gate = StartLimit()
         # The last two names are those of a server's questions: none of its tools may have them.
-        self._reserved = frozenset({*own.tools, SEARCH_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
+        self._reserved = frozenset({*own.tools, SEARCH_TOOL, CALL_TOOL, *RESOURCE_TOOLS, ELICITATION, SAMPLING})
         self._sets = ToolSets(own, self._reserved)
 
     # --- ToolSource --------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 The chunks are read as raw JSON: the SDK's typed parts drop unknown fields, and changing or merging a part invalidates
 its thought signature. Parts are returned one by one, unchanged; only neighbouring plain texts without a signature are
-joined. Vertex AI is not supported.
+joined, and of thoughts only the signatures are returned. Vertex AI is not supported.
 https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/api/generate-content
 """
 
@@ -152,10 +152,10 @@ class _Encoder:
             case Text(text, state):
                 kept = state_for(PROVIDER, state)
                 return [{**kept, "text": text}] if text or kept else ()
-            case ModelThought(text, state):
-                # Thoughts of other providers are dropped.
-                is_ours = state is not None and state.provider == PROVIDER
-                return [{**state_for(PROVIDER, state), "thought": True, "text": text}] if is_ours else ()
+            case ModelThought(_, state):
+                # The summaries of thoughts are for the user; the signature has the thought itself.
+                kept = state_for(PROVIDER, state)
+                return [{**kept, "thought": True, "text": ""}] if kept else ()
             case ToolRequest(identity, name, arguments, state):
                 is_ours = state is not None and state.provider == PROVIDER
                 kept = state_for(PROVIDER, state) if is_ours else self._foreign

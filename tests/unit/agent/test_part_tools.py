@@ -105,7 +105,8 @@ async def test_the_instructions_of_each_part_stand_in_lines_of_their_own(tmp_pat
             return self._text
 
     parts = AgentParts(tuple(Instructing(text) for text in ("Use tabs.", "", "\n# Servers\n")))
-    assert await parts.instructions(ToolScope(tmp_path)) == "\nUse tabs.\n\n# Servers\n"
+    given = await parts.instructions(ToolScope(tmp_path))
+    assert given == [("instructing", "\nUse tabs.\n"), ("instructing", "\n# Servers\n")]
 
 
 async def test_a_part_is_asked_for_its_tools_once_in_a_turn(tmp_path: Path) -> None:

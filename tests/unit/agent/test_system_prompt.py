@@ -15,7 +15,13 @@ import pytest
 from isthmus.agent import system_prompt as system_prompt_module
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.subagents.finding import built_in
-from isthmus.agent.system_prompt import PROVIDERS_WITH_NOTES, PromptVariant, prompt_text, subagent_text, system_prompt
+from isthmus.agent.system_prompt import (
+    PROVIDERS_WITH_NOTES,
+    PromptVariant,
+    prompt_sections,
+    prompt_text,
+    subagent_text,
+)
 from isthmus.models.endpoint.providers import PROVIDERS
 from isthmus.models.port.base import ModelRequest
 from isthmus.models.port.edit_tools import PATCHES
@@ -91,8 +97,10 @@ def test_providers_with_notes_exist() -> None:
 
 
 def test_the_prompt_stays_the_same_and_names_the_workspace_for_the_scripted_model() -> None:
-    prompt = system_prompt(Path("/srv/house"), PromptVariant(), "--- GEMINI.md ---\nUse tabs.")
-    assert prompt == system_prompt(Path("/srv/house"), PromptVariant(), "--- GEMINI.md ---\nUse tabs.")
+    instructions = [("GEMINI.md", "--- GEMINI.md ---\nUse tabs.")]
+    sections = prompt_sections(Path("/srv/house"), PromptVariant(), instructions)
+    assert sections == prompt_sections(Path("/srv/house"), PromptVariant(), instructions)
+    prompt = "".join(section.text for section in sections)
     found = WORKSPACE.search(ModelRequest(prompt, ()).system)
     assert found is not None
     assert found["path"] == "/srv/house"

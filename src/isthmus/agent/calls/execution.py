@@ -169,7 +169,7 @@ class CallExecution:
                         await self._note_edit(running.checkpoint_id)
                         for_model, is_hidden = await self._after_hooks(call, result)
                         changed = await own_changes(running.files_before, result)
-                        if loads:
+                        if loads and self._session.choices.loaded_tools is not None:
                             await self._turn.emit(ToolsLoaded(loads))
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),

@@ -7,6 +7,7 @@ them so. How a call is split, and what it means, is up to its tool.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from isthmus.agent.session.meant_call import meant_call, with_meant
 from isthmus.models.port.base import Message, Part, ToolRequest
 from isthmus.tools.port.base import SplittingTool, Tool, TranslatedTool, other_names_of
 
@@ -18,6 +19,10 @@ def with_split_calls(message: Message, tools: Mapping[str, Tool]) -> Message:
 
 
 def _split(part: Part, tools: Mapping[str, Tool]) -> Iterator[Part]:
+    if isinstance(part, ToolRequest) and (meant := meant_call(part)) is not part:
+        for inner in _split(meant, tools):
+            yield with_meant(part, inner) if isinstance(inner, ToolRequest) else inner
+        return
     if isinstance(part, ToolRequest):
         part = _translated(part, tools)
     tool = tools.get(part.name) if isinstance(part, ToolRequest) else None

@@ -1,4 +1,7 @@
-"""Requests of the coding agent to its model: system prompt, conversation, and the tools that are offered."""
+"""Requests of the coding agent to its model: system prompt, conversation, and the tools that are offered.
+
+The system prompt and the tools of a session stay as they are (:mod:`isthmus.agent.session.prompt_prefix`).
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,14 +9,18 @@ from pathlib import Path
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.calls.runner import CallRunner
 from isthmus.agent.calls.withheld_tools import WithheldNotice
+from isthmus.agent.coding.prompt_changes import prompt_change
 from isthmus.agent.context.windows import LearnedWindows
 from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session.prompt_prefix import model_key, spec_to_json
 from isthmus.agent.session.session import Session
-from isthmus.agent.system_prompt import PromptVariant, system_prompt
+from isthmus.agent.session.turn import AgentTurn
+from isthmus.agent.system_prompt import PromptVariant, prompt_sections
 from isthmus.agent.tool_search.loading import ToolLoading
+from isthmus.internal_events import PromptBegun, PromptSection
 from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec
 from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
@@ -32,23 +39,58 @@ class ModelRequests:
         self.windows = LearnedWindows()
         """The context windows that the agent's sessions have learnt."""
 
-    async def request(
-        self, scope: ToolScope, session: Session, loading: ToolLoading, model: ChatModel, calls: CallRunner
-    ) -> ModelRequest:
-        """Return the next request to a model.
+    def is_begun(self, session: Session, model: ChatModel) -> bool:
+        """Return whether the beginning of the session's requests to a model is fixed; a compaction makes it anew."""
+        return model_key(model) in session.prefixes
 
-        Tools that are withheld from it are said in the log, and `calls` learns the names of those that it offers.
+    async def request(
+        self, turn: AgentTurn, scope: ToolScope, loading: ToolLoading, model: ChatModel, calls: CallRunner
+    ) -> ModelRequest:
+        """Return the next request to a model, which begins as the one before.
+
+        What its beginning would say otherwise now is told to the model behind the conversation. Tools that are withheld
+        from it are said in the log, and `calls` learns the names of those that it offers.
         """
+        session = turn.session
         self._withheld.say(calls.withheld())
-        settings, workspace = session.settings, Path(session.workspace)
         policy = policy_for(
-            self._options.policy, settings, self._options.settings_rule, yolo_refusal=loading.tools.yolo_refusal
+            self._options.policy,
+            session.settings,
+            self._options.settings_rule,
+            yolo_refusal=loading.tools.yolo_refusal,
         )
         names_of_tools = frozenset(name for name, tool in loading.tools.tools.items() if calls.is_offered(tool))
         edits = edit_tools_of(model.name).among(names_of_tools)
         variant = PromptVariant(
             policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools, edits
         )
+        sections = await self._sections(scope, session, loading, variant)
+        key = model_key(model)
+        is_begun = self.is_begun(session, model)
+        # What was searched for is in the conversation until the beginning is made anew.
+        loaded = session.choices.loaded_tools if not is_begun or session.choices.loaded_tools is None else ()
+        tools = [
+            _spec(tool, edits) for tool in loading.sent(loaded) if _suits(tool, model, edits) and calls.is_offered(tool)
+        ]
+        if not is_begun:
+            await turn.emit(PromptBegun(key, sections, tuple(map(spec_to_json, tools))))
+        if (change := prompt_change(session.prefixes[key], sections, tools, names_of_tools)) is not None:
+            await turn.emit(change)
+        prefix = session.prefixes[key]
+        calls.name_offered(list(prefix.known_tools))
+        return ModelRequest(
+            system=prefix.system,
+            messages=tuple(session.messages),
+            effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
+            tools=prefix.tools,
+            is_interactive=policy.may_ask and session.subagent is None,
+        )
+
+    async def _sections(
+        self, scope: ToolScope, session: Session, loading: ToolLoading, variant: PromptVariant
+    ) -> tuple[PromptSection, ...]:
+        """Return the system prompt as it would be now."""
+        settings, workspace = session.settings, Path(session.workspace)
         names = (settings.context_files if settings is not None else ()) or self._options.context_files
         home = self._resources.home_of(session.user)
 
@@ -58,28 +100,16 @@ class ModelRequests:
             return self._memory.read(workspace, home, names), is_trusted
 
         instructions, is_trusted = await briefly(look)
-        of_parts = await self._resources.parts.instructions(scope)
-        subagent, appended = session.subagent, self._options.appended_prompt
-        system = system_prompt(
+        return prompt_sections(
             workspace,
             variant,
-            instructions.text,
+            instructions.parts,
             is_trusted=is_trusted,
-            parts=of_parts,
-            subagent=subagent.instructions if subagent is not None else None,
+            parts=await self._resources.parts.instructions(scope),
+            servers=loading.notes(session.choices.loaded_tools),
+            subagent=session.subagent.instructions if session.subagent is not None else None,
             folders=self._options.further_folders_of(workspace, session.user, session.choices.added_folders),
-        )
-        tools = tuple(
-            _spec(tool, edits)
-            for tool in loading.sent(session.choices.loaded_tools)
-            if _suits(tool, model, edits) and calls.is_offered(tool)
-        )
-        calls.name_offered([spec.name for spec in tools])
-        return ModelRequest(
-            system=system + loading.note(session.choices.loaded_tools) + (f"\n{appended}\n" if appended else ""),
-            messages=tuple(session.messages),
-            effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
-            tools=tools,
+            appended=self._options.appended_prompt,
         )
 
 
@@ -91,7 +121,8 @@ def _suits(tool: Tool, model: ChatModel, edits: EditTools) -> bool:
 
 
 def _spec(tool: Tool, edits: EditTools) -> ToolSpec:
-    spec = ToolSpec(tool.name, tool.description, tool.parameters, full_parameters_of(tool))
+    full = full_parameters_of(tool)
+    spec = ToolSpec(tool.name, tool.description, tool.parameters, None if full == tool.parameters else full)
     if edits.is_free_form and tool.name in edits.names and is_free_form(tool):
         return replace(spec, free_form=FreeForm(tool.text_argument, tool.grammar))
     return spec

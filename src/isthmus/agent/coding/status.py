@@ -27,6 +27,7 @@ async def session_status(session: Session, resources: AgentResources, options: A
         model=session.choices.model or (model.name if model is not None else None),
         effort=_effort(session, options, levels),
         efforts=tuple(level.value for level in levels),
+        cached_share=session.statistics.cached_share,
     )
     if (used := session.conversation.tokens) is None:
         return status

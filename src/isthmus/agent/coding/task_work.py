@@ -28,10 +28,10 @@ from isthmus.agent.session.size import say_if_unknown
 from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
-from isthmus.agent.tool_search.loading import ToolLoading
+from isthmus.agent.tool_search.loading import SearchOptions, ToolLoading
 from isthmus.events import StateChange, TaskState
 from isthmus.internal_events import HOOK_CONTEXT, HOOK_NOTE, LIMIT_NOTE, ContextNote, EnvironmentContext, ToolsLoaded
-from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind, text_of
+from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind, ModelRequest, text_of
 from isthmus.tools.port.tool_set import ToolScope, ToolSet
 
 TURN_LIMIT = "turn_limit"
@@ -74,7 +74,7 @@ class TaskWork:
         self._options = options
         self._requests = requests
         self._part_turn = PartTurn(scope, session.key, is_of_subagent=session.subagent is not None)
-        self._loading = ToolLoading(_tools_of(session, tools), options.tool_search)
+        self._loading = _loading(session, tools, options.tool_search)
         services = CallServices(
             resources.checkpoints,
             suspended,
@@ -194,7 +194,7 @@ class TaskWork:
         """Use the present tools for the next message of the model."""
         now = await self._resources.tools.renewed(self._scope, self._tools)
         if now is not self._tools:
-            self._tools, self._loading = now, ToolLoading(_tools_of(self._session, now), self._options.tool_search)
+            self._tools, self._loading = now, _loading(self._session, now, self._options.tool_search)
             self._calls.renew(self._loading.tools, await self._resources.approvals_of(self._session.user, now))
 
     async def _emit_notes(self) -> None:
@@ -231,19 +231,16 @@ class TaskWork:
 
         Return the end of the turn if the message ends it.
         """
-        session, loading = self._session, self._loading
-        window = window_of(session, model)
-        loading.fit(window)
-        if loading.begins(session.choices.loaded_tools, window):
-            await self._turn.emit(ToolsLoaded())
-        request = await self._requests.request(self._scope, session, loading, model, self._calls)
-        request = replace(request, has_fallback=self._models.has_more)
+        session = self._session
+        request = await self._request(model)
         await self._keeper.before(model, request)
 
         while True:
+            if not self._requests.is_begun(session, model):  # It was compacted.
+                request = await self._request(model)
             request = replace(request, messages=tuple(session.messages))
             try:
-                end = await reply.stream(model, request, loading.tools.tools)
+                end = await reply.stream(model, request, self._loading.tools.tools)
             except ModelError as error:
                 if error.kind is not ModelErrorKind.CONTEXT_TOO_LONG:
                     raise
@@ -253,6 +250,21 @@ class TaskWork:
                 return end
             # Each time the conversation becomes shorter, or this raises the error.
             await self._keeper.after(model, request, too_long)
+
+    async def _request(self, model: ChatModel) -> ModelRequest:
+        """Return the next request to a model, with the tools that fit its window if its beginning is made anew."""
+        session, loading = self._session, self._loading
+        window = window_of(session, model)
+        loading.fit(window)
+        if not self._requests.is_begun(session, model) and loading.begins(session.choices.loaded_tools, window):
+            await self._turn.emit(ToolsLoaded())
+        request = await self._requests.request(self._turn, self._scope, loading, model, self._calls)
+        return replace(request, has_fallback=self._models.has_more)
+
+
+def _loading(session: Session, tools: ToolSet, options: SearchOptions) -> ToolLoading:
+    """Return the choice of a session's tools for its model. The agent itself is told of tools that come later."""
+    return ToolLoading(_tools_of(session, tools), options, takes_more=session.subagent is None)
 
 
 def _tools_of(session: Session, tools: ToolSet) -> ToolSet:

@@ -37,8 +37,17 @@ class Instructions:
     @property
     def text(self) -> str:
         """The text for the model; empty without instructions."""
-        parts = [
-            f"--- Context from: {file.shown} ---\n{file.text.strip()}\n--- End of Context from: {file.shown} ---"
+        return "\n\n".join(text for _, text in self.parts)
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """The text for the model in parts: the displayed name of each file with its text, and the problems."""
+        files = (
+            (
+                file.shown,
+                f"--- Context from: {file.shown} ---\n{file.text.strip()}\n--- End of Context from: {file.shown} ---",
+            )
             for file in self.files
-        ]
-        return "\n\n".join([*parts, *(f"[Note: {problem}]" for problem in self.problems)])
+        )
+        notes = "\n\n".join(f"[Note: {problem}]" for problem in self.problems)
+        return (*files, *((("what was left out", notes),) if notes else ()))

@@ -9,8 +9,10 @@ from isthmus.record import record
 class OpenCall:
     """A tool call of the last model message: the model's request and its progress.
 
-    ``call`` is the last announced state, None before the first. ``proposal`` has the details that the user was shown.
-    ``confirmation`` is the user's answer. ``result`` is the result for the model; with it the call is settled.
+    ``request`` is the call that is meant; ``asked_as`` is the name of the tool in the model's message if it differs, as
+    for `call_tool`. ``call`` is the last announced state, None before the first. ``proposal`` has the details that the
+    user was shown. ``confirmation`` is the user's answer. ``result`` is the result for the model; with it the call is
+    settled.
     """
 
     request: ToolRequest
@@ -20,6 +22,7 @@ class OpenCall:
     result: ModelToolResult | None = None
     is_models: bool = True
     """Whether the model asked for it; otherwise a command did, or an agent without a model."""
+    asked_as: str = ""
     announcements: int = 0
     """Number of announcements without a question; each resumption after the end of a process adds one."""
 

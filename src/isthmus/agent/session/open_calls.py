@@ -1,7 +1,9 @@
 """The tool calls of a session's last model message, and those of its command, by id. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from isthmus.agent.session.meant_call import meant_call
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import ToolCall, ToolCallStatus
@@ -11,6 +13,11 @@ from isthmus.models.port.base import ModelToolResult, ToolRequest
 
 class OpenCalls(dict[str, OpenCall]):
     """The calls by id, in the order of their requests."""
+
+    @classmethod
+    def requested(cls, requests: Iterable[ToolRequest]) -> "OpenCalls":
+        """Return the calls that a model message requests; a call through `call_tool` is the call that it means."""
+        return cls((request.id, _open_call(request)) for request in requests)
 
     @property
     def waiting(self) -> tuple[ToolCall, ...]:
@@ -58,12 +65,16 @@ class OpenCalls(dict[str, OpenCall]):
         item = self.get(recorded.tool_call_id)
         if item is None or item.result is not None:
             return ()
-        result = ModelToolResult(
-            recorded.tool_call_id, item.request.name, recorded.content, recorded.is_error, recorded.media
-        )
+        name = item.asked_as or item.request.name
+        result = ModelToolResult(recorded.tool_call_id, name, recorded.content, recorded.is_error, recorded.media)
         self[recorded.tool_call_id] = replace(item, result=result)
         if not item.is_models:
             return ()
         asked = [item.result for item in self.values() if item.is_models]
         results = tuple(result for result in asked if result is not None)
         return results if len(results) == len(asked) else ()
+
+
+def _open_call(request: ToolRequest) -> OpenCall:
+    meant = meant_call(request)
+    return OpenCall(meant) if meant is request else OpenCall(meant, asked_as=request.name)

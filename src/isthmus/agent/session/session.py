@@ -13,8 +13,8 @@ from typing import TypeAlias, TypeVar, assert_never
 from isthmus.agent.session.choices import Choices
 from isthmus.agent.session.conversation import Conversation
 from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
-from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.open_calls import OpenCalls
+from isthmus.agent.session.prompt_prefix import PromptPrefix
 from isthmus.agent.session.statistics import Statistics
 from isthmus.client import OFFLINE
 from isthmus.development_tool import (
@@ -54,6 +54,8 @@ from isthmus.internal_events import (
     ModelChosen,
     ModelReply,
     ModelUsed,
+    PromptBegun,
+    PromptChanged,
     ReferredContent,
     Restored,
     ResultsPruned,
@@ -143,6 +145,8 @@ class Session:
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""
+    prefixes: dict[str, PromptPrefix] = field(default_factory=dict[str, PromptPrefix])
+    """The beginning of the requests to each model, by :func:`~isthmus.agent.session.prompt_prefix.model_key`."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
 
@@ -193,8 +197,10 @@ class Session:
             case SubagentBegun(answered=answered):
                 self.subagent = event
                 self.answered = [(item.tool_call, item.option_id) for item in answered]
-            case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent():
+            case LoopNotice() | ContextNote() | EnvironmentContext() | ReferredContent() | PromptChanged():
                 self._take_context(event)
+            case PromptBegun(model):
+                self.prefixes[model] = PromptPrefix.of(event, self.messages)
             case StateChange():
                 self._take_state(event)
             case ModelReply():
@@ -254,7 +260,9 @@ class Session:
         self._is_unheard = True
         self.conversation.add_user_parts(Text(prompt.text), *prompt.media)
 
-    def _take_context(self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent) -> None:
+    def _take_context(
+        self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent | PromptChanged
+    ) -> None:
         """Add what the model reads beside the user's prompts."""
         match event:
             case ContextNote(source, text):
@@ -269,6 +277,9 @@ class Session:
                 self.loops.note_warning()
                 self.conversation.add_user_parts(Text(text))
             case EnvironmentContext(text):
+                self.conversation.add_user_parts(Text(text))
+            case PromptChanged(text):
+                self.prefixes = {model: prefix.after(event) for model, prefix in self.prefixes.items()}
                 self.conversation.add_user_parts(Text(text))
             case _:
                 assert_never(event)
@@ -316,6 +327,7 @@ class Session:
         match event:
             case Compacted():
                 self.conversation.compact(event)
+                self.prefixes = {}
             case ResultsPruned(count, freed):
                 self.conversation.prune(count, freed)
             case Checkpoint(checkpoint_id, call_id):
@@ -325,7 +337,9 @@ class Session:
                 else:
                     self.conversation.keep_present(checkpoint_id)
             case Restored(checkpoint_id):
-                self.conversation.restore(checkpoint_id)
+                if checkpoint_id in self.conversation.checkpoints:
+                    self.conversation.restore(checkpoint_id)
+                    self._keep_prefixes()
             case ChatResumed(messages=messages):
                 self._resume_chat([message_from_json(message) for message in messages])
             case _:
@@ -333,10 +347,15 @@ class Session:
 
     def _resume_chat(self, messages: Sequence[Message]) -> None:
         self.conversation.replace_messages(messages)
+        self._keep_prefixes()
         requests = [request for message in messages for request in requests_of(message)]
         self.call_ids.update(request.id for request in requests)
         self.choices.use_tools(*(request.name for request in requests))
         self.loops.reset()
+
+    def _keep_prefixes(self) -> None:
+        """Go on with the same beginnings of requests, before another conversation."""
+        self.prefixes = {model: prefix.before(self.messages) for model, prefix in self.prefixes.items()}
 
     def _take_reply(self, reply: ModelReply) -> None:
         message = message_from_json(reply.message)
@@ -344,7 +363,7 @@ class Session:
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
         self.loops.add(requests_of(message))
-        self.calls = OpenCalls((request.id, OpenCall(request)) for request in requests_of(message))
+        self.calls = OpenCalls.requested(requests_of(message))
         self.call_ids.update(self.calls)
 
     def _take_call(self, call: ToolCall, version: str | None) -> None:

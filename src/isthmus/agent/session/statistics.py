@@ -84,6 +84,17 @@ class Statistics:
     """Times at which a user was asked while calls of the task were executing."""
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
+    @property
+    def cached_share(self) -> float | None:
+        """The share of the input tokens that providers have read from their caches; None without any.
+
+        Summaries of the conversation are left out: their requests have nothing in common with the others.
+        """
+        models = total(self.tasks.values()).models
+        uses = [use for name, use in models.items() if name != COMPACTION]
+        cached = sum(use.cached_tokens for use in uses)
+        return cached / sum(use.input_tokens for use in uses) if cached else None
+
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
         """Count one event of a task; ``at`` is its time in the journal, in Unix seconds, if any."""
         use = self.tasks.get(task_id)

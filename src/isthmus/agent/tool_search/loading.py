@@ -1,8 +1,8 @@
 """Choice of the tool schemas for a model: all, or those that fit its context and those that it searched for. Pure.
 
-Once a session loads tools on demand, it continues to do so, and only adds tools at the end: a prompt cached by a
-provider stays the prefix of the next one. The session holds the loaded tools, as a fold of its events. A tool that is
-called by name before it was loaded runs, and is loaded from then on. Not here: the search, see
+A session sends the tools of its first request until it is compacted, since providers cache them; what is searched for
+meanwhile is called with `call_tool`. The session holds the loaded tools, as a fold of its events. A tool that is called
+by name before it was loaded runs, and is loaded from then on. Not here: the search, see
 :mod:`isthmus.agent.tool_search.search`.
 """
 
@@ -13,14 +13,18 @@ from enum import StrEnum
 from functools import cached_property
 
 from isthmus.agent.session.size import tool_tokens
+from isthmus.agent.tool_search.call_tool import CallOtherTool
 from isthmus.agent.tool_search.index import SearchedTool
 from isthmus.agent.tool_search.search import ToolSearch
 from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import single_line
 from isthmus.tools.port.base import Tool
-from isthmus.tools.port.tool_set import SEARCH_TOOL, ToolSet
+from isthmus.tools.port.tool_set import CALL_TOOL, SEARCH_TOOL, ToolSet
 
+MISSING_SERVERS = "missing servers"
+SEARCHED_SERVERS = "searched servers"
+"""Names of the sections of the system prompt that are made here."""
 MAXIMUM_NAME = 100
 """Maximum length in characters of a server's name in the system prompt."""
 LARGE_SHARE = 0.5
@@ -54,8 +58,10 @@ class ToolLoading:
     The parameter ``loaded`` of its methods is the session's ``loaded_tools``: None while all schemas are sent.
     """
 
-    def __init__(self, tools: ToolSet, options: SearchOptions) -> None:
+    def __init__(self, tools: ToolSet, options: SearchOptions, *, takes_more: bool = False) -> None:
+        """Take the tools; ``takes_more``: the session may call tools that come later than its first request."""
         self._own = tools
+        self._takes_more = takes_more
         self._options = options
         self._of_servers = {name: server for server in tools.servers for name in server.tools if name in tools.tools}
         self._deferrable = {name: server for name, server in self._of_servers.items() if not server.is_always_loaded}
@@ -89,17 +95,20 @@ class ToolLoading:
 
     @cached_property
     def tools(self) -> ToolSet:
-        """All callable tools, with the search tool if there is something to search."""
+        """All callable tools, with the search tool if there is something to search, and the one that calls others."""
+        calls = {CALL_TOOL: CallOtherTool(self._own.tools)}
+        own = {name: tool for name, tool in self._own.tools.items() if name not in self._of_servers}
         if not self._deferrable or self._options.mode is SearchMode.NEVER:
-            return self._own
+            if not self._takes_more:
+                return self._own
+            return replace(self._own, tools={**own, **calls, **self._own.tools})
         search = ToolSearch(
             [
                 SearchedTool(name, server.name, self._own.tools[name].description, self._own.tools[name].parameters)
                 for name, server in self._deferrable.items()
             ]
         )
-        own = {name: tool for name, tool in self._own.tools.items() if name not in self._of_servers}
-        return replace(self._own, tools={**own, search.name: search, **self._own.tools})
+        return replace(self._own, tools={**own, search.name: search, **calls, **self._own.tools})
 
     def begins(self, loaded: Sequence[str] | None, window: int) -> bool:
         """Return whether the session starts to load tools on demand; `window` is the model's context in tokens."""
@@ -118,14 +127,14 @@ class ToolLoading:
     def sent(self, loaded: Sequence[str] | None) -> tuple[Tool, ...]:
         """Return the tools whose schemas are sent to the model; loaded ones come last, in the order of loading."""
         if loaded is None or SEARCH_TOOL not in self.tools.tools:
-            return tuple(self._own.tools.values())
+            return tuple(tool for name, tool in self.tools.tools.items() if name != SEARCH_TOOL)
         first = (name for name in self.tools.tools if name not in self._deferred)
         names = dict.fromkeys((*first, *(name for name in loaded if name in self._deferred)))
         return tuple(self.tools.tools[name] for name in names)
 
-    def note(self, loaded: Sequence[str] | None) -> str:
-        """Return the system prompt's note on missing servers and on servers with tools to search for."""
-        return self._missing_note + self._search_note(loaded)
+    def notes(self, loaded: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+        """Return the sections of the system prompt on missing servers, and on servers with tools to search for."""
+        return ((MISSING_SERVERS, self._missing_note), (SEARCHED_SERVERS, self._search_note(loaded)))
 
     @cached_property
     def _missing_note(self) -> str:
@@ -149,8 +158,8 @@ class ToolLoading:
         }
         lines = "".join(f"- {_line(name)}: {show_count(count, 'tool')}\n" for name, count in counts.items() if count)
         return (
-            f"\nThese MCP servers have tools that you are not shown yet. Find them with `{SEARCH_TOOL}`; what it finds "
-            f"you can call from then on.\n{lines}"
+            f"\nThese MCP servers have tools that you are not shown yet. Find them with `{SEARCH_TOOL}`, and call what "
+            f"it finds with `{CALL_TOOL}`.\n{lines}"
         )
 
 

@@ -1,4 +1,4 @@
-"""search_mcp_tools: finds tools of MCP servers whose schemas the model has not received, and loads them.
+"""search_mcp_tools: finds tools of MCP servers whose schemas the model has not received, and shows them.
 
 Each segment has its own search over its tools. Not here: when tools are searched, and the meaning of loading, see
 :mod:`isthmus.agent.tool_search.loading`.
@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from isthmus.agent.tool_search.call_tool import specification
 from isthmus.agent.tool_search.index import SearchedTool, ToolIndex
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.text.units import show_count
 from isthmus.text.visible import with_ellipsis
 from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.port.failure import ToolFailure
-from isthmus.tools.port.tool_set import SEARCH_TOOL
+from isthmus.tools.port.tool_set import CALL_TOOL, SEARCH_TOOL
 
 DEFAULT_LIMIT = 5
 MAXIMUM_LIMIT = 20
 """Maximum number of tools that one search loads."""
+MAXIMUM_SHOWN = 4_000
+"""Maximum length in characters of a tool with its schema in the result of a search."""
 SHOWN_DESCRIPTION = 300
-"""Maximum length in characters of a description in the result of a search; the schema has all of it."""
+"""Maximum length in characters of the description of a longer one."""
 MAXIMUM_QUERY = 2_000
 """Maximum length of a query in characters."""
 SELECT = "select:"
@@ -47,8 +50,8 @@ class ToolSearch:
 
     name = SEARCH_TOOL
     description = (
-        "Finds tools of MCP servers that are not loaded yet, by words in their names, descriptions and parameters, and "
-        f"loads them: they can be called from then on. {SELECT}name1,name2 loads tools by their names. "
+        "Finds tools of MCP servers that are not in your list, by words in their names, descriptions and parameters, "
+        f"and describes them: call what it finds with `{CALL_TOOL}`. {SELECT}name1,name2 finds tools by their names. "
         "The system prompt says which servers there are."
     )
     parameters = _PARAMETERS
@@ -85,7 +88,8 @@ class ToolSearch:
         return ToolSucceeded(output, self._result_for_model(found, missing), loads=names)
 
     def _result_for_model(self, found: Sequence[SearchedTool], missing: Sequence[str]) -> str:
-        lines = ["Loaded; call them by these names:", *map(_line, found)] if found else ["No tool was found."]
+        heading = f"Found; call them with `{CALL_TOOL}`, by these names:"
+        lines = [heading, *map(_line, found)] if found else ["No tool was found."]
         if missing:
             lines.append(f"No tool of an MCP server is named {', '.join(missing)[:500]}; search by words instead.")
         elif not found:
@@ -110,5 +114,8 @@ def _read(arguments: Arguments) -> tuple[str, int]:
 
 
 def _line(tool: SearchedTool) -> str:
+    line = f"- {tool.server}: {specification(tool.name, tool.description, tool.parameters)}"
+    if len(line) <= MAXIMUM_SHOWN:
+        return line
     text = with_ellipsis(" ".join(tool.description.split()), SHOWN_DESCRIPTION)
-    return f"- {tool.name} ({tool.server}): {text}"
+    return f"- {tool.server}: {tool.name}: {text} (`{CALL_TOOL}` without arguments says its parameters)"

@@ -3,6 +3,7 @@
 Not here: the answer, see :mod:`isthmus.models.openai.chat_completions`.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from isthmus.models.port.base import (
     ToolChoice,
     ToolRequest,
     ToolSpec,
+    text_of,
 )
 from isthmus.models.port.received import without
 
@@ -69,6 +71,8 @@ def request_body(
     }
     host = origin.removeprefix("openai@").partition(":")[0]
     is_openai = host.endswith(".openai.com")
+    if is_openai:
+        body["prompt_cache_key"] = cache_key(request)
     if (effort := _effort(request, name, host, is_openai=is_openai)) is not None:
         body["reasoning_effort"] = effort.value
     if request.tools:
@@ -80,6 +84,12 @@ def request_body(
         # OpenAI's own models refuse the old name, and most imitators do not know the new one.
         body["max_completion_tokens" if is_openai else "max_tokens"] = request.max_output_tokens
     return body
+
+
+def cache_key(request: ModelRequest) -> str:
+    """Return a key that all requests of a conversation share, so that they reach the same cache."""
+    first = text_of(request.messages[0]) if request.messages else ""
+    return hashlib.sha256(f"{request.system}\0{first}".encode(errors="replace")).hexdigest()[:32]
 
 
 def _effort(request: ModelRequest, name: str, host: str, *, is_openai: bool) -> Effort | None:

@@ -5,7 +5,6 @@ https://platform.openai.com/docs/api-reference/responses/create. Not here: the a
 :mod:`isthmus.models.openai.responses`.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, assert_never
@@ -18,7 +17,7 @@ from isthmus.models.catalogue.table import effective_facts
 from isthmus.models.conversation import in_order, sampling_fields, state_for
 from isthmus.models.endpoint.providers import OPENAI
 from isthmus.models.fitting import effort_for, thinking_form
-from isthmus.models.openai.chat_body import REASONING_MODELS, TOOL_CHOICES
+from isthmus.models.openai.chat_body import REASONING_MODELS, TOOL_CHOICES, cache_key
 from isthmus.models.port.base import (
     Message,
     ModelRequest,
@@ -29,7 +28,6 @@ from isthmus.models.port.base import (
     ToolChoice,
     ToolRequest,
     ToolSpec,
-    text_of,
 )
 
 ITEM = "item"
@@ -54,7 +52,7 @@ def responses_body(
         "input": items,
         "stream": True,
         "store": False,
-        "prompt_cache_key": _cache_key(request),
+        "prompt_cache_key": cache_key(request),
     }
     facts = effective_facts(OPENAI.id, name, {})
     usual = Thinking.EFFORT if REASONING_MODELS.match(name) else Thinking.NONE
@@ -85,12 +83,6 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
         form = {"type": "grammar", "syntax": "lark", "definition": tool.free_form.grammar}
         return {"type": "custom", **about, "format": form}
     return {"type": "function", **about, "parameters": tool.json_schema, "strict": False}
-
-
-def _cache_key(request: ModelRequest) -> str:
-    """Return a key that all requests of a conversation share, so that they reach the same cache."""
-    first = text_of(request.messages[0]) if request.messages else ""
-    return hashlib.sha256(f"{request.system}\0{first}".encode(errors="replace")).hexdigest()[:32]
 
 
 def _user(

@@ -169,7 +169,8 @@ class ModelRequest:
 
     ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
     be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
-    request even if none may be called: providers require them beside earlier calls.
+    request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
+    the answers, so that minutes may pass between two requests.
     """
 
     system: str
@@ -180,6 +181,7 @@ class ModelRequest:
     effort: Effort | None = None
     choice: ToolChoice = ToolChoice.AUTO
     sampling: Sampling = Sampling()
+    is_interactive: bool = False
 
 
 @record

@@ -32,7 +32,6 @@ from isthmus.models.port.base import (
     ToolRequestStarted,
     Usage,
     requests_of,
-    text_of,
 )
 from isthmus.models.port.received import excerpt
 from isthmus.models.scripted.script_file import (
@@ -54,8 +53,8 @@ DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greet
 """Prompt for which the built-in script has a whole session: it reads, runs, proposes an edit and sums up."""
 WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
 """Matches the line of a system prompt that names the workspace."""
-ENVIRONMENT = re.compile(r"<environment>\n.*\n</environment>", re.DOTALL)
-"""Matches the text about the environment in a user's message, which is not a part of the prompt."""
+OWN_TEXT = re.compile(r"<(environment|session_update)>\n.*\n</\1>", re.DOTALL)
+"""Matches a text of Isthmus's own in a user's message, which is not a part of the prompt."""
 DEFAULT_RETRY_DELAY = 1.0
 """Delay in seconds before a retry, if the script names none."""
 
@@ -187,17 +186,22 @@ def open_scripted(path: Path) -> ScriptedModel:
 
 
 def _moment(messages: Sequence[Message]) -> _Moment:
-    prompts = [index for index, message in enumerate(messages) if message.role == "user" and text_of(message)]
+    prompts = [index for index, message in enumerate(messages) if message.role == "user" and _words(message)]
     since = messages[prompts[-1] + 1 :] if prompts else messages
     answers = [index for index, message in enumerate(since) if message.role == "assistant"]
     latest = since[answers[-1] + 1 :] if answers else ()
-    texts = [part.text for part in messages[prompts[-1]].parts if isinstance(part, Text)] if prompts else []
     return _Moment(
-        "\n".join(text for text in texts if ENVIRONMENT.fullmatch(text) is None),
+        _words(messages[prompts[-1]]) if prompts else "",
         len(answers),
         tuple(part for message in latest for part in message.parts if isinstance(part, ModelToolResult)),
         sum(len(requests_of(message)) for message in messages),
     )
+
+
+def _words(message: Message) -> str:
+    """Return the texts of a message, without Isthmus's own."""
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    return "\n".join(text for text in texts if OWN_TEXT.fullmatch(text) is None)
 
 
 def _alternative(scenario: Scenario, moment: _Moment) -> tuple[Alternative, Mapping[str, str]] | None:

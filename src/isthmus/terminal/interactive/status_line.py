@@ -1,4 +1,4 @@
-"""The line below the prompt: approval mode, model, context used, tokens, git branch, editor, waiting questions.
+"""The line below the prompt: mode, model, context used, share that was cached, tokens, branch, editor, questions.
 
 Only what is known is shown; if the terminal is narrow, the least important parts are left out, whole. Reads the branch
 from git's files, runs nothing.
@@ -63,12 +63,14 @@ class StatusLine:
     def _parts(self) -> tuple[str, ...]:
         used, window = self.status.context_tokens, self.status.context_window
         context = f"context {used / window:.0%} used" if used is not None and window else ""
+        cached = f"{self.status.cached_share:.0%} cached" if self.status.cached_share is not None else ""
         waiting = f"{show_count(self.waiting, 'question')} waiting in other sessions" if self.waiting else ""
         return (
             self.mode() or "",
             waiting,
             _short(self.model),
             context,
+            cached,
             _money(self.status.cost) if self.status.cost is not None else "",
             _short(self.branch),
             _short(self.editor),

@@ -36,7 +36,9 @@ class ToolScope:
 
 
 SEARCH_TOOL = "search_mcp_tools"
-"""Name of the tool that loads others; no server's tool gets this name."""
+"""Name of the tool that finds others; no server's tool gets this name."""
+CALL_TOOL = "call_tool"
+"""Name of the tool that calls others, which are not in the list of a session; no server's tool gets this name."""
 
 
 @record

@@ -88,3 +88,14 @@ def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
 def test_what_a_model_answered_for_a_server_counts_as_its_use() -> None:
     use = folded((1, ModelReply("m", "big", {}, 10, 5)), (2, ModelUsed("big", 3, 2))).tasks["t"]
     assert use.models["big"] == usage(2, 13, 7)
+
+
+def test_the_cached_share_is_that_of_the_conversation_alone() -> None:
+    assert folded((1, ModelReply("m", "gemini", {}, 1_000, 10))).cached_share is None
+    statistics = folded(
+        (1, ModelReply("m", "gemini", {}, 1_000, 10)),
+        (2, ModelReply("m", "gemini", {}, 2_000, 10, cached_tokens=1_500)),
+        (3, ModelUsed("claude", 1_000, 10, cached_tokens=500)),
+        (4, Compacted("so far", 1, 100, 50, 9_000, 90)),
+    )
+    assert statistics.cached_share == 0.5

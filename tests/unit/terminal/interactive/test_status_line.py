@@ -17,6 +17,8 @@ def test_the_status_names_what_is_known_and_nothing_else() -> None:
     status = line(model="m\x1b[2J", branch="main", status=SessionStatus(None, 50_000, 200_000))
     status.add_usage([("m2", ModelUsage(input_tokens=1200, output_tokens=300))])
     assert status.text(80) == "plan · m2 · context 25% used · main · 1.5k tokens"
+    status.status = SessionStatus(None, 50_000, 200_000, cached_share=0.936)
+    assert status.text(80) == "plan · m2 · context 25% used · 94% cached · main · 1.5k tokens"
     status.waiting = 1
     assert status.text(80).startswith("plan · 1 question waiting in other sessions · m2")
 

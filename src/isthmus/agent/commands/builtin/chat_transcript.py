@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from isthmus.agent.environment import is_environment
+from isthmus.agent.session.prompt_prefix import is_update
 from isthmus.media import Media
 from isthmus.models.port.base import Message, ModelThought, ModelToolResult, Opaque, Part, Text, ToolRequest
 from isthmus.text.visible import without_escapes
@@ -31,13 +32,18 @@ def transcript(messages: Sequence[Message]) -> str:
 
 def prompt_of(message: Message) -> str:
     """Return the text that begins a message of the user's side; empty if it has none."""
-    return next((part.text for part in message.parts if isinstance(part, Text) and not is_environment(part)), "")
+    return next((part.text for part in message.parts if isinstance(part, Text) and not _is_ours(part)), "")
+
+
+def _is_ours(part: Text) -> bool:
+    """Return whether a text tells the model of its surroundings, or of what has changed."""
+    return is_environment(part) or is_update(part)
 
 
 def _blocks(part: Part) -> Iterator[str]:
     match part:
         case Text(text):
-            if text.strip() and not is_environment(part):
+            if text.strip() and not _is_ours(part):
                 yield text.strip()
         case ToolRequest(_, name, arguments):
             yield f"Call of `{name}`:"
