@@ -123,7 +123,8 @@ class ThoughtProgress(InternalEvent):
 class ModelReply(InternalEvent):
     """A complete message of the model, as the provider must receive it again. Not shown to clients.
 
-    ``message`` is the JSON form of :class:`isthmus.models.port.base.Message`; the counts are tokens.
+    ``message`` is the JSON form of :class:`isthmus.models.port.base.Message`; the counts are tokens. ``cost`` is in
+    picodollars, by the prices at that moment; None if they were not known, and in journals of older versions.
     """
 
     message_id: str
@@ -133,11 +134,16 @@ class ModelReply(InternalEvent):
     output_tokens: int = 0
     cached_tokens: int = 0
     thought_tokens: int = 0
+    cost: int | None = None
 
 
 @record
 class ModelUsed(InternalEvent):
-    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens."""
+    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens.
+
+    ``cost`` is as in :class:`ModelReply`, of all requests but ``unpriced``, or None if it is known of none.
+    ``subtask`` is the id of the task whose events say the same, as a subagent's do: it counts here for the session.
+    """
 
     model: str
     input_tokens: int = 0
@@ -145,6 +151,9 @@ class ModelUsed(InternalEvent):
     cached_tokens: int = 0
     thought_tokens: int = 0
     requests: int = 1
+    cost: int | None = None
+    unpriced: int = 0
+    subtask: str = ""
 
 
 @record
@@ -191,8 +200,8 @@ class FilesSeen(InternalEvent):
 class Compacted(InternalEvent):
     """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
 
-    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the cost of the
-    summary.
+    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the tokens of the
+    summary. ``model`` wrote it, and ``cost`` is as in :class:`ModelReply`; older journals have neither.
     """
 
     summary: str
@@ -201,6 +210,10 @@ class Compacted(InternalEvent):
     tokens_after: int
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+    model: str = ""
+    cost: int | None = None
 
 
 @record
