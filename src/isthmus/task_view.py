@@ -35,6 +35,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
 )
+from isthmus.text.money import show_cost
 from isthmus.todo_list import Todo, todos_of
 
 
@@ -146,6 +147,11 @@ def total_usage(models: Iterable[ModelUsage]) -> ModelUsage:
     for used in models:
         whole += used
     return whole
+
+
+def cost_of(models: Mapping[str, ModelUsage]) -> str:
+    """Return what requests to models cost as text, with the models whose price is not known."""
+    return show_cost(total_usage(models.values()).cost, unpriced_models(models))
 
 
 def unpriced_models(models: Mapping[str, ModelUsage]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.task_view import ModelUsage, model_of, total_usage
+from isthmus.task_view import ModelUsage, model_of
 
 K = TypeVar("K")
 
@@ -74,12 +74,14 @@ def total(uses: Iterable[TaskUse]) -> TaskUse:
 class Statistics:
     """Usage of all tasks of a session. ``tasks`` are in the order in which they started.
 
-    ``turn`` is the use by models since the turn began, ``last`` that of the last request, with all of a subagent as
-    one. A turn ends with a terminal state of its task; the user's messages before that belong to it.
+    ``turn`` is the use by models since the turn began, ``turn_before`` that of the last turn before it that used any.
+    ``last`` is the use of the last request, with all of a subagent as one. A turn ends with a terminal state of its
+    task; the user's messages before that belong to it.
     """
 
     tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
-    turn: TaskUse = field(default_factory=TaskUse)
+    turn: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    turn_before: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     last: ModelUsage | None = None
     _turn_of: str = ""
     """Id of the task of the turn; empty after the turn's end."""
@@ -90,9 +92,9 @@ class Statistics:
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     @property
-    def whole(self) -> ModelUsage:
-        """Usage of all models of the session."""
-        return total_usage(model for use in self.tasks.values() for model in use.models.values())
+    def models(self) -> dict[str, ModelUsage]:
+        """Usage of each model in the session."""
+        return total(self.tasks.values()).models
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
         """Count one event of a task; ``at`` is its time in the journal, in Unix seconds, if any."""
@@ -118,7 +120,7 @@ class Statistics:
                     self._turn_of = ""
             case ModelReply() | ModelUsed() | Compacted():
                 self.last = ModelUsage.of(event)
-                for models in (use.models, self.turn.models):
+                for models in (use.models, self.turn):
                     found = models.setdefault(model_of(event), ModelUsage())
                     found += self.last
             case ToolCallUpdate(call):
@@ -128,7 +130,8 @@ class Statistics:
 
     def _begin_turn(self, event: AgentEvent, task_id: str) -> None:
         if not isinstance(event, ConfirmationAccepted) and task_id != self._turn_of:
-            self.turn, self._turn_of = TaskUse(), task_id
+            self.turn_before = self.turn or self.turn_before
+            self.turn, self._turn_of = {}, task_id
 
     def _leave_out(self, task_id: str, at: float) -> None:
         """Subtract the wait for the user from calls that ask in the middle of their work."""

@@ -82,11 +82,12 @@ def test_a_turn_ends_with_its_task_and_a_message_meanwhile_belongs_to_it() -> No
         ModelReply("c", "big", {}, cost=4),
     ]
     add(statistics, *more)
-    assert statistics.turn.models["big"].cost == 7
+    assert statistics.turn["big"].cost == 7
     add(statistics, StateChange(TaskState.COMPLETED), Prompt("3", "again"), ModelReply("d", "big", {}, cost=8))
-    assert statistics.turn.models["big"].cost == 8
+    assert statistics.turn["big"].cost == 8
     statistics.take(Command("c", ("about",)), "u", None)
-    assert not statistics.turn.models
+    assert not statistics.turn
+    assert statistics.turn_before["big"].cost == 8
     assert statistics.tasks["t"].models["big"].cost == 15
 
 
@@ -95,7 +96,7 @@ def test_a_session_knows_what_it_has_cost() -> None:
     for task_id, cost in (("t", 3), ("u", 4)):
         session.apply(Prompt("m", "x"), task_id)
         session.apply(ModelReply("a", "big", {"role": "assistant", "parts": []}, cost=cost), task_id)
-    assert session.statistics.whole == ModelUsage(2, cost=7)
+    assert session.statistics.models == {"big": ModelUsage(2, cost=7)}
 
 
 def folded(*events: AgentEvent) -> Statistics:
