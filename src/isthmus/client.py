@@ -332,6 +332,10 @@ class LineCompleter(Protocol):
         ...
 
 
+US_DOLLARS = "USD"
+"""Currency of all prices that are known here."""
+
+
 @record
 class Cost:
     """An amount in a currency of ISO 4217, such as USD, or in another unit, such as credits."""
@@ -346,7 +350,8 @@ class SessionStatus:
 
     ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
     for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model`` is one of its levels,
-    ``efforts``, or ``default``; None if it has none. ``cost`` is the whole session's, as a hosted agent states it.
+    ``efforts``, or ``default``; None if it has none. ``cost`` is the whole session's, as far as it is known; without a
+    price for ``unpriced_models``, what these cost is not in it.
     """
 
     approval_mode: str | None = None
@@ -356,6 +361,7 @@ class SessionStatus:
     effort: str | None = None
     cost: Cost | None = None
     efforts: tuple[str, ...] = ()
+    unpriced_models: tuple[str, ...] = ()
 
 
 @runtime_checkable

@@ -31,6 +31,11 @@ def in_dollars(amount: int) -> float:
     return amount / PICODOLLARS
 
 
+def from_dollars(amount: float) -> int:
+    """Return US dollars as picodollars, from JSON."""
+    return round(amount * PICODOLLARS)
+
+
 def show_dollars(amount: int) -> str:
     """Return picodollars as text: ``$0.0123``, ``$0.50``, ``$1,234.50``; ``<$0.0001`` for less."""
     if 0 < amount < _SMALLEST:

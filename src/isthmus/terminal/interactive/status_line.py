@@ -1,4 +1,4 @@
-"""The line below the prompt: approval mode, model, context used, tokens, git branch, editor, waiting questions.
+"""The line below the prompt: approval mode, model, context used, cost, tokens, git branch, editor, waiting questions.
 
 Only what is known is shown; if the terminal is narrow, the least important parts are left out, whole. Reads the branch
 from git's files, runs nothing.
@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.client import AgentClient, CommandScope, Cost, SessionStatus, SessionStatusProvider
+from isthmus.client import US_DOLLARS, AgentClient, CommandScope, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.task_view import ModelUsage
-from isthmus.text.units import show_count
+from isthmus.text.money import from_dollars, show_dollars
+from isthmus.text.units import show_count, show_share, show_tokens
 from isthmus.text.visible import visible_line, with_ellipsis
 
 REFRESH_SECONDS = 5.0
@@ -38,6 +39,8 @@ class StatusLine:
     model: str = ""
     editor: str = ""
     tokens: int = 0
+    cached: int = 0
+    """Number of the tokens that were read from the provider's cache."""
     branch: str = ""
     waiting: int = 0
     status: SessionStatus = field(default_factory=SessionStatus)
@@ -49,6 +52,7 @@ class StatusLine:
         for name, usage in models:
             self.model = name
             self.tokens += usage.input_tokens + usage.output_tokens
+            self.cached += usage.cached_tokens
 
     def text(self, width: int) -> str:
         """Return the line in at most ``width`` characters."""
@@ -63,16 +67,17 @@ class StatusLine:
     def _parts(self) -> tuple[str, ...]:
         used, window = self.status.context_tokens, self.status.context_window
         context = f"context {used / window:.0%} used" if used is not None and window else ""
+        cached = f" ({show_share(self.cached, self.tokens)} cached)" if self.cached else ""
         waiting = f"{show_count(self.waiting, 'question')} waiting in other sessions" if self.waiting else ""
         return (
             self.mode() or "",
             waiting,
             _short(self.model),
             context,
-            _money(self.status.cost) if self.status.cost is not None else "",
+            _money(self.status),
             _short(self.branch),
             _short(self.editor),
-            f"{_count(self.tokens)} tokens" if self.tokens else "",
+            f"{show_tokens(self.tokens)} tokens{cached}" if self.tokens else "",
         )
 
     def refresh_soon(self) -> None:
@@ -123,10 +128,13 @@ def _short(name: str) -> str:
     return with_ellipsis(visible_line(name), LONGEST_NAME)
 
 
-def _money(cost: Cost) -> str:
+def _money(status: SessionStatus) -> str:
+    """Return what the session has cost; empty for nothing, and where nothing is known of it."""
+    cost = status.cost
+    if cost is None or (not cost.amount and cost.currency == US_DOLLARS):
+        return "cost unknown" if status.unpriced_models else ""
+    more = " and more" if status.unpriced_models else ""
+    if cost.currency == US_DOLLARS:
+        return f"{show_dollars(from_dollars(cost.amount))}{more}"
     amount = "<0.01" if 0 < cost.amount < 0.01 else f"{cost.amount:.2f}"
-    return f"{amount} {_short(cost.currency)}"
-
-
-def _count(tokens: int) -> str:
-    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"
+    return f"{amount} {_short(cost.currency)}{more}"

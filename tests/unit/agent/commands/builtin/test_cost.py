@@ -1,10 +1,7 @@
 """/cost and /stats: what a session, a turn and a request have cost."""
 
-from decimal import Decimal
-
 import pytest
 
-from isthmus.models.port.base import Effort
 from support.command_harness import OpenHarness
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
