@@ -43,7 +43,8 @@ class SubagentBegun(InternalEvent):
     ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
     means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
     one. ``answered`` are the answers in the session of the other task, which count here too. ``checkpoints_of`` is the
-    key of that session: its checkpoints and the subagent's are one list.
+    key of that session: its checkpoints and the subagent's are one list. ``budget`` is what it may cost in
+    picodollars, None for no limit.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SubagentBegun(InternalEvent):
     max_turns: int | None = None
     answered: tuple[AnsweredCall, ...] = ()
     checkpoints_of: str | None = None
+    budget: int | None = None
 
 
 @record

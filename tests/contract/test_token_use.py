@@ -152,9 +152,12 @@ async def test_a_task_at_work_is_ended_at_the_maximum_without_reading_the_journa
     assert len(reads) == 1
     await add(journal, task, [used(20)])
     budget.used("alice", used(20))
-    refusal = await budget.refusal("alice") or ""
-    assert refusal.startswith("alice has used 110 model tokens today, and 100 are the maximum of a day; the work ended")
-    assert refusal.endswith("send a message in this session from 2024-10-05T00:00+00:00 on to continue")
+    refusal = await budget.refusal("alice")
+    assert refusal is not None
+    assert refusal.text.startswith(
+        "alice has used 110 model tokens today, and 100 are the maximum of a day; the work ended"
+    )
+    assert refusal.text.endswith("send a message in this session from 2024-10-05T00:00+00:00 on to continue")
     assert len(reads) == 2
     clock.now += DAY
     assert await budget.refusal("alice") is None
@@ -168,4 +171,6 @@ async def test_what_a_users_tasks_use_elsewhere_is_seen_after_a_while(journal: J
     await add(journal, task, [used(90)])
     assert await budget.refusal("alice") is None
     clock.now += LOOK_SECONDS
-    assert "100 model tokens today" in (await budget.refusal("alice") or "")
+    refusal = await budget.refusal("alice")
+    assert refusal is not None
+    assert "100 model tokens today" in refusal.text

@@ -61,7 +61,7 @@ def test_the_next_event_tells_tokens_and_checkpoints_once() -> None:
     assert notes() == [{}, {"usage": USAGE}, {"checkpoints": CHECKPOINTS}, {"usage": LATER}]
 
 
-def test_a_cost_is_told_if_a_price_was_known_and_requests_without_one_only_if_there_are_some() -> None:
+def test_a_cost_is_told_where_a_price_was_known_and_the_requests_without() -> None:
     for cost, told in ((0, {"cost": {"amount": 0.0, "currency": "USD"}}), (None, {"unpriced_requests": 1})):
         snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
         encoder = StatusEncoder(ShapeV1(), snapshot, URI, has_notes=True)

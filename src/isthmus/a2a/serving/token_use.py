@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from isthmus.a2a.server.users.quota import UsedToday, again, spent
 from isthmus.a2a.server.users.users import Caps, UserTable
-from isthmus.agent.session.spending import Budget
+from isthmus.agent.session.spending import TOKEN_QUOTA, Budget, Refusal
 from isthmus.events import AgentEvent
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.removed_tokens import day_of, tokens_of
@@ -141,14 +141,20 @@ class TokenBudget(Budget):
         self._tokens.add(user, tokens_of(event))
 
     @override
-    async def refusal(self, user: str) -> str | None:
+    async def refusal(self, user: str) -> Refusal | None:
         maximum = self._maximum_of(user)
         if maximum is None or (used := await self._tokens.reached(user, maximum)) is None:
             return None
-        return (
+        text = (
             f"{spent(user, used, maximum)}; the work ended here, and what was done is kept: send a message in"
             f" this session from {again(used)} on to continue"
         )
+        return Refusal(text, TOKEN_QUOTA)
+
+    @override
+    def limits_money(self, user: str) -> bool:
+        del user
+        return False
 
 
 def counted_tokens(engine: "Engine", caps: Caps, users: Callable[[], UserTable] | None) -> JournalTokens:
@@ -162,5 +168,5 @@ def counted_tokens(engine: "Engine", caps: Caps, users: Callable[[], UserTable] 
         return known.tokens_a_day(user, time.time(), caps) if user else None
 
     tokens = JournalTokens(engine.journal)
-    engine.spending.budget = TokenBudget(tokens, maximum_of)
+    engine.spending.budgets.append(TokenBudget(tokens, maximum_of))
     return tokens

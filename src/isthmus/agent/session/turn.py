@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.spending import Spending
+from isthmus.agent.session.spending import Refusal, Spending
 from isthmus.events import AgentEvent
 from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
 
@@ -51,9 +51,13 @@ class AgentTurn:
         """
         return self._take_steering is not None and await self._take_steering()
 
-    async def refusal(self) -> str | None:
-        """Return why the user's budget allows no further message of the model; None if it does. Raises JournalError."""
-        return await self._spending.refusal(self.session.user)
+    async def refusal(self) -> Refusal | None:
+        """Return why a budget allows no further message of a model; None if all do. Raises JournalError."""
+        return await self._spending.refusal(self.session)
+
+    def price_refusal(self, model: str, *, is_priced: bool) -> Refusal | None:
+        """Return why a model may not be asked: there is a budget, and no price of the model; None if it may."""
+        return self._spending.price_refusal(self.session, model, is_priced=is_priced)
 
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
@@ -67,4 +71,4 @@ class AgentTurn:
         """
         for event in events:
             await self.keep(self.session.apply(event))
-            self._spending.used(self.session.user, event)
+            self._spending.used(self.session, event)

@@ -14,6 +14,7 @@ from isthmus.agent.part import AgentParts
 from isthmus.agent.part_tools import ToolsOfParts
 from isthmus.agent.personal_part import PersonalPart
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session.spending import BudgetLimits
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
@@ -213,6 +214,8 @@ class _Building:
             ),
         )
         self._stack.push_async_callback(engine.aclose)
+        settings = setup.settings
+        engine.spending.limits = BudgetLimits(settings.turn_budget, settings.session_budget, setup.run_budget)
         return engine
 
     async def begin(self, engine: Engine) -> None:

@@ -243,6 +243,7 @@ async def test_a_question_that_cannot_be_refused_stops_the_task() -> None:
     [
         (StateChange(TaskState.FAILED, "the model is gone", "model_error"), 1, "model_error"),
         (StateChange(TaskState.FAILED, "20 turns", "turn_limit"), 53, "FatalTurnLimitedError"),
+        (StateChange(TaskState.FAILED, "This turn has cost $1.00", "budget"), 59, "BudgetUsedUp"),
         (StateChange(TaskState.FAILED, "five times", "loop"), 56, "LoopDetectedError"),
         (StateChange(TaskState.CANCELED), 130, "FatalCancellationError"),
         (StateChange(TaskState.INPUT_REQUIRED), 1, "InputRequired"),
