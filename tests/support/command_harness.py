@@ -23,6 +23,7 @@ from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessag
 from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.users.day_use import DayUse
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.saved_chats import ChatPlace
@@ -209,6 +210,7 @@ async def command_harness(
         checkpoints=checkpoints,
         tasks=tasks,
         chats=journal.chats,
+        day_use=DayUse(journal).today,
         trusts=trusts,
         model_names=model.names,
         hook_programs=HookProcesses(),

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
-from isthmus.models.catalogue.costs import request_cost
 from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, SaidLimits, end_of
 from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
 from isthmus.models.endpoint.context_lookup import Fetch, look_up_limits
@@ -53,6 +52,7 @@ from isthmus.models.port.base import (
     ToolRequest,
     Usage,
 )
+from isthmus.models.port.costs import request_cost
 from isthmus.models.port.received import as_count, unused_id
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader

@@ -1,7 +1,7 @@
 """Amounts of money as whole picodollars, so that sums are exact, quick, and the same in every store. Pure.
 
 A picodollar is 10^-12 US dollars. With a price of up to six decimals for a million tokens, each token costs a whole
-number of them. Prices themselves are in :mod:`isthmus.models.catalogue.costs`, which alone computes with them.
+number of them. Prices themselves are in :mod:`isthmus.models.port.costs`, which alone computes with them.
 """
 
 import re

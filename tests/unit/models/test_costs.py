@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from isthmus.models.anthropic import AnthropicReader
-from isthmus.models.catalogue.costs import ModelCosts, Price, cost, request_cost
 from isthmus.models.gemini import GeminiReader
 from isthmus.models.openai.chat_completions import OpenAIReader
 from isthmus.models.openai.responses import ResponsesReader
 from isthmus.models.port.base import Usage
+from isthmus.models.port.costs import ModelCosts, Price, cost, request_cost
 
 CLAUDE = ModelCosts((Price(0, Decimal(2), Decimal(10), Decimal("0.1"), Decimal("2.5"), Decimal(4)),))
 GPT = ModelCosts(

@@ -35,14 +35,15 @@ class AgentTurn:
         self.broken_off = broken_off
         """The reason why the work before on the task broke off, if it did, as a part of a sentence."""
         self._take_steering = take_steering
-        self._spending = spending or Spending()
+        self.spending = spending or Spending()
+        """The budgets of the work."""
 
     def passing(self, keep: Keep) -> "AgentTurn":
         """Return this turn for an agent inside of another one, which gets each event first.
 
         ``keep`` passes events on to this turn's own.
         """
-        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self._spending, self.broken_off)
+        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self.spending, self.broken_off)
 
     async def takes_steering(self) -> bool:
         """Add the user's messages for the work under way to the session; return whether there were any.
@@ -53,11 +54,11 @@ class AgentTurn:
 
     async def refusal(self) -> Refusal | None:
         """Return why a budget allows no further message of a model; None if all do. Raises JournalError."""
-        return await self._spending.refusal(self.session)
+        return await self.spending.refusal(self.session)
 
     def price_refusal(self, model: str, *, is_priced: bool) -> Refusal | None:
         """Return why a model may not be asked: there is a budget, and no price of the model; None if it may."""
-        return self._spending.price_refusal(self.session, model, is_priced=is_priced)
+        return self.spending.price_refusal(self.session, model, is_priced=is_priced)
 
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
@@ -71,4 +72,4 @@ class AgentTurn:
         """
         for event in events:
             await self.keep(self.session.apply(event))
-            self._spending.used(self.session, event)
+            self.spending.used(self.session, event)

@@ -15,7 +15,7 @@ from isthmus.media import Media
 from isthmus.record import record
 
 if TYPE_CHECKING:
-    from isthmus.models.catalogue.costs import ModelCosts
+    from isthmus.models.port.costs import ModelCosts
 
 NOT_RUN = "The call was not run: the turn ended before."
 """Result that a model receives for a call that was never run."""

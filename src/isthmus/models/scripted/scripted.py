@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, assert_never, cast
 
 from isthmus.media import Media
-from isthmus.models.catalogue.costs import ModelCosts, Price, request_cost
 from isthmus.models.port.base import (
     Capabilities,
     Done,
@@ -38,6 +37,7 @@ from isthmus.models.port.base import (
     requests_of,
     text_of,
 )
+from isthmus.models.port.costs import ModelCosts, Price, request_cost
 from isthmus.models.port.received import excerpt
 from isthmus.models.scripted.script_file import (
     PLACEHOLDER,

@@ -182,6 +182,7 @@ class _Building:
             checkpoints=self._checkpoints,
             tasks=running.tasks_of,
             chats=running.journal.chats,
+            day_use=running.day_of,
             trusts=trusts,
             has_commands=None if repositories is None else repositories.has_commands(trusts),
             yolo_refusal=partial(yolo_refusal, self._rules),

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from isthmus.models.catalogue.costs import request_cost
 from isthmus.models.port.base import (
     Done,
     Finish,
@@ -26,6 +25,7 @@ from isthmus.models.port.base import (
     requests_of,
     text_of,
 )
+from isthmus.models.port.costs import request_cost
 from isthmus.models.scripted.script_file import MAXIMUM_BYTES, ScriptError, parse_script, read_script
 from isthmus.models.scripted.scripted import DEMO_PROMPT, DEMO_SCRIPT, ScriptedModel, open_scripted
 
