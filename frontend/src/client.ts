@@ -2,6 +2,7 @@
 
 import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
 import { readFrames } from "./event-stream.ts";
+import { shownCost } from "./money.ts";
 import { ApiError, api, answererName, token } from "./session.ts";
 import { SERVER } from "./place.ts";
 
@@ -121,27 +122,25 @@ export interface SessionStatus {
   efforts: string[];
   tokens: number | undefined;
   window: number;
-  /** What the conversation has cost, with its currency; empty if that is not known. */
+  /** What the conversation has cost, as far as that is known; empty if nothing is. */
   cost: string;
-}
-
-function costOf(amount: unknown, currency: unknown): string {
-  if (typeof amount !== "number" || typeof currency !== "string") return "";
-  return `${amount > 0 && amount < 0.01 ? "<0.01" : amount.toFixed(2)} ${currency}`;
+  /** Models whose cost is not known, since they have no price. */
+  unpriced: string[];
 }
 
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "", {
     jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
-  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; efforts?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown } } };
-  const { approval_mode: mode, model, effort, efforts, context_tokens: tokens, context_window: size, cost } = found.result ?? {};
+  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; efforts?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown }; unpriced_models?: unknown } };
+  const { approval_mode: mode, model, effort, efforts, context_tokens: tokens, context_window: size, cost, unpriced_models: unpriced } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
     model: typeof model === "string" ? model : "",
     effort: typeof effort === "string" ? effort : "",
     efforts: Array.isArray(efforts) ? efforts.filter((level): level is string => typeof level === "string") : ["low", "medium", "high"],
     tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
-    cost: costOf(cost?.amount, cost?.currency),
+    cost: shownCost(cost?.amount, cost?.currency),
+    unpriced: Array.isArray(unpriced) ? unpriced.filter((name): name is string => typeof name === "string") : [],
   };
 }
 

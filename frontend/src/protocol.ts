@@ -82,6 +82,9 @@ export interface Usage {
   output: number;
   cached: number;
   thought: number;
+  /** US dollars, without those of requests whose price is not known. */
+  cost: number;
+  unpriced: number;
 }
 
 /** An event. `seq` is its number in the task, if it is stored. */
@@ -157,6 +160,7 @@ function notesOf(own: Json): TaskEvent[] {
   if (own.usage !== undefined) {
     notes.push({ kind: "usage", usage: {
       input: count(used.input_tokens), output: count(used.output_tokens), cached: count(used.cached_tokens), thought: count(used.thought_tokens),
+      cost: count(object(used.cost).amount), unpriced: count(used.unpriced_requests),
     } });
   }
   return notes;

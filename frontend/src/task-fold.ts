@@ -45,7 +45,7 @@ export class TaskFold {
   isOffline = false;
   todos: Todo[] = [];
   version = 0;
-  readonly usage: Usage = { input: 0, output: 0, cached: 0, thought: 0 };
+  readonly usage: Usage = { input: 0, output: 0, cached: 0, thought: 0, cost: 0, unpriced: 0 };
   /** Number of the events that were applied. */
   count = 0;
   #byKey = new Map<string, Item>();
@@ -102,7 +102,7 @@ export class TaskFold {
         return;
       }
       case "usage":
-        for (const name of ["input", "output", "cached", "thought"] as const) this.usage[name] += event.usage[name];
+        for (const name of ["input", "output", "cached", "thought", "cost", "unpriced"] as const) this.usage[name] += event.usage[name];
         return;
       case "state":
         this.state = event.state;

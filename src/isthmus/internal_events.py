@@ -43,7 +43,8 @@ class SubagentBegun(InternalEvent):
     ``instructions`` is its system prompt. ``tools`` are the tools that it may use, by the names in its definition; None
     means all. ``refused_tools`` are left out. ``max_turns`` is the maximum number of model messages, None for the usual
     one. ``answered`` are the answers in the session of the other task, which count here too. ``checkpoints_of`` is the
-    key of that session: its checkpoints and the subagent's are one list.
+    key of that session: its checkpoints and the subagent's are one list. ``budget`` is what it may cost in
+    picodollars, None for no limit.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SubagentBegun(InternalEvent):
     max_turns: int | None = None
     answered: tuple[AnsweredCall, ...] = ()
     checkpoints_of: str | None = None
+    budget: int | None = None
 
 
 @record
@@ -123,7 +125,8 @@ class ThoughtProgress(InternalEvent):
 class ModelReply(InternalEvent):
     """A complete message of the model, as the provider must receive it again. Not shown to clients.
 
-    ``message`` is the JSON form of :class:`isthmus.models.port.base.Message`; the counts are tokens.
+    ``message`` is the JSON form of :class:`isthmus.models.port.base.Message`; the counts are tokens. ``cost`` is in
+    picodollars, by the prices at that moment; None if they were not known, and in journals of older versions.
     """
 
     message_id: str
@@ -133,11 +136,16 @@ class ModelReply(InternalEvent):
     output_tokens: int = 0
     cached_tokens: int = 0
     thought_tokens: int = 0
+    cost: int | None = None
 
 
 @record
 class ModelUsed(InternalEvent):
-    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens."""
+    """A model was asked outside the conversation, e.g. for an MCP server. The counts but ``requests`` are tokens.
+
+    ``cost`` is as in :class:`ModelReply`, of all requests but ``unpriced``, or None if it is known of none.
+    ``subtask`` is the id of the task whose events say the same, as a subagent's do: it counts here for the session.
+    """
 
     model: str
     input_tokens: int = 0
@@ -145,6 +153,9 @@ class ModelUsed(InternalEvent):
     cached_tokens: int = 0
     thought_tokens: int = 0
     requests: int = 1
+    cost: int | None = None
+    unpriced: int = 0
+    subtask: str = ""
 
 
 @record
@@ -191,8 +202,8 @@ class FilesSeen(InternalEvent):
 class Compacted(InternalEvent):
     """All messages but the last ``kept`` were replaced by ``summary``. Not shown by itself.
 
-    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the cost of the
-    summary.
+    ``tokens_before`` and ``tokens_after`` estimate the conversation's size; the other counts are the tokens of the
+    summary. ``model`` wrote it, and ``cost`` is as in :class:`ModelReply`; older journals have neither.
     """
 
     summary: str
@@ -201,6 +212,10 @@ class Compacted(InternalEvent):
     tokens_after: int
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    thought_tokens: int = 0
+    model: str = ""
+    cost: int | None = None
 
 
 @record

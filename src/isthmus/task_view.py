@@ -6,7 +6,7 @@ with an overlap. Progress that is not stored (``live_content``) does not count w
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -35,6 +35,7 @@ from isthmus.internal_events import (
     ThoughtProgress,
     ToolResultRecorded,
 )
+from isthmus.text.money import show_cost
 from isthmus.todo_list import Todo, todos_of
 
 
@@ -91,11 +92,16 @@ class CallView:
         return 0.0 if self.started_at is None or self.ended_at is None else max(0.0, self.ended_at - self.started_at)
 
 
+SUMMARIES = "(summaries of the conversation)"
+"""Name in place of a model for the usage of summaries in older journals, which do not say the model."""
+
+
 @dataclass(slots=True)
 class ModelUsage:
     """Requests to one model, failed ones among them, and their tokens; ``latency`` is their time in seconds.
 
-    ``input_tokens`` include cached ones, ``output_tokens`` include thoughts.
+    ``input_tokens`` include cached ones, ``output_tokens`` include thoughts. ``cost`` is in picodollars; what
+    ``unpriced`` of the requests cost is not known and not in it.
     """
 
     requests: int = 0
@@ -105,12 +111,22 @@ class ModelUsage:
     output_tokens: int = 0
     cached_tokens: int = 0
     thought_tokens: int = 0
+    cost: int = 0
+    unpriced: int = 0
 
     @classmethod
-    def of(cls, used: ModelReply | ModelUsed) -> "ModelUsage":
-        """Return the usage of one request."""
-        requests = used.requests if isinstance(used, ModelUsed) else 1
-        return cls(requests, 0, 0.0, used.input_tokens, used.output_tokens, used.cached_tokens, used.thought_tokens)
+    def of(cls, used: ModelReply | ModelUsed | Compacted) -> "ModelUsage":
+        """Return the usage that an event reports."""
+        requests, unpriced = (used.requests, used.unpriced) if isinstance(used, ModelUsed) else (1, 0)
+        return cls(
+            requests,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_tokens=used.cached_tokens,
+            thought_tokens=used.thought_tokens,
+            cost=used.cost or 0,
+            unpriced=requests if used.cost is None else unpriced,
+        )
 
     def __iadd__(self, other: "ModelUsage") -> "ModelUsage":
         self.requests += other.requests
@@ -120,7 +136,27 @@ class ModelUsage:
         self.output_tokens += other.output_tokens
         self.cached_tokens += other.cached_tokens
         self.thought_tokens += other.thought_tokens
+        self.cost += other.cost
+        self.unpriced += other.unpriced
         return self
+
+
+def total_usage(models: Iterable[ModelUsage]) -> ModelUsage:
+    """Return the sum of usages."""
+    whole = ModelUsage()
+    for used in models:
+        whole += used
+    return whole
+
+
+def cost_of(models: Mapping[str, ModelUsage]) -> str:
+    """Return what requests to models cost as text, with the models whose price is not known."""
+    return show_cost(total_usage(models.values()).cost, unpriced_models(models))
+
+
+def unpriced_models(models: Mapping[str, ModelUsage]) -> tuple[str, ...]:
+    """Return the names of the models of which a request has no known cost."""
+    return tuple(name for name, used in models.items() if used.unpriced)
 
 
 @dataclass(slots=True)
@@ -230,6 +266,7 @@ class TaskView:
                 self._update_artifact(event)
             case Compacted():
                 self.compactions.append(event)
+                self._count(event, at)
             case Checkpoint():
                 self.checkpoints.append(event)
             case ConfirmationAccepted():
@@ -309,14 +346,19 @@ class TaskView:
             self.live.pop(call.tool_call_id, None)
             self.request_began_at = at
 
-    def _count(self, used: ModelReply | ModelUsed, at: float) -> None:
-        usage = self.models.setdefault(used.model, ModelUsage())
+    def _count(self, used: ModelReply | ModelUsed | Compacted, at: float) -> None:
+        usage = self.models.setdefault(model_of(used), ModelUsage())
         usage += ModelUsage.of(used)
         if isinstance(used, ModelReply):
             usage.requests += self.failed_requests
             usage.errors += self.failed_requests
             usage.latency += max(0.0, at - self.request_began_at) if self.request_began_at is not None else 0.0
             self.failed_requests, self.request_began_at = 0, None
+
+
+def model_of(used: ModelReply | ModelUsed | Compacted) -> str:
+    """Return the name under which an event's usage counts."""
+    return used.model or SUMMARIES if isinstance(used, Compacted) else used.model
 
 
 def text_of_parts(parts: Sequence[ArtifactPart]) -> str:

@@ -209,6 +209,7 @@ RENAMED = {
     "allowed_pushes": "pushes_to",
     "allowed_workspaces": "workspaces",
     "optional_extension": "requires_extension",
+    "user_max_usd_a_day": "user_caps",
 }
 """Names in Hosting of options of ``isthmus serve``."""
 OF_THE_CALL = {"host", "port"}

@@ -6,7 +6,10 @@ import pytest
 
 from isthmus.a2a.client.answers import RemoteError
 from isthmus.a2a.server.users.users import Caps
-from isthmus.a2a.serving.token_use import JournalTokens
+from isthmus.agent.session.turn import AgentTurn
+from isthmus.engine.users.day_use import DayUse
+from isthmus.events import StateChange
+from isthmus.internal_events import ModelUsed
 from support.a2a_serving import EXTENSION, allow, answer, prompt, rpc
 from support.a2a_users import users_of
 from support.agents import AskingAgent, EchoAgent
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_user_without_tokens_left_is_told_so_and_loses_nothing(workspace: Path) -> None:
-    async with users_of(workspace, AskingAgent(), count_tokens=JournalTokens) as users:
+    async with users_of(workspace, AskingAgent(), count_use=DayUse) as users:
         alice = await users.client("alice", Caps(max_tokens_a_day=5))
         asked = await alice.result("message/send", prompt("go", workspace))
         assert asked["status"]["state"] == "input-required"
@@ -44,7 +47,7 @@ async def test_a_user_without_tokens_left_is_told_so_and_loses_nothing(workspace
 
 
 async def test_a_new_token_does_not_give_a_user_new_model_tokens(workspace: Path) -> None:
-    async with users_of(workspace, EchoAgent(), Caps(max_tokens_a_day=6), count_tokens=JournalTokens) as users:
+    async with users_of(workspace, EchoAgent(), Caps(max_tokens_a_day=6), count_use=DayUse) as users:
         alice = await users.client("alice")
         assert (await alice.result("message/send", prompt("a", workspace)))["status"]["state"] == "completed"
         assert (await alice.result("message/send", prompt("b", workspace)))["status"]["state"] == "completed"
@@ -70,3 +73,23 @@ async def test_requests_beyond_a_rate_are_refused_until_there_is_room(workspace:
                 await agent.tasks()
         for _ in range(10):
             assert await users.local.result("isthmus/tasks", {}) == {"tasks": []}
+
+
+class CostlyAgent(EchoAgent):
+    """An agent each of whose turns costs a dollar."""
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(ModelUsed("big", 1, 1, cost=10**12))
+        return await super().advance(turn)
+
+
+async def test_a_user_whose_day_has_cost_its_maximum_is_told_so(workspace: Path) -> None:
+    async with users_of(workspace, CostlyAgent(), count_use=DayUse) as users:
+        alice = await users.client("alice", Caps(max_usd_a_day=1.5))
+        for _ in range(2):
+            assert (await alice.result("message/send", prompt("a", workspace)))["status"]["state"] == "completed"
+        refused = await alice.error("message/send", prompt("more", workspace))
+        assert refused["code"] == -32000
+        assert "alice has cost $2.00 today, and $1.50 is the budget of a day; nothing was changed" in refused["message"]
+        bob = await users.client("bob", Caps(max_usd_a_day=2.5))
+        assert (await bob.result("message/send", prompt("a", workspace)))["status"]["state"] == "completed"

@@ -33,7 +33,7 @@ async def models(hosting: AcpHosting, text: str, context_id: str | None = None) 
 async def test_tokens_context_and_cost_are_kept_and_shown_also_after_a_restart(tmp_path: Path) -> None:
     async with acp_hosting(tmp_path) as hosting:
         context_id, used = await models(hosting, "usage")
-        expected = ModelUsage(1, input_tokens=135, output_tokens=17, cached_tokens=100, thought_tokens=5)
+        expected = ModelUsage(1, 0, 0.0, 135, 17, 100, 5, unpriced=1)
         assert used == {"Agent": expected}
         assert await status(hosting, context_id) == ALL
     async with acp_hosting(tmp_path) as hosting:
@@ -45,9 +45,13 @@ async def test_tokens_context_and_cost_are_kept_and_shown_also_after_a_restart(t
 @pytest.mark.parametrize(
     ("text", "used", "expected"),
     [
-        ("usage-within", {"Agent": ModelUsage(1, 0, 0.0, 135, 17, 100, 5)}, SessionStatus(None, 1000, 200_000)),
-        ("usage-of-requests", {"Agent": ModelUsage(2, 0, 0.0, 300, 30, 100, 10)}, SessionStatus()),
-        ("quota", {"gemini-x": ModelUsage(1, 0, 0.0, 30, 4)}, SessionStatus()),
+        (
+            "usage-within",
+            {"Agent": ModelUsage(1, 0, 0.0, 135, 17, 100, 5, unpriced=1)},
+            SessionStatus(None, 1000, 200_000),
+        ),
+        ("usage-of-requests", {"Agent": ModelUsage(2, 0, 0.0, 300, 30, 100, 10, unpriced=2)}, SessionStatus()),
+        ("quota", {"gemini-x": ModelUsage(1, 0, 0.0, 30, 4, unpriced=1)}, SessionStatus()),
         ("usage-wrong", {}, SessionStatus(None, 7, 100)),
         ("hello", {}, SessionStatus()),
     ],

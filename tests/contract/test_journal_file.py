@@ -115,7 +115,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 10\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 11\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 

@@ -15,6 +15,7 @@ from support.session_terminal import PROMPT, Sessions, model_request
 
 SCRIPT = """
 name: practice
+price: 2
 scenarios:
   - prompt: 'approve the plan'
     replies:
@@ -136,8 +137,8 @@ def test_context_and_cost_say_what_is_used(sessions: Sessions, isthmus_here: InP
         terminal.wait_for("You said: hello").wait_for(PROMPT).press("/context\r").wait_for(
             r"About [\d,]+ of 128,000 tokens"
         ).wait_for("  tools \\(")
-        terminal.wait_for(r"(?m) free$").wait_for(PROMPT).press("/cost\r").wait_for("practice: 1 request, ")
-        terminal.wait_for("What they cost is unknown")
+        terminal.wait_for(r"(?m) free$").wait_for(PROMPT).press("/cost\r").wait_for(r"This session: \$\d")
+        terminal.wait_for(r"practice: \$[\d.]+, 1 request, ")
     _, shown, _ = isthmus_here(*sessions.options, "-c", "-p", "/context")
     assert "of 128,000 tokens" in shown
 

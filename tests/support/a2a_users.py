@@ -13,11 +13,11 @@ from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.users.auth import IdentifyIssued, UserAccess
 from isthmus.a2a.server.users.users import Caps, UserTable
-from isthmus.a2a.serving.token_use import JournalTokens
 from isthmus.a2a.wires import Wires
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.agents import Agent
 from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.users.day_use import DayUse
 from isthmus.journal.port.base import Journal
 from support.a2a_serving import TOKEN, RawClient, serving
 from support.agent_behind import behind
@@ -55,7 +55,7 @@ async def users_of(
     folder: Path,
     agent: Agent,
     caps: Caps | None = None,
-    count_tokens: Callable[[Journal], JournalTokens] | None = None,
+    count_use: Callable[[Journal], DayUse] | None = None,
     options: ServerOptions | None = None,
     identify_issued: IdentifyIssued | None = None,
     **more: Any,
@@ -71,8 +71,8 @@ async def users_of(
         push = await stack.enter_async_context(
             pushing(engine, sender, Wires(), is_served=lambda name: found[0].has(name))
         )
-        if count_tokens is not None:
-            more["count_tokens"] = count_tokens(engine.journal).today
+        if count_use is not None:
+            more["count_use"] = count_use(engine.journal).today
         access = UserAccess(lambda: found[0].table, identify_issued)
         served = serving(engine, options, for_user=engine.for_user, access=access, push=push, **more)
         found.append(Users(await stack.enter_async_context(served), UserTable(), stack, engine))

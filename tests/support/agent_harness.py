@@ -17,6 +17,7 @@ from isthmus.agent.options import COMPACTION_SHARE, AgentOptions
 from isthmus.agent.part import AgentParts, Part, PartBase, PartTurn
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
+from isthmus.agent.session.spending import Spending
 from isthmus.agent.tool_search.loading import SearchOptions
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.development_tool import ModifiedFileDetails, ToolCall, ToolCallConfirmation
@@ -87,6 +88,7 @@ class AgentHarness:
     address: str = ""
     """Address of a proxy in front of the server; empty for the server itself."""
     stream_options: StreamOptions = field(default_factory=lambda: StreamOptions(sleep=lambda _: asyncio.sleep(0)))
+    spending: Spending | None = None
     events: list[AgentEvent] = field(default_factory=list[AgentEvent])
 
     async def prompt(self, text: str) -> StateChange:
@@ -139,7 +141,7 @@ class AgentHarness:
                     approvals=self.approvals,
                     hook_programs=self.hook_programs,
                 )
-                turn = collecting_turn(session, self.events)
+                turn = collecting_turn(session, self.events, spending=self.spending)
                 end = await CodingAgent(resources, options).advance(turn)
                 self.events.append(session.apply(end))
         finally:

@@ -8,6 +8,8 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -21,12 +23,14 @@ from isthmus.client import CommandMessage, CommandScope, Execution, PromptMessag
 from isthmus.development_tool import CommandExecutionStatus, ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.users.day_use import DayUse
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.saved_chats import ChatPlace
 from isthmus.mcp_host.contents import HostContents
 from isthmus.mcp_host.host import McpHost
-from isthmus.models.choose import choose
+from isthmus.models.catalogue.facts import ModelOverride
+from isthmus.models.choose import choose, open_agents_model
 from isthmus.parts.hook_processes import HookProcesses
 from isthmus.parts.model_directory import ModelDirectory
 from isthmus.parts.servers import ServersPart
@@ -173,16 +177,22 @@ async def command_harness(
     permissions: tuple[PermissionRule, ...] = (),
     hooks: tuple[Hook, ...] = (),
     has_workspace: bool = True,
+    prices: Mapping[str, tuple[str, str, str]] | None = None,
 ) -> AsyncGenerator[CommandHarness]:
     """Start a harness whose journal, workspace and home are below ``folder``; opened again, it continues with these.
 
-    Without ``has_workspace`` sessions may work in the workspace, but have to name it.
+    Without ``has_workspace`` sessions may work in the workspace, but have to name it. ``prices`` are those of models in
+    US dollars for a million tokens: input, output, and input from the cache.
     """
     workspace, home, data = folder / "workspace", folder / "home" / ".gemini", folder / "data"
     for each in (workspace, home, data):
         each.mkdir(parents=True, exist_ok=True)
     provider = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
-    model = ModelDirectory(choose("gemini:test", None, provider), provider)
+    overrides = {
+        name: ModelOverride(100_000, None, *map(Decimal, of_model)) for name, of_model in (prices or {}).items()
+    }
+    open_priced = partial(open_agents_model, overrides=overrides)
+    model = ModelDirectory(choose("gemini:test", None, provider), provider, open_priced, overrides)
     journal = await journal_at(data / "journal.sqlite")
     checkpoints = CheckpointStore(data / "checkpoints.sqlite")
 
@@ -200,6 +210,7 @@ async def command_harness(
         checkpoints=checkpoints,
         tasks=tasks,
         chats=journal.chats,
+        day_use=DayUse(journal).today,
         trusts=trusts,
         model_names=model.names,
         hook_programs=HookProcesses(),

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from isthmus.agent.session.session import Session
+from isthmus.agent.session.spending import Spending
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.engine.port.agents import Agent
 from isthmus.events import AgentEvent
@@ -15,7 +16,9 @@ class KilledError(BaseException):
     """The process has ended: no later event is stored."""
 
 
-def collecting_turn(session: Session, into: list[AgentEvent], steps: int | None = None) -> AgentTurn:
+def collecting_turn(
+    session: Session, into: list[AgentEvent], steps: int | None = None, spending: Spending | None = None
+) -> AgentTurn:
     """Return a turn whose events are added to a list; its process is killed at the event after number ``steps``."""
     left = steps
 
@@ -27,7 +30,7 @@ def collecting_turn(session: Session, into: list[AgentEvent], steps: int | None 
         into.append(event)
         await asyncio.sleep(0)
 
-    return AgentTurn(session, keep)
+    return AgentTurn(session, keep, spending=spending)
 
 
 async def until_killed(work: Coroutine[Any, Any, object]) -> None:

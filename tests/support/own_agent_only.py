@@ -68,6 +68,7 @@ OWN_AGENT_ONLY: Mapping[str, Sequence[str]] = MappingProxyType(
         ),
         "the tokens that an ACP agent uses are not known": (
             "test_a2a_quotas::test_a_new_token_does_not_give_a_user_new_model_tokens",
+            "test_a2a_quotas::test_a_user_whose_day_has_cost_its_maximum_is_told_so",
             "test_a2a_quotas::test_a_user_without_tokens_left_is_told_so_and_loses_nothing",
         ),
         "ACP has no questions in text: an agent asks about a call, whose data has names of its own": (

@@ -68,6 +68,6 @@ def test_an_error_code_of_json_rpc_stays_as_it_is(constant: int, code: int) -> N
 
 def test_the_exit_statuses_are_those_of_gemini_cli() -> None:
     statuses = {code.name: code.value for code in ExitCode}
-    own = {"REQUIRED_SERVER": 45, "LOOP": 56, "REFUSED": 57, "UNFIT": 58}
+    own = {"REQUIRED_SERVER": 45, "LOOP": 56, "REFUSED": 57, "UNFIT": 58, "BUDGET": 59}
     assert statuses == {"COMPLETED": 0, "ERROR": 1, "BAD_INPUT": 42, "TURN_LIMIT": 53, "CANCELLED": 130, **own}
     assert SANDBOX_STATUS == 44

@@ -3,6 +3,7 @@ import { customElement, property } from "lit/decorators.js";
 import type { SessionStatus } from "../client.ts";
 import { stateMark } from "../icons.ts";
 import type { TaskState } from "../protocol.ts";
+import { shownCost } from "../money.ts";
 import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
@@ -33,11 +34,17 @@ export class TaskAside extends PageElement {
       <section><dl class="facts">
         ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
         ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
-        ${this.status?.cost ? html`<dt>${t("cost")}</dt><dd class="num">${visibleLine(this.status.cost, 60)}</dd>` : nothing}
+        ${this.status?.cost || this.status?.unpriced.length ? html`<dt>${t("cost")}</dt><dd class="num" dir="auto">${visibleLine(costText(this.status.cost, this.status.unpriced), 200)}</dd>` : nothing}
+        ${usage.cost > 0 ? html`<dt>${t("taskCost")}</dt><dd class="num">${usage.unpriced ? t("costAndMore", shownCost(usage.cost, "USD")) : shownCost(usage.cost, "USD")}</dd>` : nothing}
         ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
         ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
       </dl></section>`;
   }
+}
+
+function costText(cost: string, unpriced: string[]): string {
+  if (!unpriced.length) return cost;
+  return t(cost ? "costPartly" : "costUnknown", unpriced.slice(0, 3).join(", "), cost);
 }
 
 export function stateWord(state: TaskState): string {

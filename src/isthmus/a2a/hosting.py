@@ -136,7 +136,9 @@ class HostedApplication:
         users = UsersFile(folder / FILE) if roots and not is_trusting else None
         telemetry = ServedTelemetry(hosting.telemetry, hosting.name)
         telemetry.warn()
-        agent = ServedAgent(lambda: _engine(self.engine_agent(), hosting, telemetry.work), hosting.reports_tokens)
+        agent = ServedAgent(
+            lambda: _engine(self.engine_agent(), hosting, telemetry.work), hosting.reports_tokens, hosting.reports_costs
+        )
         admission = Admission(roots, users.table if users is not None else None, hosting.authenticate)
         options = hosting.server_options(token)
         served = await self._running.enter_async_context(

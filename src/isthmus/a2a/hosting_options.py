@@ -100,6 +100,7 @@ class Hosting:
     user_caps: Caps | None = None
     """Limits of users whose token has none of its own, instead of those in ``server``; the owner has no limits."""
     reports_tokens: bool = False
+    reports_costs: bool = False
     """Whether the agent yields a ModelUsed for each request to a model; only then can model tokens be limited."""
     telemetry: TelemetryOptions = TelemetryOptions()
     """Options of the page /metrics, and of traces and metrics by OpenTelemetry."""
@@ -190,7 +191,8 @@ class Hosting:
         _check_number("telemetry.metrics_users", self.telemetry.metrics_users, 0, 100)
         caps = self.user_caps or Caps()
         for each in fields(caps):
-            _check_number(f"user_caps.{each.name}", getattr(caps, each.name), 1)
+            least = 0.01 if each.name == "max_usd_a_day" else 1
+            _check_number(f"user_caps.{each.name}", getattr(caps, each.name), least)
         for label in (*self.labels, *self.workspace_labels.values()):
             if not is_label(label):
                 raise ServingError(f"label {label!r}: expected {LABELS}, such as gpu")

@@ -16,6 +16,7 @@ from isthmus.agent.part import AgentParts
 from isthmus.agent.personal_part import PersonalSource
 from isthmus.checkpoints.base import Checkpoints
 from isthmus.client import TaskSnapshot
+from isthmus.journal.port.removed_tokens import UsedToday
 from isthmus.journal.port.saved_chats import ChatStore
 from isthmus.models.port.base import ChatModel
 from isthmus.record import record
@@ -33,6 +34,8 @@ FolderTrust: TypeAlias = Callable[[Path], bool]
 """Returns whether the local user trusts a folder. Blocking, since it reads a file; call it in a thread."""
 YoloRefusal: TypeAlias = Callable[[Path], Awaitable[str | None]]
 """Returns why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""
+DaySource: TypeAlias = Callable[[str], Awaitable[UsedToday]]
+"""Returns what models used for all sessions of a user today; raises JournalError."""
 TaskSource: TypeAlias = Callable[[str], Awaitable[Sequence[TaskSnapshot]]]
 """Lists the tasks of the user whose task has this id, most recently changed first."""
 
@@ -48,7 +51,7 @@ class AgentResources:
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``personal`` finds the skills and subagents of a session, and ``background`` has its
     commands in the background. ``model_names`` lists the models to choose from, and ``chats`` keeps saved
-    conversations. ``parts`` accompany the work on each task.
+    conversations. ``parts`` accompany the work on each task, and ``day_use`` counts what models use for each user.
     """
 
     open_model: ModelSource
@@ -70,6 +73,7 @@ class AgentResources:
     background: BackgroundWork | None = None
     model_names: ModelNames | None = None
     chats: ChatStore | None = None
+    day_use: DaySource | None = None
 
     async def yolo_refusal_of(self, workspace: Path) -> str | None:
         """Return why the settings of a folder refuse the approval mode ``yolo``; None if they allow it."""

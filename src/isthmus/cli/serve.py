@@ -195,6 +195,7 @@ def _settings(options: dict[str, Any], given: GivenOptions) -> "ServeSettings":
             options["user_max_requests_a_minute"],
             options["user_max_tokens_a_day"],
         ),
+        user_max_usd_a_day=options["user_max_usd_a_day"],
         allow_client_mcp=options["allow_client_mcp"],
         max_approval_mode=options["max_approval_mode"],
         user_tier=options["user_tier"],

@@ -70,6 +70,7 @@ class EngineChildTasks(ChildTasks):
             subagent.max_turns,
             tuple(AnsweredCall(call, option) for call, option in session.answered),
             session.checkpoints_key,
+            self._runner.spending.left(session),
         )
         folders = [FolderIncluded(path) for path in session.choices.folders]
         try:

@@ -7,6 +7,7 @@ work, see `isthmus.agent`, and protocols, see `isthmus.a2a`.
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from typing_extensions import override
 
@@ -23,6 +24,7 @@ from isthmus.engine.port.agents import Agent
 from isthmus.engine.port.options import EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.engine.runs.runner import Runner
+from isthmus.engine.users.day_use import DayUse
 from isthmus.engine.users.user_tasks import UserTasks
 from isthmus.errors import IsthmusError
 from isthmus.events import Command, Prompt
@@ -68,6 +70,11 @@ class Engine(UserTasks):
     def slots(self) -> int | None:
         """Number of tasks that run here at once, without subagents' tasks; None for any number."""
         return self._runner.slots.limit
+
+    @cached_property
+    def day_use(self) -> DayUse:
+        """Use of models by each user's tasks today."""
+        return DayUse(self.journal)
 
     @property
     def spending(self) -> Spending:

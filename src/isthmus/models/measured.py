@@ -104,7 +104,7 @@ class MeasuredModel(PreparedModel, SearchingModel):
 
 def _count(call: ModelCall, usage: Usage) -> None:
     call.input_tokens, call.output_tokens = usage.input, usage.output
-    call.cached_tokens, call.cache_write_tokens = usage.cached, usage.cache_write
+    call.cached_tokens, call.cache_write_tokens, call.cost = usage.cached, usage.cache_write, usage.cost
 
 
 def _messages(messages: Sequence[Message], characters: int) -> str:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -52,6 +52,7 @@ from isthmus.models.port.base import (
     ToolRequest,
     Usage,
 )
+from isthmus.models.port.costs import request_cost
 from isthmus.models.port.received import as_count, unused_id
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
@@ -184,8 +185,17 @@ class ProviderModel(ABC, Generic[Client]):
             efforts=facts.efforts if usual.thoughts else (),
             default_effort=facts.default_effort,
             output_limit=facts.output_limit,
-            end=end_of(facts, datetime.fromtimestamp(self._options.now(), UTC).date()),
+            end=end_of(facts, self._today()),
+            costs=facts.costs_on(self._today()),
         )
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self._options.now(), UTC).date()
+
+    def _priced(self, usage: Usage) -> Usage:
+        """Return the usage of a request with what it costs now, which later prices do not change."""
+        facts = self.facts
+        return usage if facts is None else replace(usage, cost=request_cost(usage, facts.costs_on(self._today())))
 
     @property
     @abstractmethod
@@ -239,7 +249,7 @@ class ProviderModel(ABC, Generic[Client]):
         answer = reader.answer()
         if not answer.text:
             raise ModelError(ModelErrorKind.EMPTY, f"{self._endpoint.title} found nothing, or answered without a text")
-        return answer
+        return replace(answer, usage=self._priced(answer.usage))
 
     def _http_client(self) -> "httpx2.AsyncClient":
         """Return the HTTP client for all connections of the SDK."""
@@ -263,7 +273,7 @@ class ProviderModel(ABC, Generic[Client]):
             async with asyncio.timeout(LOOKUP_SECONDS):
                 if (said := await look_up_limits(where, self.name, fetch)) is not None:
                     self._said = said
-                    self.__dict__.pop("facts", None)  # they follow from it
+                    vars(self).pop("facts", None)  # they follow from it
 
     def load(self) -> None:
         """Import the SDK now instead of at the first request. Optional; blocks for 0.7-1.7 s of CPU time."""
@@ -364,7 +374,7 @@ class ProviderModel(ABC, Generic[Client]):
             raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer{reason}")
         limit = request.max_output_tokens or self.capabilities.output_limit or answer.usage.output
         message = with_cut_calls(answer.message, answer.finish, limit)
-        return Done(message, answer.usage, answer.finish, answer.raw_finish)
+        return Done(message, self._priced(answer.usage), answer.finish, answer.raw_finish)
 
     def _translate(self, failure: Exception) -> ModelError | None:
         """Return the failure as a ModelError; None for a bug."""

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from isthmus.observability.exposition import Counter, Family, Histogram
 from isthmus.runtime.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
+from isthmus.text.money import in_dollars
 
 VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BRIEF = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
@@ -42,6 +43,16 @@ class WorkMetrics(Telemetry):
             "Time of requests to models with all their attempts, by result: ok, or the kind of the failure.",
             _WORK,
             ("provider", "model", "result"),
+        )
+        self._costs = Counter(
+            "isthmus_model_cost_usd_total",
+            "Cost of requests to models in US dollars, by the prices at their time.",
+            ("provider", "model"),
+        )
+        self._unpriced = Counter(
+            "isthmus_model_requests_without_price_total",
+            "Requests to models that were answered and whose cost is not known.",
+            ("provider", "model"),
         )
         self._tools = Counter(
             "isthmus_tool_calls_total",
@@ -87,6 +98,10 @@ class WorkMetrics(Telemetry):
                     if operation.answer is not None or operation.output_tokens:
                         self._tokens.observe(operation.input_tokens, "input", provider, model)
                         self._tokens.observe(operation.output_tokens, "output", provider, model)
+                        if operation.cost is None:
+                            self._unpriced.add(provider, model)
+                        else:
+                            self._costs.add(provider, model, amount=in_dollars(operation.cost))
                 case ToolRun(_, kind):
                     self._tools.add("mcp" if operation.server else kind, operation.status or "canceled")
 
@@ -104,5 +119,7 @@ class WorkMetrics(Telemetry):
         yield self._queue.family()
         yield self._segments.family()
         yield self._tokens.totals("isthmus_model_tokens_total", "Tokens of models; input includes cached ones.")
+        yield self._costs.family()
+        yield self._unpriced.family()
         for metric in (self._tokens, self._models, self._tools, self._requests, self._pushes, self._lag):
             yield metric.family()

@@ -34,6 +34,7 @@ from isthmus import __version__
 from isthmus.observability.otel_names import FINISHES, PROVIDERS
 from isthmus.observability.otel_resource import described, end
 from isthmus.runtime.telemetry import ModelCall, Operation, PushAttempt, ServedRequest, TaskSegment, Telemetry, ToolRun
+from isthmus.text.money import in_dollars
 
 REMEMBERED = 1000
 """Maximum number of tasks of which the last span is remembered; each links to it when its work goes on."""
@@ -143,6 +144,8 @@ class Tracing(Telemetry):
                 span.set_attribute("gen_ai.usage.output_tokens", call.output_tokens)
                 span.set_attribute("gen_ai.usage.cache_read.input_tokens", call.cached_tokens)
                 span.set_attribute("gen_ai.usage.cache_creation.input_tokens", call.cache_write_tokens)
+                if call.cost is not None:
+                    span.set_attribute("isthmus.model.cost_usd", in_dollars(call.cost))
             if self._keeps_content and span.is_recording():
                 span.set_attribute("gen_ai.input.messages", call.prompt(CONTENT_CHARACTERS))
                 if call.answer is not None:

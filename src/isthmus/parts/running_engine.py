@@ -11,6 +11,7 @@ from isthmus.engine import Engine
 from isthmus.engine.editor_surface import EditorSurface, OnShown
 from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.journal.port.base import Journal
+from isthmus.journal.port.removed_tokens import UsedToday
 from isthmus.parts.editor.session_editors import SessionEditors
 
 
@@ -25,6 +26,10 @@ class RunningEngine:
     async def tasks_of(self, task_id: str) -> Sequence[TaskSnapshot]:
         """Return the tasks of the user whose task has this id, most recently changed first."""
         return await self.engine.for_user(await self.user_of(task_id)).tasks()
+
+    async def day_of(self, user: str) -> UsedToday:
+        """Return what models used for all sessions of a user today. Raises JournalError."""
+        return await self.engine.day_use.today(user)
 
     async def user_of(self, task_id: str) -> str:
         """Return the name of a task's user, which is empty for the local user."""

@@ -56,6 +56,8 @@ class TaskSegment:
 class ModelCall:
     """A request to a model with all its attempts. ``input_tokens`` include the cached ones.
 
+    ``cost`` is in picodollars; None if a price is not known.
+
     ``prompt`` and ``answer`` return the texts as JSON, with so many characters of them; they are not called unless
     somebody is to keep them.
     """
@@ -67,6 +69,7 @@ class ModelCall:
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    cost: int | None = None
     finish: str = ""
     """Word for the reason why the model stopped."""
     failure: str = ""

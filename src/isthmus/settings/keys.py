@@ -18,6 +18,7 @@ from isthmus.settings.values import (
     Merge,
     apart,
     choice,
+    dollars,
     elsewhere,
     every,
     file_names,
@@ -92,6 +93,25 @@ PATIENCE = SettingKey(
     _YOURS,
     "a time such as `10m`: how long a request waits for a network that is away, or a server that is busy, as with"
     " `--patience`; without the key 10 minutes, and 20 where nobody watches",
+    is_shown=True,
+)
+BUDGET_TURN = SettingKey(
+    "isthmus.budget.turn",
+    first(dollars),
+    _YOURS,
+    'US dollars that models may cost in one turn, such as `"2.50"`, with its subagents and summaries; a turn that'
+    " reaches them ends after its calls ([costs.md](../how-to/costs.md#budgets))",
+    is_shown=True,
+)
+BUDGET_SESSION = SettingKey(
+    "isthmus.budget.session", first(dollars), _YOURS, "the same for all turns of a session", is_shown=True
+)
+BUDGET_DAY = SettingKey(
+    "isthmus.budget.day",
+    first(dollars),
+    _YOURS,
+    "the same for all of your sessions on one day, by UTC; users of a server have limits of their own"
+    " (`--user-max-usd-a-day`)",
     is_shown=True,
 )
 MODEL_NAME = SettingKey("model.name", first(text), _TRUSTED, "the model", is_shown=True, limit=_PROVIDER_ONLY)

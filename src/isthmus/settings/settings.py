@@ -27,6 +27,10 @@ class Settings:
     thinking_effort: str | None = of(keys.THINKING_EFFORT)
     patience: float | None = of(keys.PATIENCE)
     """Time in seconds."""
+    turn_budget: int | None = of(keys.BUDGET_TURN)
+    """Amount in picodollars, as the next two are."""
+    session_budget: int | None = of(keys.BUDGET_SESSION)
+    day_budget: int | None = of(keys.BUDGET_DAY)
     fallback_models: tuple[str, ...] = of(keys.FALLBACK_MODELS)
     """Models as they are written."""
     models: tuple[ModelSetting, ...] = of(keys.MODELS)

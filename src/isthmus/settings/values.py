@@ -5,6 +5,7 @@ example ``first(choice("low", "high"))``. :mod:`isthmus.settings.keys` names the
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -15,6 +16,7 @@ from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
 from isthmus.settings.model_setting import ModelSetting
 from isthmus.settings.rules.rules import ReadOnlyTools
 from isthmus.settings.settings_file import Owner, SettingsError, SettingsSource
+from isthmus.text.money import parse_dollars
 from isthmus.text.units import AmountError, parse_size, parse_wait
 
 if TYPE_CHECKING:
@@ -127,6 +129,16 @@ def wait(value: object, where: str) -> float:
         except AmountError as error:
             raise SettingsError(f"{where}: {error}") from error
     raise _refusal(value, where, 'a time, e.g. "10m", or "0"')
+
+
+def dollars(value: object, where: str) -> int | None:
+    """Return an amount of money in picodollars, given as a number or text; None for "none"."""
+    if value == "none":
+        return None
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(AmountError):
+            return parse_dollars(str(value))
+    raise _refusal(value, where, 'US dollars, e.g. 2.50, or "none"')
 
 
 def strings(value: object, where: str) -> tuple[str, ...]:

@@ -64,3 +64,8 @@ def show_count(number: int, noun: str) -> str:
 def show_share(part: float, whole: float) -> str:
     """Return a share as text: ``67%``; below half a percent ``0%``, also of nothing."""
     return f"{round(100 * part / whole) if whole else 0}%"
+
+
+def show_tokens(tokens: int) -> str:
+    """Return a number of tokens as text: ``999``, ``1.2k``, ``182k``."""
+    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"

@@ -8,18 +8,20 @@ from isthmus.a2a.v1.encoder import ShapeV1
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.internal_events import Checkpoint, ModelReply
+from isthmus.internal_events import Checkpoint, Compacted, ModelReply, ModelUsed
 
 URI = "https://example.org/extension"
 CALL = ToolCall("call", ToolCallStatus.EXECUTING, "replace", {})
 EVENTS: tuple[AgentEvent, ...] = (
     TextContent("m", "Hello"),
     ModelReply("m", "model", {}, 100, 20, 80, 5),
-    ModelReply("m", "model", {}, 1, 2, 3, 4),
+    ModelReply("m", "model", {}, 1, 2, 3, 4, cost=12_300_000_000),
     ToolCallUpdate(CALL),
     Checkpoint("one", "call"),
     Checkpoint("two", "call"),
     ToolCallUpdate(CALL),
+    ModelUsed("other", 5, 1, requests=3, cost=200_000_000_000, unpriced=2),
+    Compacted("s", 1, 9, 2, 4, 1, model="model", cost=10**12),
     StateChange(TaskState.COMPLETED),
 )
 
@@ -36,12 +38,37 @@ def notes(after: int = 0, uri: str | None = URI, *, has_notes: bool = True) -> l
     return [{key: value for key, value in item.items() if key in ("usage", "checkpoints")} for item in found]
 
 
-USAGE = {"input_tokens": 101, "output_tokens": 22, "cached_tokens": 83, "thought_tokens": 9}
+USAGE = {
+    "input_tokens": 101,
+    "output_tokens": 22,
+    "cached_tokens": 83,
+    "thought_tokens": 9,
+    "cost": {"amount": 0.0123, "currency": "USD"},
+    "unpriced_requests": 1,
+}
+LATER = {
+    "input_tokens": 9,
+    "output_tokens": 2,
+    "cached_tokens": 0,
+    "thought_tokens": 0,
+    "cost": {"amount": 1.2, "currency": "USD"},
+    "unpriced_requests": 2,
+}
 CHECKPOINTS = [{"checkpoint_id": name, "tool_call_id": "call"} for name in ("one", "two")]
 
 
 def test_the_next_event_tells_tokens_and_checkpoints_once() -> None:
-    assert notes() == [{}, {"usage": USAGE}, {"checkpoints": CHECKPOINTS}, {}]
+    assert notes() == [{}, {"usage": USAGE}, {"checkpoints": CHECKPOINTS}, {"usage": LATER}]
+
+
+def test_a_cost_is_told_where_a_price_was_known_and_the_requests_without() -> None:
+    for cost, told in ((0, {"cost": {"amount": 0.0, "currency": "USD"}}), (None, {"unpriced_requests": 1})):
+        snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
+        encoder = StatusEncoder(ShapeV1(), snapshot, URI, has_notes=True)
+        encoder.encode(Delivery(1, 0.0, ModelReply("m", "model", {}, 1, 1, cost=cost)))
+        (item,) = encoder.encode(Delivery(2, 0.0, ToolCallUpdate(CALL)))
+        usage = item["statusUpdate"]["metadata"][URI]["usage"]
+        assert {name: value for name, value in usage.items() if not name.endswith("_tokens")} == told
 
 
 def test_a_client_that_goes_on_after_an_event_misses_and_doubles_nothing() -> None:

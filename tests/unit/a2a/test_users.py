@@ -12,6 +12,7 @@ from isthmus.a2a.server.users.users import Caps, ExpiredToken, UsersError, UserT
 from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.cli.serving.token import expiry
 from isthmus.client import UserLimits
+from isthmus.journal.port.day_limits import DayLimits
 from isthmus.programs.setup.setup import BadInputError
 
 NOW = 1_800_000_000.0
@@ -63,11 +64,11 @@ def test_the_largest_maximum_of_a_users_valid_tokens_holds_for_what_is_at_work()
     table, _, _ = UserTable().added("alice", NOW, caps=Caps(max_tokens_a_day=30))
     table, _, _ = table.added("alice", NOW, caps=Caps(max_tokens_a_day=20))
     table, _, _ = table.added("alice", NOW, NOW + 5, Caps(max_tokens_a_day=90))
-    assert [table.tokens_a_day("alice", NOW + seconds, default) for seconds in (0, 5)] == [90, 30]
-    assert table.tokens_a_day("issuer#sub=bob", NOW, default) == 10
-    assert table.tokens_a_day("issuer#sub=bob", NOW, Caps()) is None
+    assert [table.limits_of_day("alice", NOW + seconds, default).tokens for seconds in (0, 5)] == [90, 30]
+    assert table.limits_of_day("issuer#sub=bob", NOW, default) == DayLimits(10)
+    assert table.limits_of_day("issuer#sub=bob", NOW, Caps()) == DayLimits()
     unlimited, _, _ = table.added("alice", NOW)
-    assert unlimited.tokens_a_day("alice", NOW, Caps()) is None
+    assert unlimited.limits_of_day("alice", NOW, Caps()) == DayLimits()
 
 
 def test_tokens_are_revoked_by_id_or_all_of_a_user_by_name() -> None:
@@ -198,4 +199,4 @@ def test_a_rate_lets_a_minutes_requests_come_at_once_and_then_evenly() -> None:
 def test_limits_of_a_token_come_before_those_of_the_server() -> None:
     server = Caps(1, 2, 3, 4000, 5, 6)
     assert Caps().over(server) == server
-    assert Caps(max_open=9, max_tokens_a_day=7).over(server) == Caps(1, 2, 9, 4000, 5, 7)
+    assert Caps(max_open=9, max_tokens_a_day=7, max_usd_a_day=2.5).over(server) == Caps(1, 2, 9, 4000, 5, 7, 2.5)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from isthmus.models.catalogue import table
-from isthmus.models.catalogue.costs import ModelCosts
 from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, Thinking, end_of
 from isthmus.models.catalogue.table import all_facts, effective_facts, facts_of, snapshot
 from isthmus.models.endpoint.providers import PROVIDERS, Provider
 from isthmus.models.port.base import Effort, nearest_effort
+from isthmus.models.port.costs import ModelCosts
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY = date(2026, 11, 30)

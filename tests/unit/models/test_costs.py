@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from isthmus.models.anthropic import AnthropicReader
-from isthmus.models.catalogue.costs import ModelCosts, Price, cost
 from isthmus.models.gemini import GeminiReader
 from isthmus.models.openai.chat_completions import OpenAIReader
 from isthmus.models.openai.responses import ResponsesReader
 from isthmus.models.port.base import Usage
+from isthmus.models.port.costs import ModelCosts, Price, cost, request_cost
 
 CLAUDE = ModelCosts((Price(0, Decimal(2), Decimal(10), Decimal("0.1"), Decimal("2.5"), Decimal(4)),))
 GPT = ModelCosts(
@@ -139,3 +139,10 @@ def test_an_hour_in_the_cache_is_not_guessed_by_the_price_of_five_minutes() -> N
     costs = ModelCosts((Price(0, Decimal(2), Decimal(10), Decimal(1), Decimal("2.5")),))
     assert cost(Usage(10, 1, cache_write=5), costs) is not None
     assert cost(Usage(10, 1, cache_write=5, cache_write_1h=5), costs) is None
+
+
+def test_a_cost_is_kept_as_a_whole_number_of_picodollars() -> None:
+    assert request_cost(Usage(10, 3, cached=5), CLAUDE) == 40_500_000
+    assert request_cost(Usage(1), ModelCosts((Price(0, Decimal("0.0000005"), Decimal(1)),))) == 0
+    assert request_cost(Usage(3), ModelCosts((Price(0, Decimal("0.0000005"), Decimal(1)),))) == 2
+    assert request_cost(Usage(10, 1, cached=5), ModelCosts((Price(0, Decimal(2), Decimal(10)),))) is None

@@ -7,8 +7,8 @@ with the content. We add to that metadata object:
 - ``answered_by`` (TOOL_CALL_CONFIRMATION)
 - ``reason`` (STATE_CHANGE): a machine-readable word
 - ``retry`` (STATE_CHANGE): while a model request is tried again
-- ``usage`` and ``checkpoints`` (any stored event, for clients that ask for notes): the tokens of the model's replies
-  since the event before, and the checkpoints taken since then
+- ``usage`` and ``checkpoints`` (any stored event, for clients that ask for notes): the tokens of the models and
+  what they cost since the event before, and the checkpoints taken since then
 - ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
 Without the extension only states, artifacts and questions are sent, and the answer of a completed task as an artifact,
@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.text_questions import question_text
 from isthmus.a2a.wire import JsonDict, StreamEncoder
-from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
+from isthmus.client import US_DOLLARS, Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
@@ -41,11 +41,13 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import Checkpoint, InternalEvent, ModelReply, ModelUsed
+from isthmus.internal_events import Checkpoint, Compacted, InternalEvent, ModelReply, ModelUsed
+from isthmus.task_view import ModelUsage
+from isthmus.text.money import in_dollars
 from isthmus.text.visible import without_control_characters
 
 USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
-"""The counts of a model's reply, as :class:`ModelReply` and the metadata name them."""
+"""Counts of tokens, as :class:`ModelUsage` and the metadata name them."""
 
 
 class Shape(Protocol):
@@ -159,7 +161,7 @@ class StatusEncoder(StreamEncoder):
         self._has_texts = uri is not None or progress_text
         self._model = snapshot.model
         self._begun = False
-        self._usage: dict[str, int] = {}
+        self._usage = ModelUsage()
         self._checkpoints: list[JsonDict] = []
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
@@ -219,11 +221,10 @@ class StatusEncoder(StreamEncoder):
                 return self._extended(delivery, kinds.STATE_CHANGE, content, error=error, retry=retry)
             case ArtifactUpdate() as update:
                 return self._artifact(update)
-            case ModelReply(model=model) | ModelUsed(model=model) as used:
+            case ModelReply(model=model) | ModelUsed(model=model) | Compacted(model=model) as used:
                 if isinstance(used, ModelReply) or not self._model:
                     self._model = model or self._model
-                for name in USAGE:
-                    self._usage[name] = self._usage.get(name, 0) + getattr(used, name)
+                self._usage += ModelUsage.of(used)
                 return None
             case Checkpoint(checkpoint_id, call_id):
                 self._checkpoints.append({"checkpoint_id": checkpoint_id, "tool_call_id": call_id})
@@ -290,8 +291,8 @@ class StatusEncoder(StreamEncoder):
         Only stored events have it: a client that goes on after one of them gets each of these once.
         """
         found: JsonDict = {}
-        if any(self._usage.values()):
-            found["usage"], self._usage = self._usage, {}
+        if self._usage.input_tokens or self._usage.output_tokens:
+            found["usage"], self._usage = _usage(self._usage), ModelUsage()
         if self._checkpoints:
             found["checkpoints"], self._checkpoints = self._checkpoints, []
         return found
@@ -398,6 +399,16 @@ def _history(shape: Shape, snapshot: TaskSnapshot, message: HistoryMessage, uri:
 def _text(shape: Shape, text: str, uri: str | None) -> JsonDict:
     """Return a text of the agent. Clients without the extension print it, so that it does nothing to a terminal."""
     return shape.text(text if uri is not None else without_control_characters(text))
+
+
+def _usage(used: ModelUsage) -> JsonDict:
+    """Return tokens, and as far as they are known costs, for the metadata."""
+    usage: JsonDict = {name: getattr(used, name) for name in USAGE}
+    if used.requests > used.unpriced:
+        usage["cost"] = {"amount": in_dollars(used.cost), "currency": US_DOLLARS}
+    if used.unpriced:
+        usage["unpriced_requests"] = used.unpriced
+    return usage
 
 
 def _status(shape: Shape, state: TaskState, at: float, message: JsonDict | None) -> JsonDict:

@@ -42,7 +42,7 @@ from isthmus.a2a.server.users.auth import (
     RequestHead,
     UserAccess,
 )
-from isthmus.a2a.server.users.quota import CountTokens
+from isthmus.a2a.server.users.quota import CountUse
 from isthmus.a2a.server.users.users import UserTable
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient
@@ -103,7 +103,7 @@ def application(
     push: PushFor | None = None,
     wires: Wires | None = None,
     owner_here: AgentClient | None = None,
-    count_tokens: CountTokens | None = None,
+    count_use: CountUse | None = None,
     access: UserAccess = NO_USERS,
     pages: Pages | None = None,
     observers: Observers | None = None,
@@ -117,13 +117,13 @@ def application(
         push: Returns the push service for an agent; without it there are no push notifications.
         wires: The versions and dialects; by default all.
         owner_here: The agent as programs of the owner on the server's machine see it; by default ``agent``.
-        count_tokens: Counts the model tokens of users; without it they are not limited.
+        count_use: Counts what models use for users; without it that is not limited.
         access: The users whom the server lets in.
         pages: Pages that are served beside A2A.
         observers: Who learns of requests.
     """
     principals = Principals(
-        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, count_tokens=count_tokens
+        agent, options, for_user=for_user, push=push, wires=wires, owner_here=owner_here, count_use=count_use
     )
     return Application(principals, options, access, pages, observers or Observers())
 

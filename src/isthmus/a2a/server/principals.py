@@ -12,11 +12,12 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.operations import PushService
 from isthmus.a2a.server.endpoint import A2AEndpoint
 from isthmus.a2a.server.users.auth import OWNER_HERE, Principal, Refusal
-from isthmus.a2a.server.users.quota import CountTokens, RequestRate, TokenQuota
+from isthmus.a2a.server.users.quota import CountUse, DayQuota, RequestRate
 from isthmus.a2a.server.users.users import UserTable
 from isthmus.a2a.wire import Caller
 from isthmus.a2a.wires import Wires
 from isthmus.client import AgentClient, UserLimits
+from isthmus.journal.port.day_limits import DayLimits
 
 ForUser: TypeAlias = Callable[[str, UserLimits], AgentClient]
 """Function that returns the agent as a user sees it: with only the user's own tasks, and within the limits."""
@@ -82,9 +83,9 @@ class Principals:
         push: PushFor | None = None,
         wires: Wires | None = None,
         owner_here: AgentClient | None = None,
-        count_tokens: CountTokens | None = None,
+        count_use: CountUse | None = None,
     ) -> None:
-        self._count_tokens = count_tokens
+        self._count_use = count_use
         self._agent = agent
         self._owner_here = owner_here
         self._options = options
@@ -167,8 +168,8 @@ class Principals:
             endpoint.streams.close()
         push = self._push(agent) if self._push is not None else None
         quota = None
-        if caps.max_tokens_a_day is not None and self._count_tokens is not None:
-            quota = TokenQuota(principal.name, caps.max_tokens_a_day, self._count_tokens).check
+        if caps.day != DayLimits() and self._count_use is not None:
+            quota = DayQuota(principal.name, caps.day, self._count_use).check
         caller = Caller(agent, push, principal.tier or options.user_tier, principal.name, quota)
         requests = self._requests.setdefault(principal.name, OpenRequests())
         rate = caps.max_requests_a_minute

@@ -11,8 +11,8 @@ from isthmus.a2a.push.service import pushing
 from isthmus.a2a.push.targets import PushRule, PushRuleError
 from isthmus.a2a.server.application import Application, Observers, Pages, application
 from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.serving.day_budgets import limited_days
 from isthmus.a2a.serving.names import OptionNames, ServingError
-from isthmus.a2a.serving.token_use import counted_tokens
 from isthmus.a2a.serving.users import served_users
 from isthmus.a2a.wires import Wires
 from isthmus.record import record
@@ -54,12 +54,14 @@ class Admission:
 class ServedAgent:
     """Facts about an agent that its server needs.
 
-    ``reports_tokens``: its events say which model tokens it used. ``knows_owner_here``: programs of the owner on this
-    machine may bring what other clients may not. ``pages`` are served beside A2A.
+    ``reports_tokens``: its events say which model tokens it used, and with ``reports_costs`` what they cost.
+    ``knows_owner_here``: programs of the owner on this machine may bring what other clients may not. ``pages`` are
+    served beside A2A.
     """
 
     open_engine: OpenEngine
     reports_tokens: bool = False
+    reports_costs: bool = False
     knows_owner_here: bool = False
     pages: Pages | None = None
 
@@ -97,6 +99,8 @@ async def served_application(
         await stack.enter_async_context(telemetry)
         if options.user_caps.max_tokens_a_day is not None and not agent.reports_tokens:
             raise ServingError(f"{names.tokens_a_day}: {names.unknown_tokens}")
+        if options.user_caps.max_usd_a_day is not None and not agent.reports_costs:
+            raise ServingError(f"{names.usd_a_day}: {names.unknown_costs}")
         sender = sender or PushSender(push_rule(serving.pushes_to, names))
         wires = Wires.of(options)
         access = await stack.enter_async_context(
@@ -125,8 +129,8 @@ async def served_application(
                 admission.users, None if access.issued is None else access.issued.identify, admission.authenticate
             ),
             observers=Observers(access.audit, telemetry.probes(engine), telemetry.work),
-            count_tokens=(
-                counted_tokens(engine, options.user_caps, admission.users).today if agent.reports_tokens else None
+            count_use=(
+                limited_days(engine, options.user_caps, admission.users).today if agent.reports_tokens else None
             ),
         )
         yield app, engine

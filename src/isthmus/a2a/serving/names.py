@@ -21,12 +21,18 @@ class OptionNames:
     pushes_to: str = "pushes_to"
     sign_in: str = "sign_in"
     tokens_a_day: str = "user_caps.max_tokens_a_day"
+    usd_a_day: str = "user_caps.max_usd_a_day"
     workspaces: str = "workspaces"
     unknown_tokens: str = (
         "the model tokens that the agent uses are not known: yield a ModelUsed of isthmus.internal_events for each"
         " request to a model, and set reports_tokens=True"
     )
     """Reason for which tokens of models cannot be limited, and what to do."""
+    unknown_costs: str = (
+        "the cost of the agent's models is not known: set the cost in each ModelUsed, in picodollars, and"
+        " reports_costs=True"
+    )
+    """Reason for which costs cannot be limited, and what to do."""
 
 
 IN_PYTHON = OptionNames()

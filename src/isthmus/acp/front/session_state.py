@@ -46,7 +46,8 @@ class SessionState:
         """Tell the client how full the context is and what the session has cost, if the agent knows."""
         status = await self.read() or SessionStatus()
         if status.context_tokens is not None and status.context_window:
-            await self._tell(UsageUpdate(status.context_tokens, status.context_window, status.cost))
+            cost = status.cost if not status.unpriced_models else None  # A part of the cost is not the cost.
+            await self._tell(UsageUpdate(status.context_tokens, status.context_window, cost))
 
     async def after_reply(self, reply: ModelReply) -> None:
         """Tell the client how full the context is after a reply of the model whose tokens were counted."""

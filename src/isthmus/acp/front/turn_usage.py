@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from isthmus.acp.v1.sessions import TurnTokens
-from isthmus.task_view import ModelUsage
+from isthmus.task_view import ModelUsage, total_usage
 
 
 def usage_of(models: Iterable[ModelUsage]) -> TurnTokens | None:
@@ -11,9 +11,7 @@ def usage_of(models: Iterable[ModelUsage]) -> TurnTokens | None:
 
     The kinds do not overlap, as with other agents: the input is without cached tokens, and the output without thoughts.
     """
-    total = ModelUsage()
-    for used in models:
-        total += used
+    total = total_usage(models)
     whole = total.input_tokens + total.output_tokens
     if not whole:
         return None

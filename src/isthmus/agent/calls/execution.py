@@ -335,7 +335,8 @@ class CallExecution:
             question.withdraw("The request to the model was cancelled")
             raise
         text, usage = text_of(done.message), done.usage
-        await self._turn.emit(ModelUsed(model.name, usage.input, usage.output, usage.cached, usage.thoughts))
+        tokens = (usage.input, usage.output, usage.cached, usage.thoughts)
+        await self._turn.emit(ModelUsed(model.name, *tokens, cost=usage.cost))
         question.answer(ModelAnswer(text, model.name, done.finish is Finish.LENGTH))
         await self._record_answer(asking, ToolOutput(text=text))
 
@@ -365,7 +366,10 @@ def _files_seen(shown: Sequence[SeenText], own: Sequence[SeenText]) -> Sequence[
 
 def _usage(tokens: ModelTokens) -> ModelUsed:
     return ModelUsed(
-        tokens.model, tokens.input, tokens.output, tokens.cached, tokens.thoughts, requests=tokens.requests
+        *(tokens.model, tokens.input, tokens.output, tokens.cached, tokens.thoughts, tokens.requests),
+        cost=tokens.cost,
+        unpriced=tokens.unpriced,
+        subtask=tokens.subtask,
     )
 
 

@@ -110,6 +110,7 @@ class ReplyStream:
                 output_tokens=usage.output,
                 cached_tokens=usage.cached,
                 thought_tokens=usage.thoughts,
+                cost=usage.cost,
             )
         )
         return _end_of_turn(done)

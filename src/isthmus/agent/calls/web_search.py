@@ -44,5 +44,5 @@ async def _search(open_model: ModelSource, name: str | None, query: str) -> WebA
     except TimeoutError as error:
         raise ToolFailure(f"the search took more than {SECONDS:g} s and was stopped", _FAILURE) from error
     usage = found.usage
-    tokens = ModelTokens(model.name, 1, usage.input, usage.output, usage.cached, usage.thoughts)
+    tokens = ModelTokens(model.name, 1, usage.input, usage.output, usage.cached, usage.thoughts, usage.cost)
     return WebAnswer(found.text, tuple((source.title, source.url) for source in found.sources), tokens)

@@ -9,8 +9,10 @@ from isthmus.agent.context.windows import window_of
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
-from isthmus.client import SessionStatus
+from isthmus.client import US_DOLLARS, Cost, SessionStatus
 from isthmus.models.port.base import DEFAULT_EFFORT, Effort, ModelError, nearest_effort
+from isthmus.task_view import total_usage, unpriced_models
+from isthmus.text.money import in_dollars
 
 
 async def session_status(session: Session, resources: AgentResources, options: AgentOptions) -> SessionStatus:
@@ -26,12 +28,20 @@ async def session_status(session: Session, resources: AgentResources, options: A
         policy.mode.value,
         model=session.choices.model or (model.name if model is not None else None),
         effort=_effort(session, options, levels),
+        cost=_cost(session),
         efforts=tuple(level.value for level in levels),
         cached_share=session.statistics.cached_share,
+        unpriced_models=unpriced_models(session.statistics.models),
     )
     if (used := session.conversation.tokens) is None:
         return status
     return replace(status, context_tokens=used, context_window=window_of(session, model) if model is not None else None)
+
+
+def _cost(session: Session) -> Cost | None:
+    """Return what the session has cost; None if no request of it has a known price."""
+    whole = total_usage(session.statistics.models.values())
+    return Cost(in_dollars(whole.cost), US_DOLLARS) if whole.requests > whole.unpriced else None
 
 
 def _effort(session: Session, options: AgentOptions, levels: Sequence[Effort]) -> str | None:

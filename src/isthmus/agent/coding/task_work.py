@@ -25,7 +25,6 @@ from isthmus.agent.references.reading import read_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import PROMPT_REFUSED, Session
 from isthmus.agent.session.size import say_if_unknown
-from isthmus.agent.session.spending import TOKEN_QUOTA
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.tool_search.loading import SearchOptions, ToolLoading
@@ -187,7 +186,7 @@ class TaskWork:
             message = f"The model needed more than {limit} turns for one prompt. Send a message to continue."
             return StateChange(TaskState.FAILED, message, TURN_LIMIT)
         if (refusal := await self._turn.refusal()) is not None:
-            return StateChange(TaskState.FAILED, refusal, TOKEN_QUOTA)
+            return StateChange(TaskState.FAILED, refusal.text, refusal.reason)
         return None
 
     async def _renew(self) -> None:
@@ -221,6 +220,9 @@ class TaskWork:
         reply = ReplyStream(self._turn, stops_loops=self._options.stops_loops)
         while True:
             model = await self._models.present(self._session.choices.model)
+            is_priced = model.capabilities.costs is not None
+            if (refusal := self._turn.price_refusal(model.name, is_priced=is_priced)) is not None:
+                return StateChange(TaskState.FAILED, refusal.text, refusal.reason)
             try:
                 return await self._ask(self._calls.hooked(model), reply)
             except ModelError as error:

@@ -92,7 +92,7 @@ class CommandRunner:
             gone = f"The command {name} no longer exists. If it was a prompt of an MCP server, see /mcp for its state."
             return await _fail(turn, gone, "unknown_command")
         context = CommandContext(
-            turn=CommandTurn(session, turn.keep),
+            turn=CommandTurn(session, turn.keep, spending=turn.spending),
             args=command.args,
             resources=self._resources,
             options=options,

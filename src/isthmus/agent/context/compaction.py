@@ -193,7 +193,12 @@ async def compact(turn: AgentTurn, model: ChatModel, window: int, *, is_worth_it
     after = before - estimated + plan.kept_tokens + size
     kept = len(session.messages) - plan.cut
     usage = done.usage
-    compacted = Compacted(summary, kept, before, after, usage.input, usage.output)
+    compacted = Compacted(
+        *(summary, kept, before, after),
+        *(usage.input, usage.output, usage.cached, usage.thoughts),
+        model=model.name,
+        cost=usage.cost,
+    )
     about = (
         f"Its older part is now a summary: about {after:,} tokens instead of {before:,}. The last turns are unchanged."
     )

@@ -21,12 +21,9 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.task_view import ModelUsage
+from isthmus.task_view import ModelUsage, model_of
 
 K = TypeVar("K")
-
-COMPACTION = "(summaries of the conversation)"
-"""Name in place of a model for the usage of compaction."""
 
 
 @dataclass(slots=True)
@@ -75,9 +72,21 @@ def total(uses: Iterable[TaskUse]) -> TaskUse:
 
 @dataclass(slots=True)
 class Statistics:
-    """Usage of all tasks of a session. ``tasks`` are in the order in which they started."""
+    """Usage of all tasks of a session. ``tasks`` are in the order in which they started.
+
+    ``turn`` is the use by models since the turn began, ``turn_before`` that of the last turn before it that used any.
+    ``last`` is the use of the last request, with all of a subagent as one. A turn ends with a terminal state of its
+    task; the user's messages before that belong to it.
+    """
 
     tasks: dict[str, TaskUse] = field(default_factory=dict[str, TaskUse])
+    turn: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    turn_before: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
+    last: ModelUsage | None = None
+    _summaries: ModelUsage = field(default_factory=ModelUsage)
+    """Usage of the summaries of the conversation, which is that of their models, too."""
+    _turn_of: str = ""
+    """Id of the task of the turn; empty after the turn's end."""
     _working_since: dict[str, float] = field(default_factory=dict[str, float])
     _executing_since: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
     _asked_since: dict[str, float] = field(default_factory=dict[str, float])
@@ -85,15 +94,19 @@ class Statistics:
     _ended: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     @property
+    def models(self) -> dict[str, ModelUsage]:
+        """Usage of each model in the session."""
+        return total(self.tasks.values()).models
+
+    @property
     def cached_share(self) -> float | None:
         """The share of the input tokens that providers have read from their caches; None without any.
 
         Summaries of the conversation are left out: their requests have nothing in common with the others.
         """
-        models = total(self.tasks.values()).models
-        uses = [use for name, use in models.items() if name != COMPACTION]
-        cached = sum(use.cached_tokens for use in uses)
-        return cached / sum(use.input_tokens for use in uses) if cached else None
+        uses = self.models.values()
+        cached = sum(use.cached_tokens for use in uses) - self._summaries.cached_tokens
+        return cached / (sum(use.input_tokens for use in uses) - self._summaries.input_tokens) if cached else None
 
     def take(self, event: AgentEvent, task_id: str, at: float | None) -> None:
         """Count one event of a task; ``at`` is its time in the journal, in Unix seconds, if any."""
@@ -107,6 +120,7 @@ class Statistics:
                 pass
             case Prompt() | Command() | ConfirmationAccepted():
                 use.prompts += isinstance(event, Prompt)
+                self._begin_turn(event, task_id)
                 if at is not None:
                     self._working_since.setdefault(task_id, at)
             case StateChange(state):
@@ -114,16 +128,24 @@ class Statistics:
                     use.seconds += _since(self._working_since, task_id, at)
                     if at is not None and any(task == task_id for task, _ in self._executing_since):
                         self._asked_since[task_id] = at
-            case ModelReply() | ModelUsed():
-                found = use.models.setdefault(event.model, ModelUsage())
-                found += ModelUsage.of(event)
-            case Compacted():
-                found = use.models.setdefault(COMPACTION, ModelUsage())
-                found += ModelUsage(1, input_tokens=event.input_tokens, output_tokens=event.output_tokens)
+                if state.is_terminal:
+                    self._turn_of = ""
+            case ModelReply() | ModelUsed() | Compacted():
+                self.last = ModelUsage.of(event)
+                if isinstance(event, Compacted):
+                    self._summaries += self.last
+                for models in (use.models, self.turn):
+                    found = models.setdefault(model_of(event), ModelUsage())
+                    found += self.last
             case ToolCallUpdate(call):
                 self._take_call(use, call, task_id, at)
             case _:
                 pass
+
+    def _begin_turn(self, event: AgentEvent, task_id: str) -> None:
+        if not isinstance(event, ConfirmationAccepted) and task_id != self._turn_of:
+            self.turn_before = self.turn or self.turn_before
+            self.turn, self._turn_of = {}, task_id
 
     def _leave_out(self, task_id: str, at: float) -> None:
         """Subtract the wait for the user from calls that ask in the middle of their work."""

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.spending import Spending
+from isthmus.agent.session.spending import Refusal, Spending
 from isthmus.events import AgentEvent
 from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
 
@@ -35,14 +35,15 @@ class AgentTurn:
         self.broken_off = broken_off
         """The reason why the work before on the task broke off, if it did, as a part of a sentence."""
         self._take_steering = take_steering
-        self._spending = spending or Spending()
+        self.spending = spending or Spending()
+        """The budgets of the work."""
 
     def passing(self, keep: Keep) -> "AgentTurn":
         """Return this turn for an agent inside of another one, which gets each event first.
 
         ``keep`` passes events on to this turn's own.
         """
-        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self._spending, self.broken_off)
+        return AgentTurn(self.session, keep, self.takes_steering, self.telemetry, self.spending, self.broken_off)
 
     async def takes_steering(self) -> bool:
         """Add the user's messages for the work under way to the session; return whether there were any.
@@ -51,9 +52,13 @@ class AgentTurn:
         """
         return self._take_steering is not None and await self._take_steering()
 
-    async def refusal(self) -> str | None:
-        """Return why the user's budget allows no further message of the model; None if it does. Raises JournalError."""
-        return await self._spending.refusal(self.session.user)
+    async def refusal(self) -> Refusal | None:
+        """Return why a budget allows no further message of a model; None if all do. Raises JournalError."""
+        return await self.spending.refusal(self.session)
+
+    def price_refusal(self, model: str, *, is_priced: bool) -> Refusal | None:
+        """Return why a model may not be asked: there is a budget, and no price of the model; None if it may."""
+        return self.spending.price_refusal(self.session, model, is_priced=is_priced)
 
     async def emit(self, *events: AgentEvent) -> None:
         """Apply events to the session and hand each to the journal, in this order.
@@ -67,4 +72,4 @@ class AgentTurn:
         """
         for event in events:
             await self.keep(self.session.apply(event))
-            self._spending.used(self.session.user, event)
+            self.spending.used(self.session, event)

@@ -112,7 +112,7 @@ class InvokeAgent:
             except TimeoutError:
                 await self.abandon(context.tool_call_id)
                 message = f"{definition.name} worked for {minutes} minutes without an end, and was stopped"
-                return _failed(message, "timeout", view)
+                return _failed(message, "timeout", child, view)
         except (ChildTaskError, TaskNotFound) as error:
             raise ToolFailure(f"{self.name}: {error}", "subagent_error") from error
         return _result(definition, child, view)
@@ -171,7 +171,7 @@ def _result(definition: SubagentDefinition, child: str, view: TaskView) -> ToolR
     answer = with_ellipsis(view.final_text.strip(), MAXIMUM_RESULT)
     if view.state is not TaskState.COMPLETED:
         why = view.error or f"its task is {view.state.value}"
-        return _failed(f"{definition.name} did not finish: {why}", "subagent_failed", view, answer)
+        return _failed(f"{definition.name} did not finish: {why}", "subagent_failed", child, view, answer)
     refused = dict.fromkeys(
         item.call.tool_name
         for item in view.calls.values()
@@ -179,19 +179,22 @@ def _result(definition: SubagentDefinition, child: str, view: TaskView) -> ToolR
     )
     if refused:
         message = f"{definition.name} was refused calls that need a user's permission: {', '.join(refused)}"
-        return _failed(message, APPROVAL_REQUIRED, view, answer)
+        return _failed(message, APPROVAL_REQUIRED, child, view, answer)
     if not answer:
-        return _failed(f"{definition.name} ended without an answer", "subagent_failed", view)
-    return ToolSucceeded(ToolOutput(text=answer), answer, tokens=_tokens(view))
+        return _failed(f"{definition.name} ended without an answer", "subagent_failed", child, view)
+    return ToolSucceeded(ToolOutput(text=answer), answer, tokens=_tokens(child, view))
 
 
-def _failed(message: str, category: str, view: TaskView, answer: str = "") -> ToolFailed:
+def _failed(message: str, category: str, child: str, view: TaskView, answer: str = "") -> ToolFailed:
     for_model = f"{message}\nIts last message was:\n{answer}" if answer else message
-    return ToolFailed(ErrorDetails(message, category), for_model, tokens=_tokens(view))
+    return ToolFailed(ErrorDetails(message, category), for_model, tokens=_tokens(child, view))
 
 
-def _tokens(view: TaskView) -> tuple[ModelTokens, ...]:
+def _tokens(child: str, view: TaskView) -> tuple[ModelTokens, ...]:
     return tuple(
-        ModelTokens(model, use.requests, use.input_tokens, use.output_tokens, use.cached_tokens, use.thought_tokens)
+        ModelTokens(
+            *(model, use.requests, use.input_tokens, use.output_tokens, use.cached_tokens, use.thought_tokens),
+            *(use.cost, use.unpriced, child),
+        )
         for model, use in view.models.items()
     )

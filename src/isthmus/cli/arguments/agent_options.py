@@ -10,6 +10,7 @@ from isthmus.cli.arguments.option_group import gathered, option_group
 from isthmus.models.endpoint.providers import PREFIXED_NAMES
 from isthmus.programs.setup.sandbox_choice import CHOICES
 from isthmus.programs.setup.setup import APPROVAL_MODES, GivenOptions
+from isthmus.text.money import parse_dollars
 from isthmus.text.units import AmountError, parse_wait
 
 
@@ -17,6 +18,14 @@ def _wait(context: click.Context, option: click.Parameter, value: str | None) ->
     """Return the seconds of an option whose value is a time with a unit."""
     try:
         return None if value is None else parse_wait(value)
+    except AmountError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _dollars(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """Return the picodollars of an option whose value is an amount of US dollars."""
+    try:
+        return None if value is None else parse_dollars(value)
     except AmountError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -45,6 +54,13 @@ _add = option_group(
         metavar="DURATION",
         help="How long a request waits for a network that is away, or a model that is busy: 90s, 10m, 1h, 0. Default:"
         " 10m in a conversation, 20m where nobody watches (-p, serve).",
+    ),
+    click.option(
+        "--max-budget-usd",
+        callback=_dollars,
+        metavar="AMOUNT",
+        help="US dollars that models may cost in this run of the program, such as 2.50. Work that reaches them ends"
+        " after its calls. Models without a known price are not asked then.",
     ),
     click.option(
         "-s",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -63,6 +63,12 @@ _data_dir = click.option(
 @click.option("--max-request", type=click.IntRange(min=1000), metavar="BYTES", help="Maximum size of one request.")
 @click.option("--max-requests-a-minute", type=click.IntRange(min=1), metavar="N", help="Requests in a minute.")
 @click.option("--max-tokens-a-day", type=click.IntRange(min=1), metavar="N", help="Model tokens in a day (UTC).")
+@click.option(
+    "--max-usd-a-day",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="AMOUNT",
+    help="US dollars that models may cost in a day (UTC).",
+)
 @click.option("--tier", metavar="NAME", callback=tier_name, help="The user's tier, sent to clients as user_tier.")
 @click.option(
     "--out",
@@ -77,7 +83,7 @@ def add(
     tier: str | None,
     out: Path | None,
     data_dir: Path | None,
-    **maxima: int | None,
+    **maxima: Any,
 ) -> None:
     """Create a token for the user NAME and print it, or write it to a file; it is shown only once.
 
@@ -153,6 +159,7 @@ def list_tokens(data_dir: Path | None) -> None:
             ("request bytes", caps.max_request),
             ("requests a minute", caps.max_requests_a_minute),
             ("tokens a day", caps.max_tokens_a_day),
+            ("US dollars a day", caps.max_usd_a_day),
             ("tier", entry.tier),
             ("device", visible_line(entry.device) or None),
         )

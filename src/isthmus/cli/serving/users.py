@@ -41,6 +41,12 @@ users_options = option_group(
         help="Model tokens (input and output) per user and day (UTC). Default: no limit.",
     ),
     click.option(
+        "--user-max-usd-a-day",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="AMOUNT",
+        help="US dollars that models may cost per user and day (UTC), such as 2.50. Default: no limit.",
+    ),
+    click.option(
         "--audit-log",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",

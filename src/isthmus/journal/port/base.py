@@ -14,6 +14,7 @@ from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import AgentEvent, TaskState
 from isthmus.journal.port.pushes import PushJournal
 from isthmus.journal.port.queue import TaskQueue
+from isthmus.journal.port.removed_tokens import Used
 from isthmus.journal.port.replicas import Replicas
 from isthmus.journal.port.saved_chats import ChatStore
 from isthmus.journal.port.task_changes import TaskChanges
@@ -117,8 +118,8 @@ class Removal(Protocol):
         """Remove up to ``rows`` events of a marked task, and with the last one the task; return whether it is gone."""
         ...
 
-    async def used(self, user: str, begun: int) -> Mapping[str, int]:
-        """Return the model tokens of a user's removed tasks on the day that began at ``begun``, by task."""
+    async def used(self, user: str, begun: int) -> Mapping[str, Used]:
+        """Return what models used for a user's removed tasks on the day that began at ``begun``, by task."""
         ...
 
     async def ended(

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 
 from typing_extensions import override
 
-from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, day_of, tokens_in
+from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, Used, day_of, used_in
 from isthmus.journal.postgres.driver import Connection
 from isthmus.journal.postgres.reads import POSTGRES, numbered
 from isthmus.journal.postgres.writer import PostgresWriter
@@ -112,8 +112,8 @@ async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequenc
     rows = await connection.fetch(_LOCKED, task_ids, states)
     for key, task_id, user in rows:
         bodies = await connection.fetch(numbered(BODIES), key, float(begun), *TYPES)
-        if tokens := tokens_in(body for (body,) in bodies):
-            await connection.execute(numbered(NOTE), user, task_id, begun, tokens)
+        if (used := used_in(body for (body,) in bodies)) != Used():
+            await connection.execute(numbered(NOTE), user, task_id, begun, used.tokens, used.cost)
     keys = [row[0] for row in rows]
     await connection.execute(_MARK, keys)
     for table in ("inbox", "pushes", "messages"):

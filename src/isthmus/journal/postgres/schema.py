@@ -8,7 +8,7 @@ from isthmus.journal.port.base import JournalError
 if TYPE_CHECKING:
     from isthmus.journal.postgres.driver import Connection
 
-VERSION = 5
+VERSION = 6
 UPGRADE_LOCK = 0x49535448
 """Number of the advisory lock that a process holds while it upgrades: "ISTH"."""
 
@@ -143,7 +143,9 @@ CREATE TABLE removed_tokens (
 """Model tokens of removed tasks, see `isthmus.journal.port.removed_tokens`."""
 _RUNNING_LIMITS = "ALTER TABLE tasks ADD COLUMN running_limit integer;"
 """Number of a user's tasks at work below which a waiting one may start; null for any."""
-_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES, 3: _REMOVED_TOKENS, 4: _RUNNING_LIMITS}
+_REMOVED_COSTS = "ALTER TABLE removed_tokens ADD COLUMN cost bigint NOT NULL DEFAULT 0;"
+"""Cost of each removed task in picodollars."""
+_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES, 3: _REMOVED_TOKENS, 4: _RUNNING_LIMITS, 5: _REMOVED_COSTS}
 """Statements that upgrade the tables of each older version to the next; 0 is an empty database."""
 
 

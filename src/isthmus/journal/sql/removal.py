@@ -5,12 +5,13 @@ events are removed.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.port.base import Removal
-from isthmus.journal.port.removed_tokens import USED
+from isthmus.journal.port.removed_tokens import USED, Used
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.rows import COLUMNS, DELETED, SqlDialect, row_from
@@ -35,8 +36,11 @@ class SqlRemoval(Removal):
         return await self._read(query, (len(MARK) + 1, DELETED), lambda values: str(values[0]))
 
     @override
-    async def used(self, user: str, begun: int) -> Mapping[str, int]:
-        return dict(await self._read(USED, (user, begun), lambda values: (str(values[0]), int(values[1]))))
+    async def used(self, user: str, begun: int) -> Mapping[str, Used]:
+        def row(values: Sequence[Any]) -> tuple[str, Used]:
+            return str(values[0]), Used(int(values[1]), int(values[2]))
+
+        return dict(await self._read(USED, (user, begun), row))
 
     @override
     async def ended(

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from isthmus.events import TaskState
 from isthmus.journal.port.base import JournalError
-from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, day_of, tokens_in
+from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, Used, day_of, used_in
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED, SQLITE
@@ -33,8 +33,8 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
     if found is None:
         return False
     bodies = connection.execute(BODIES, (*found, begun, *TYPES)).fetchall()
-    if tokens := tokens_in(body for (body,) in bodies):
-        connection.execute(NOTE, (*user, task_id, begun, tokens))
+    if (used := used_in(body for (body,) in bodies)) != Used():
+        connection.execute(NOTE, (*user, task_id, begun, used.tokens, used.cost))
     connection.execute("DELETE FROM inbox WHERE task = ?", found)
     connection.execute("DELETE FROM pushes WHERE task = ?", found)
     connection.execute("DELETE FROM messages WHERE task = ?", found)

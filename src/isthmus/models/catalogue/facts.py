@@ -5,8 +5,8 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
-from isthmus.models.catalogue.costs import ModelCosts, Price
 from isthmus.models.port.base import Effort
+from isthmus.models.port.costs import ModelCosts, Price
 from isthmus.record import record
 
 

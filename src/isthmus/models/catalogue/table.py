@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from isthmus.models.catalogue.costs import ModelCosts, Price
 from isthmus.models.catalogue.facts import DatedCosts, ModelFacts, ModelOverride, SaidLimits, Thinking
 from isthmus.models.port.base import USUAL_EFFORTS, Effort
+from isthmus.models.port.costs import ModelCosts, Price
 from isthmus.record import record
 
 TABLE = Path(__file__).with_name("models.json")

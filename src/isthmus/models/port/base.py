@@ -7,12 +7,15 @@ This module uses neither I/O nor an SDK.
 
 from collections.abc import AsyncGenerator, Sequence
 from enum import StrEnum
-from typing import Final, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.media import Media
 from isthmus.record import record
+
+if TYPE_CHECKING:
+    from isthmus.models.port.costs import ModelCosts
 
 NOT_RUN = "The call was not run: the turn ended before."
 """Result that a model receives for a call that was never run."""
@@ -188,7 +191,8 @@ class ModelRequest:
 class Usage:
     """Tokens of one request. ``input`` includes ``cached`` and ``cache_write``; ``output`` includes ``thoughts``.
 
-    ``cache_write`` includes ``cache_write_1h``: what the provider keeps in its cache for an hour.
+    ``cache_write`` includes ``cache_write_1h``: what the provider keeps in its cache for an hour. ``cost`` is in
+    picodollars, by the prices at the moment of the request; None if a price is not known.
     """
 
     input: int = 0
@@ -197,6 +201,7 @@ class Usage:
     cache_write: int = 0
     thoughts: int = 0
     cache_write_1h: int = 0
+    cost: int | None = None
 
 
 class Finish(StrEnum):
@@ -332,6 +337,7 @@ class Capabilities:
         default_effort: the level without a choice; empty if only the provider knows it.
         output_limit: maximum size of an answer in tokens; None if unknown.
         end: sentence that the model ends or has ended; empty if nothing is known of it.
+        costs: prices of today; None if they are not known.
     """
 
     context_window: int | None = None
@@ -341,6 +347,7 @@ class Capabilities:
     default_effort: str = ""
     output_limit: int | None = None
     end: str = ""
+    costs: "ModelCosts | None" = None
 
     def nearest_effort(self, effort: Effort) -> Effort | None:
         """Return the level that is sent for an effort; None if the model has no levels."""

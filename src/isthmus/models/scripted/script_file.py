@@ -3,6 +3,7 @@ r"""The script of the scripted model: a YAML file, read into data. Every mistake
     name: practice                      # the name of the model
     chunk_characters: 24                # size of the pieces in which text is streamed
     chunk_delay: 0                      # seconds between two pieces
+    price: 0                            # US dollars for a million tokens of any kind, or `unknown`
     scenarios:                          # the first whose `prompt` matches in the user's last prompt
       - prompt: '(?i)rename (?P<old>\w+)'
         repeat: false                   # true: the first reply follows the last one
@@ -32,6 +33,8 @@ from isthmus.errors import IsthmusError
 from isthmus.files.atomic import read_regular
 from isthmus.models.port.base import Finish, ModelErrorKind
 from isthmus.record import record
+from isthmus.text.money import parse_dollars
+from isthmus.text.units import AmountError
 
 if TYPE_CHECKING:
     from yaml.nodes import MappingNode, Node
@@ -125,6 +128,8 @@ class Script:
     scenarios: tuple[Scenario, ...]
     chunk_characters: int = 24
     chunk_delay: float = 0
+    price: int | None = 0
+    """Picodollars for a million tokens; None if it is not known."""
 
 
 def read_script(path: Path) -> Script:
@@ -189,7 +194,7 @@ class _NodeReader:
         self._file = file
 
     def script(self, node: "Node") -> Script:
-        fields = self._fields(node, "a script", "scenarios", "name", "chunk_characters", "chunk_delay")
+        fields = self._fields(node, "a script", "scenarios", "name", "chunk_characters", "chunk_delay", "price")
         if "scenarios" not in fields:
             raise self._error(node, "expected `scenarios`")
         size = fields.get("chunk_characters")
@@ -201,7 +206,16 @@ class _NodeReader:
             tuple(self._scenario(item) for item in self._items(fields["scenarios"], "scenarios")),
             characters,
             0 if delay is None else self._number(delay),
+            self._price(fields["price"]) if "price" in fields else 0,
         )
+
+    def _price(self, node: "Node") -> int | None:
+        expected = "US dollars for a million tokens, or unknown"
+        text = self._scalar(node, expected, "int", "float", "str")
+        try:
+            return None if text == "unknown" else parse_dollars(text)
+        except AmountError as error:
+            raise self._error(node, f"expected {expected}, received {text!r}") from error
 
     def _scenario(self, node: "Node") -> Scenario:
         fields = self._fields(node, "a scenario", "prompt", "replies", "repeat")

@@ -7,6 +7,9 @@ Both are taken from the request, so it continues after a restart of the process.
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any, assert_never, cast
 
@@ -33,6 +36,7 @@ from isthmus.models.port.base import (
     Usage,
     requests_of,
 )
+from isthmus.models.port.costs import ModelCosts, Price, request_cost
 from isthmus.models.port.received import excerpt
 from isthmus.models.scripted.script_file import (
     PLACEHOLDER,
@@ -47,6 +51,7 @@ from isthmus.models.scripted.script_file import (
     read_script,
 )
 from isthmus.record import record
+from isthmus.text.money import PICODOLLARS
 
 DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
 DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
@@ -95,8 +100,15 @@ class ScriptedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Abilities as of a usual model."""
-        return Capabilities(128_000, thoughts=True)
+        """Abilities as of a usual model, with the script's price."""
+        return Capabilities(128_000, thoughts=True, costs=self._costs)
+
+    @cached_property
+    def _costs(self) -> ModelCosts | None:
+        if self._script.price is None:
+            return None
+        price = Decimal(self._script.price) / PICODOLLARS
+        return ModelCosts((Price(0, price, price, price, price, price),))
 
     async def aclose(self) -> None:
         """Do nothing: no connection is open."""
@@ -156,7 +168,8 @@ class ScriptedModel:
         if not parts:
             raise ModelError(ModelErrorKind.EMPTY, f"{self.name} gave an empty answer")
         finish = chosen.finish or (Finish.TOOL_CALLS if requests_of(message) else Finish.STOP)
-        yield Done(message, _usage(request, message), finish)
+        usage = _usage(request, message)
+        yield Done(message, replace(usage, cost=request_cost(usage, self._costs)), finish)
 
     def _scenario(self, moment: _Moment) -> tuple[Scenario, re.Match[str]]:
         for scenario in self._script.scenarios:

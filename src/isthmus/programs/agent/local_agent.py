@@ -14,10 +14,13 @@ from isthmus.agent.part import AgentParts
 from isthmus.agent.part_tools import ToolsOfParts
 from isthmus.agent.personal_part import PersonalPart
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session.spending import BudgetLimits
 from isthmus.checkpoints.store import CheckpointStore
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
+from isthmus.engine.users.day_use import DayBudget
 from isthmus.journal.opening import open_journal
+from isthmus.journal.port.day_limits import DayLimits
 from isthmus.mcp_host.contents import HostContents
 from isthmus.parts.approvals_file import ApprovalsFile
 from isthmus.parts.background import BackgroundPart
@@ -179,6 +182,7 @@ class _Building:
             checkpoints=self._checkpoints,
             tasks=running.tasks_of,
             chats=running.journal.chats,
+            day_use=running.day_of,
             trusts=trusts,
             has_commands=None if repositories is None else repositories.has_commands(trusts),
             yolo_refusal=partial(yolo_refusal, self._rules),
@@ -213,6 +217,12 @@ class _Building:
             ),
         )
         self._stack.push_async_callback(engine.aclose)
+        settings = setup.settings
+        engine.spending.limits = BudgetLimits(settings.turn_budget, settings.session_budget, setup.run_budget)
+        if (cost := settings.day_budget) is not None:
+            own, others = DayLimits(cost=cost), DayLimits()
+            budget = DayBudget(engine.day_use, lambda user: others if user else own, "isthmus.budget.day")
+            engine.spending.budgets.append(budget)
         return engine
 
     async def begin(self, engine: Engine) -> None:

@@ -27,6 +27,8 @@ NAMES = OptionNames(
     pushes_to="--allow-push-to",
     sign_in="--oidc-issuer",
     tokens_a_day="--user-max-tokens-a-day",
+    usd_a_day="--user-max-usd-a-day",
+    unknown_costs="the cost of the models of the agent of --agent is not known",
     unknown_tokens="the tokens that the agent of --agent uses are not known",
     workspaces="--workspace DIR",
 )
@@ -38,7 +40,7 @@ class ServeSettings:
     """Options of ``serve`` that do not concern the agent; each is valid by itself.
 
     ``certificate`` holds the paths of the certificate and of its key. ``user_caps`` has the order of
-    :class:`isthmus.a2a.server.users.users.Caps`.
+    :class:`isthmus.a2a.server.users.users.Caps`, up to ``user_max_usd_a_day``.
     """
 
     host: str
@@ -59,6 +61,7 @@ class ServeSettings:
     progress_text: bool
     log_format: str
     log_level: str
+    user_max_usd_a_day: float | None = None
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may send requests."""
     agent: "HostedCommand | None" = None

@@ -69,7 +69,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
         )
         app, engine = await stack.enter_async_context(
             served_application(
-                ServedAgent(engines.open, settings.agent is None, runs_commands, pages),
+                ServedAgent(engines.open, settings.agent is None, settings.agent is None, runs_commands, pages),
                 _server_options(setup, settings, token),
                 serving,
                 Admission(roots, table_of(users, pages)),
@@ -160,7 +160,7 @@ def _server_options(setup: Setup, settings: ServeSettings, token: str) -> "Serve
         strict_extension=settings.strict_extension,
         progress_text=settings.progress_text,
         user_tier=settings.user_tier,
-        user_caps=Caps(*settings.user_caps),
+        user_caps=Caps(*settings.user_caps, max_usd_a_day=settings.user_max_usd_a_day),
         identity=_identity(setup, settings),
     )
 

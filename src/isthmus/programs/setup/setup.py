@@ -38,6 +38,7 @@ class GivenOptions:
     allowed_tools: tuple[str, ...] = ()
     max_turns: int | None = None
     patience: float | None = None
+    max_budget_usd: int | None = None
     workspace: Path | None = None
     data_dir: Path | None = None
     ide: bool | None = None
@@ -85,6 +86,8 @@ class Setup:
     """URL of the database that holds the tasks; empty for a file in the data folder."""
     patience: float | None = None
     """Maximum time in seconds that a request to the model waits; None: the default."""
+    run_budget: int | None = None
+    """Picodollars that models may cost in this run of the program; None for no limit."""
 
 
 def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
@@ -139,6 +142,7 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         context_files=settings.context_files,
         compaction_share=settings.compaction_share,
         journal_maximum_size=_maximum(settings),
+        run_budget=options.max_budget_usd,
         patience=options.patience if options.patience is not None else settings.patience,
     )
 

@@ -65,7 +65,10 @@ STDIN_LIMIT = 8 * 1024 * 1024
 
 
 class ExitCode(IntEnum):
-    """Exit code of a headless run; the codes are Gemini CLI's, except REQUIRED_SERVER, LOOP, REFUSED and UNFIT."""
+    """Exit code of a headless run.
+
+    The codes are Gemini CLI's, except REQUIRED_SERVER, LOOP, REFUSED, UNFIT and BUDGET.
+    """
 
     COMPLETED = 0
     ERROR = 1
@@ -75,6 +78,7 @@ class ExitCode(IntEnum):
     LOOP = 56
     REFUSED = 57
     UNFIT = 58
+    BUDGET = 59
     CANCELLED = 130
 
 
@@ -286,6 +290,8 @@ class HeadlessRun:
             return RunError("FatalTurnLimitedError", message, ExitCode.TURN_LIMIT)
         if view.reason == "loop":
             return RunError("LoopDetectedError", view.error or "the model repeated itself", ExitCode.LOOP)
+        if view.reason == "budget":
+            return RunError("BudgetUsedUp", view.error or "the work has cost as much as it may", ExitCode.BUDGET)
         match view.state:
             case TaskState.COMPLETED:
                 return self._error_of_refusals()

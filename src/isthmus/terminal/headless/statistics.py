@@ -1,5 +1,7 @@
 """Statistics of a task in the JSON shapes of Gemini CLI, so that scripts written for it keep working.
 
+What Gemini CLI does not have is costs: in US dollars, and null if one of the requests has no known price.
+
 ``session_metrics`` is ``stats`` of ``-o json`` (SessionMetrics in packages/core/src/telemetry/uiTelemetry.ts there),
 ``stream_stats`` the one of the ``result`` line of ``-o stream-json`` (StreamStats in
 packages/core/src/output/types.ts). Token counts are 0 if the agent does not report them, as a remote one may not.
@@ -10,8 +12,9 @@ from typing import Any
 
 from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import FileDiff, ToolCallStatus
-from isthmus.task_view import CallView, ModelUsage, TaskView
+from isthmus.task_view import CallView, ModelUsage, TaskView, total_usage, unpriced_models
 from isthmus.terminal.diff import changed_lines
+from isthmus.text.money import in_dollars
 
 Counts = dict[str, Any]
 
@@ -35,10 +38,12 @@ def session_metrics(view: TaskView) -> dict[str, Any]:
             "byName": {name: _tool_counts(named) for name, named in by_name.items()},
         },
         "files": {"totalLinesAdded": added, "totalLinesRemoved": removed},
+        "total_cost_usd": _cost(total_usage(view.models.values())),
+        "models_without_price": list(unpriced_models(view.models)),
     }
 
 
-def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
+def stream_stats(view: TaskView, duration: float) -> dict[str, float | None]:
     """Return the sums over all models; ``duration`` is in seconds."""
     models = view.models.values()
     prompt = sum(usage.input_tokens for usage in models)
@@ -52,6 +57,7 @@ def stream_stats(view: TaskView, duration: float) -> dict[str, int]:
         "input": max(0, prompt - cached),
         "duration_ms": _milliseconds(duration),
         "tool_calls": len(_tool_calls(view)),
+        "total_cost_usd": _cost(total_usage(models)),
     }
 
 
@@ -77,7 +83,12 @@ def _model_metrics(usage: ModelUsage) -> dict[str, Any]:
             "thoughts": usage.thought_tokens,
             "tool": 0,
         },
+        "cost_usd": _cost(usage),
     }
+
+
+def _cost(usage: ModelUsage) -> float | None:
+    return None if usage.unpriced else in_dollars(usage.cost)
 
 
 def _candidates(usage: ModelUsage) -> int:

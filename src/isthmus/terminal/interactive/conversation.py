@@ -21,6 +21,7 @@ from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from isthmus.terminal.interactive.own_commands import NAMES, OwnCommands
 from isthmus.terminal.interactive.past_sessions import PastSessions
 from isthmus.terminal.interactive.status_line import StatusLine
+from isthmus.terminal.interactive.turn_cost import TurnCosts
 from isthmus.terminal.interactive.turns import TurnEnd, Turns
 from isthmus.terminal.interactive.value_list import ValueList
 from isthmus.terminal.prompt.session_mode import ConversationMode
@@ -69,6 +70,7 @@ class TerminalConversation:
     mode: ConversationMode = field(init=False)
     own: OwnCommands = field(init=False)
     status: StatusLine = field(init=False)
+    costs: TurnCosts = field(default_factory=TurnCosts)
 
     def __post_init__(self) -> None:
         self.past = PastSessions(self.agent, self.screen, self.renderer, self.options.workspace)
@@ -381,6 +383,8 @@ class TerminalConversation:
         self.last_task = stream.task_id
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
         self.status.add_usage(stream.view.models.items())
+        if line := self.costs.line(stream.view.models, self.screen.glyphs.dot):
+            self.renderer.quiet(line)
         self.is_unfinished = stream.view.state is not TaskState.COMPLETED
         if self.is_unfinished:
             self.prompter.typed.unqueue()

@@ -1,4 +1,4 @@
-"""The line below the prompt: mode, model, context used, share that was cached, tokens, branch, editor, questions.
+"""The line below the prompt: mode, model, context used, cached share, cost, tokens, branch, editor, waiting questions.
 
 Only what is known is shown; if the terminal is narrow, the least important parts are left out, whole. Reads the branch
 from git's files, runs nothing.
@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.client import AgentClient, CommandScope, Cost, SessionStatus, SessionStatusProvider
+from isthmus.client import US_DOLLARS, AgentClient, CommandScope, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.task_view import ModelUsage
-from isthmus.text.units import show_count
+from isthmus.text.money import from_dollars, show_dollars
+from isthmus.text.units import show_count, show_tokens
 from isthmus.text.visible import visible_line, with_ellipsis
 
 REFRESH_SECONDS = 5.0
@@ -71,10 +72,10 @@ class StatusLine:
             _short(self.model),
             context,
             cached,
-            _money(self.status.cost) if self.status.cost is not None else "",
+            _money(self.status),
             _short(self.branch),
             _short(self.editor),
-            f"{_count(self.tokens)} tokens" if self.tokens else "",
+            f"{show_tokens(self.tokens)} tokens" if self.tokens else "",
         )
 
     def refresh_soon(self) -> None:
@@ -125,10 +126,13 @@ def _short(name: str) -> str:
     return with_ellipsis(visible_line(name), LONGEST_NAME)
 
 
-def _money(cost: Cost) -> str:
+def _money(status: SessionStatus) -> str:
+    """Return what the session has cost; empty for nothing, and where nothing is known of it."""
+    cost = status.cost
+    if cost is None or (not cost.amount and cost.currency == US_DOLLARS):
+        return "cost unknown" if status.unpriced_models else ""
+    more = " and more" if status.unpriced_models else ""
+    if cost.currency == US_DOLLARS:
+        return f"{show_dollars(from_dollars(cost.amount))}{more}"
     amount = "<0.01" if 0 < cost.amount < 0.01 else f"{cost.amount:.2f}"
-    return f"{amount} {_short(cost.currency)}"
-
-
-def _count(tokens: int) -> str:
-    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k" if tokens < 100_000 else f"{tokens // 1000}k"
+    return f"{amount} {_short(cost.currency)}{more}"

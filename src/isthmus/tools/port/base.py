@@ -138,7 +138,11 @@ class Content:
 
 @record
 class ModelTokens:
-    """Tokens of a model in ``requests`` requests for a call. ``input`` has the cached ones, ``output`` the thoughts."""
+    """Tokens of a model in ``requests`` requests for a call. ``input`` has the cached ones, ``output`` the thoughts.
+
+    ``cost`` is in picodollars, of all requests but ``unpriced``, or None if it is known of none. ``subtask`` is the
+    task whose events say the same; empty if there is none.
+    """
 
     model: str
     requests: int = 1
@@ -146,6 +150,9 @@ class ModelTokens:
     output: int = 0
     cached: int = 0
     thoughts: int = 0
+    cost: int | None = None
+    unpriced: int = 0
+    subtask: str = ""
 
 
 @record

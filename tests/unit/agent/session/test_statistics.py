@@ -1,8 +1,8 @@
-from isthmus.agent.session.statistics import COMPACTION, Statistics, ToolStatistics, total
+from isthmus.agent.session.statistics import Statistics, ToolStatistics, total
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.task_view import ModelUsage
+from isthmus.task_view import SUMMARIES, ModelUsage
 
 
 def call(status: ToolCallStatus, name: str = "touch", call_id: str = "1") -> ToolCallUpdate:
@@ -10,7 +10,7 @@ def call(status: ToolCallStatus, name: str = "touch", call_id: str = "1") -> Too
 
 
 def usage(requests: int, *tokens: int) -> ModelUsage:
-    return ModelUsage(requests, 0, 0.0, *tokens)
+    return ModelUsage(requests, 0, 0.0, *tokens, *[0] * (4 - len(tokens)), unpriced=requests)
 
 
 def folded(*events: tuple[float, AgentEvent]) -> Statistics:
@@ -79,7 +79,7 @@ def test_tokens_are_counted_by_model_and_summaries_apart() -> None:
     )
     statistics.take(ModelReply("d", "small", {}, 1000, 1000), "u", None)
     assert statistics.tasks["t"].models == {
-        "small": usage(2, 11, 6, 4, 1), "large": usage(1, 100, 50), COMPACTION: usage(1, 7, 3),
+        "small": usage(2, 11, 6, 4, 1), "large": usage(1, 100, 50), SUMMARIES: usage(1, 7, 3),
     }  # fmt: skip
     assert total(statistics.tasks.values()).models["small"] == usage(3, 1011, 1006, 4, 1)
     assert statistics.tasks["t"].models["small"].requests == 2

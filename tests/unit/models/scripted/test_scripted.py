@@ -1,6 +1,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from isthmus.models.port.base import (
     requests_of,
     text_of,
 )
+from isthmus.models.port.costs import request_cost
 from isthmus.models.scripted.script_file import MAXIMUM_BYTES, ScriptError, parse_script, read_script
 from isthmus.models.scripted.scripted import DEMO_PROMPT, DEMO_SCRIPT, ScriptedModel, open_scripted
 
@@ -319,3 +321,19 @@ def test_dates_in_arguments_stay_texts_so_that_they_are_json() -> None:
     )
     step: Any = parse_script(text, "talk.yaml").scenarios[0].replies[0][0].steps[0]
     assert json.loads(json.dumps(step.arguments)) == {"d": "2026-01-02", "n": None, "f": 1.5}
+
+
+async def test_a_script_costs_nothing_or_the_price_that_it_states() -> None:
+    for line, cost in (("", 0), ("price: 2\n", 10_000_000), ("price: 0.5\n", 2_500_000), ("price: unknown\n", None)):
+        model = ScriptedModel(parse_script(f"{line}scenarios: [{{prompt: '', replies: [{{text: '12345678'}}]}}]", "s"))
+        items = [item async for item in model.stream(ModelRequest("", (Message("user", (Text("12345678901"),)),)))]
+        done = items[-1]
+        assert isinstance(done, Done)
+        assert (done.usage.input, done.usage.output, done.usage.cost) == (3, 2, cost)
+        assert request_cost(replace(done.usage, cost=None), model.capabilities.costs) == cost
+
+
+@pytest.mark.parametrize("price", ["-1", "free", "[1]", "1e3", ".nan"])
+def test_a_price_that_is_no_amount_is_refused(price: str) -> None:
+    with pytest.raises(ScriptError, match=r"s\.yaml:1:8: expected US dollars for a million tokens, or unknown"):
+        parse_script(f"price: {price}\nscenarios: [{{prompt: '', replies: [{{text: x}}]}}]", "s.yaml")

@@ -120,7 +120,28 @@ async def test_json_is_one_object_with_session_response_and_stats() -> None:
     assert run.json["session_id"] == (await agent.tasks())[0].context_id
     assert run.json["response"] == "Done."
     assert run.json["stats"]["models"]["m1"]["tokens"]["total"] == 15
+    assert run.json["stats"]["models"]["m1"]["cost_usd"] is None
+    assert run.json["stats"]["total_cost_usd"] is None
+    assert run.json["stats"]["models_without_price"] == ["m1"]
     assert run.err.getvalue() == ""
+
+
+async def test_the_cost_is_the_sum_of_all_requests_or_null_if_one_is_not_known() -> None:
+    steps = [
+        ModelReply("a", "m1", {}, 10, 5, cost=12_300_000_000),
+        ModelReply("b", "m2", {}, 1, 1, cost=200_000_000_000),
+    ]
+    known = (await headless(scripted(TextContent("a", "Done."), *steps), "json")).json["stats"]
+    assert known["total_cost_usd"] == 0.2123
+    assert [known["models"][name]["cost_usd"] for name in ("m1", "m2")] == [0.0123, 0.2]
+    assert known["models_without_price"] == []
+    more = ModelReply("c", "m2", {}, 1, 1)
+    partly = (await headless(scripted(TextContent("a", "Done."), *steps, more), "json")).json["stats"]
+    assert partly["total_cost_usd"] is None
+    assert [partly["models"][name]["cost_usd"] for name in ("m1", "m2")] == [0.0123, None]
+    assert partly["models_without_price"] == ["m2"]
+    lines = (await headless(scripted(TextContent("a", "Done."), *steps), "stream-json")).lines
+    assert lines[-1]["stats"]["total_cost_usd"] == 0.2123
 
 
 async def test_stream_json_has_a_line_for_every_event_in_gemini_clis_shapes() -> None:
@@ -162,6 +183,7 @@ async def test_stream_json_has_a_line_for_every_event_in_gemini_clis_shapes() ->
         "cached": 4,
         "input": 6,
         "tool_calls": 2,
+        "total_cost_usd": None,
     }
 
 
@@ -221,6 +243,7 @@ async def test_a_question_that_cannot_be_refused_stops_the_task() -> None:
     [
         (StateChange(TaskState.FAILED, "the model is gone", "model_error"), 1, "model_error"),
         (StateChange(TaskState.FAILED, "20 turns", "turn_limit"), 53, "FatalTurnLimitedError"),
+        (StateChange(TaskState.FAILED, "This turn has cost $1.00", "budget"), 59, "BudgetUsedUp"),
         (StateChange(TaskState.FAILED, "five times", "loop"), 56, "LoopDetectedError"),
         (StateChange(TaskState.CANCELED), 130, "FatalCancellationError"),
         (StateChange(TaskState.INPUT_REQUIRED), 1, "InputRequired"),

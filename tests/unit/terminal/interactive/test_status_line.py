@@ -27,7 +27,7 @@ def test_the_status_names_what_is_known_and_nothing_else() -> None:
     ("cost", "shown"),
     [
         (None, "plan"),
-        (Cost(0.4237, "USD"), "plan · 0.42 USD"),
+        (Cost(0.4237, "EUR"), "plan · 0.42 EUR"),
         (Cost(0.0001, "CHF"), "plan · <0.01 CHF"),
         (Cost(0, "credits\x1b"), "plan · 0.00 credits␛"),
     ],

@@ -10,7 +10,7 @@ import hmac
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
@@ -19,7 +19,9 @@ from isthmus.encoding import json_text
 from isthmus.encoding.codec import from_json, to_json
 from isthmus.encoding.json_text import JsonError
 from isthmus.errors import DecodeError, IsthmusError
+from isthmus.journal.port.day_limits import DayLimits
 from isthmus.record import record
+from isthmus.text.money import from_dollars
 
 PREFIX = "isthmus_"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -36,7 +38,8 @@ class Caps:
     """Limits of one user; None leaves a limit to the server. ``max_request`` is in bytes.
 
     ``max_tasks`` and ``max_running`` are as in :class:`~isthmus.client.UserLimits`; ``max_open`` limits open requests,
-    where a stream counts until it ends. ``max_tokens_a_day`` limits the model tokens of a day by UTC.
+    where a stream counts until it ends. ``max_tokens_a_day`` limits the model tokens of a day by UTC, and
+    ``max_usd_a_day`` what these cost in US dollars, for which every model that is used needs a known price.
     """
 
     max_tasks: int | None = None
@@ -45,11 +48,18 @@ class Caps:
     max_request: int | None = None
     max_requests_a_minute: int | None = None
     max_tokens_a_day: int | None = None
+    max_usd_a_day: float | None = None
 
     def over(self, default: "Caps") -> "Caps":
         """Return these limits, completed by the limits of ``default``."""
         own = {name: value for name in _CAPS if (value := getattr(self, name)) is not None}
         return replace(default, **own)
+
+    @property
+    def day(self) -> DayLimits:
+        """Limits of a day."""
+        cost = None if self.max_usd_a_day is None else from_dollars(self.max_usd_a_day)
+        return DayLimits(self.max_tokens_a_day, cost)
 
     @property
     def limits(self) -> UserLimits:
@@ -199,11 +209,11 @@ class UserTable:
                 entries.append(entry)
         return tuple(entries)
 
-    def tokens_a_day(self, name: str, now: float, default: Caps) -> int | None:
-        """Return the maximum of a user's model tokens in a day, by any valid token; None if there is none."""
+    def limits_of_day(self, name: str, now: float, default: Caps) -> DayLimits:
+        """Return the limits of a user's day: for each, the highest by any valid token."""
         found = [entry.caps for entry in self.entries.values() if entry.name == name and not entry.is_expired(now)]
-        maxima = [caps.over(default).max_tokens_a_day for caps in found or [default]]
-        return None if None in maxima else max(each for each in maxima if each is not None)
+        limits = [caps.over(default).day for caps in found or [default]]
+        return DayLimits(_highest(each.tokens for each in limits), _highest(each.cost for each in limits))
 
     def of_owner(self) -> "UserTable":
         """Return the table with the devices of the local user alone."""
@@ -246,6 +256,11 @@ class UserTable:
     def has_user(self, name: str, now: float) -> bool:
         """Return whether a user of this name has a valid token; the local user, who has no name, needs none."""
         return not name or any(entry.name == name and not entry.is_expired(now) for entry in self.entries.values())
+
+
+def _highest(maxima: Iterable[int | None]) -> int | None:
+    found = tuple(maxima)
+    return None if None in found else max(each for each in found if each is not None)
 
 
 def _digest(token: str) -> str:

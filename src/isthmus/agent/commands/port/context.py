@@ -141,9 +141,14 @@ class CommandContext:
 
         Raises:
             ModelError: it cannot be opened.
+            CommandError: a budget allows no request.
         """
         resources = self.resources
         model = await resources.open_model(self.session.choices.model)
+        refusal = await self.turn.refusal()
+        refusal = refusal or self.turn.price_refusal(model.name, is_priced=model.capabilities.costs is not None)
+        if refusal is not None:
+            raise CommandError(refusal.text, refusal.reason)
         hooks = CallHooks(self.turn, self.options, resources.hook_programs, self.tools)
         return hooks.model(model, resources.open_model)
 

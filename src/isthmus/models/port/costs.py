@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from isthmus.models.port.base import Usage
 from isthmus.record import record
+from isthmus.text.money import PICODOLLARS
 
 MILLION = Decimal(1_000_000)
 
@@ -58,3 +59,9 @@ def cost(usage: Usage, costs: ModelCosts | None) -> Decimal | None:
             return None
         total += tokens * each
     return total / MILLION
+
+
+def request_cost(usage: Usage, costs: ModelCosts | None) -> int | None:
+    """Return what a request costs in picodollars, the nearest whole number; None if a price is not known."""
+    amount = cost(usage, costs)
+    return None if amount is None else int((amount * PICODOLLARS).to_integral_value())

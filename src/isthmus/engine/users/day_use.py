@@ -1,4 +1,4 @@
-"""Counts the model tokens that each user of a server has used today, from the events in the journal.
+"""Counts the model tokens and the costs of each user's day, from the events in the journal, and ends work at a limit.
 
 While tasks work, what this process has seen of them since is added. The journal is asked again only if that might be
 the maximum, or after a while, since the user's tasks may run in other servers, too.
@@ -8,23 +8,17 @@ was counted once is not read again, only the events since. Of removed tasks the 
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.a2a.server.users.quota import UsedToday, again, spent
-from isthmus.a2a.server.users.users import Caps, UserTable
-from isthmus.agent.session.spending import Budget
+from isthmus.agent.session.spending import BUDGET, TOKEN_QUOTA, Budget, Refusal
 from isthmus.events import AgentEvent
 from isthmus.journal.port.base import Journal
-from isthmus.journal.port.removed_tokens import day_of, tokens_of
+from isthmus.journal.port.day_limits import DayLimits, begins_again
+from isthmus.journal.port.removed_tokens import Used, UsedToday, day_of, used_of
 from isthmus.journal.port.task_rows import TaskRow
-
-if TYPE_CHECKING:
-    from isthmus.engine import Engine
 
 FIRST_TASKS = 50
 """Number of tasks that are looked at first, last changed first; more follow while all of them changed today."""
@@ -41,33 +35,33 @@ OVERLAP = 60.0
 class _UserDay:
     begun: int = 0
     looked: float = 0.0
-    since: int = 0
-    """Tokens that tasks of this process have used since the journal was asked, or a moment before."""
+    since: Used = field(default_factory=Used)
+    """Use by tasks of this process since the journal was asked, or a moment before."""
     read: dict[str, int] = field(default_factory=dict[str, int])
     """Numbers of the last events that were read, by task."""
-    used: dict[str, int] = field(default_factory=dict[str, int])
-    """Tokens by task."""
+    used: dict[str, Used] = field(default_factory=dict[str, Used])
+    """Use by task."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
-    def tokens(self) -> int:
-        """All tokens that were counted."""
-        return sum(self.used.values())
+    def whole(self) -> Used:
+        """All that was counted."""
+        return sum(self.used.values(), Used())
 
 
-class JournalTokens:
-    """Tokens in the events of a journal."""
+class DayUse:
+    """Use of models in the events of a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._days: dict[str, _UserDay] = {}
 
     async def today(self, user: str) -> UsedToday:
-        """Return the tokens that all tasks and subagents of a user have used today. Raises JournalError."""
+        """Return what all tasks and subagents of a user have used today. Raises JournalError."""
         day = self._days.setdefault(user, _UserDay())
         async with day.lock:
             now = self._journal.now()
-            begun, day.since = day_of(now), 0
+            begun, day.since = day_of(now), Used()
             if day.begun != begun:
                 day.begun, day.looked = begun, float(begun)
                 day.read.clear()
@@ -77,21 +71,22 @@ class JournalTokens:
             # After the tasks: one that is removed meanwhile is counted by its row or by this, whichever is read.
             day.used |= await self._journal.removal.used(user, begun)
             day.looked = now
-            return UsedToday(day.tokens, begun)
+            whole = day.whole
+            return UsedToday(whole.tokens, whole.cost, whole.unpriced, begun)
 
-    def add(self, user: str, tokens: int) -> None:
-        """Add tokens that a task of this process has used, and that the journal has or will have."""
-        if tokens and (day := self._days.get(user)) is not None:
-            day.since += tokens
+    def add(self, user: str, used: Used) -> None:
+        """Add what a task of this process has used, and what the journal has or will have of it."""
+        if (day := self._days.get(user)) is not None:
+            day.since += used
 
-    async def reached(self, user: str, maximum: int) -> UsedToday | None:
-        """Return the tokens of a user if they are the maximum or more, otherwise None. Raises JournalError."""
+    async def reached(self, user: str, limits: DayLimits) -> UsedToday | None:
+        """Return what a user has used if a limit is reached, otherwise None. Raises JournalError."""
         day, now = self._days.get(user), self._journal.now()
         is_known = day is not None and day.begun == day_of(now) and now - day.looked < LOOK_SECONDS
-        if day is not None and is_known and day.tokens + day.since < maximum:
+        if day is not None and is_known and not limits.are_reached(day.whole + day.since):
             return None
         used = await self.today(user)
-        return used if used.tokens >= maximum else None
+        return used if limits.are_reached(used) else None
 
     async def _changed(self, user: str, since: float) -> list[TaskRow]:
         """Return the tasks of a user and of subagents that changed since a Unix time."""
@@ -113,7 +108,7 @@ class JournalTokens:
             for delivery in events:
                 after = delivery.seq or after
                 if delivery.at >= day.begun:
-                    day.used[row.task_id] = day.used.get(row.task_id, 0) + tokens_of(delivery.event)
+                    day.used[row.task_id] = day.used.get(row.task_id, Used()) + used_of(delivery.event)
             day.read[row.task_id] = after
 
     async def _last_before(self, row: TaskRow, begun: float) -> int:
@@ -129,38 +124,30 @@ class JournalTokens:
         return low
 
 
-class TokenBudget(Budget):
-    """The tokens that are left to users; ``maximum_of`` returns the maximum of a user in a day, None for no limit."""
+class DayBudget(Budget):
+    """The budgets of days; ``limits_of`` returns the limits of a user, and ``setting`` names the one of costs."""
 
-    def __init__(self, tokens: JournalTokens, maximum_of: Callable[[str], int | None]) -> None:
-        self._tokens = tokens
-        self._maximum_of = maximum_of
+    def __init__(self, use: DayUse, limits_of: Callable[[str], DayLimits], setting: str = "") -> None:
+        self._use = use
+        self._limits_of = limits_of
+        self._setting = f" ({setting})" if setting else ""
 
     @override
     def used(self, user: str, event: AgentEvent) -> None:
-        self._tokens.add(user, tokens_of(event))
+        self._use.add(user, used_of(event))
 
     @override
-    async def refusal(self, user: str) -> str | None:
-        maximum = self._maximum_of(user)
-        if maximum is None or (used := await self._tokens.reached(user, maximum)) is None:
+    async def refusal(self, user: str) -> Refusal | None:
+        limits = self._limits_of(user)
+        if limits == DayLimits() or (used := await self._use.reached(user, limits)) is None:
             return None
-        return (
-            f"{spent(user, used, maximum)}; the work ended here, and what was done is kept: send a message in"
-            f" this session from {again(used)} on to continue"
+        is_of_tokens = DayLimits(limits.tokens).are_reached(used)
+        text = (
+            f"{limits.reached(user, used)}{'' if is_of_tokens else self._setting}; the work ended here, and what was"
+            f" done is kept: send a message in this session from {begins_again(used)} on to continue"
         )
+        return Refusal(text, TOKEN_QUOTA if is_of_tokens else BUDGET)
 
-
-def counted_tokens(engine: "Engine", caps: Caps, users: Callable[[], UserTable] | None) -> JournalTokens:
-    """Return the count of the model tokens of an engine's users, which from now on ends their tasks, too.
-
-    ``caps`` are the limits of users for whom the table of ``users`` has none. The owner has none.
-    """
-
-    def maximum_of(user: str) -> int | None:
-        known = UserTable() if users is None else users()
-        return known.tokens_a_day(user, time.time(), caps) if user else None
-
-    tokens = JournalTokens(engine.journal)
-    engine.spending.budget = TokenBudget(tokens, maximum_of)
-    return tokens
+    @override
+    def limits_money(self, user: str) -> bool:
+        return self._limits_of(user).cost is not None

@@ -1,0 +1,61 @@
+"""Price of the next request of a session with another model, which has nothing of the conversation in its cache.
+
+An estimate: the tokens are those that the present model counted, and the answer is not in it.
+"""
+
+from isthmus.agent.session.session import Session
+from isthmus.agent.session.size import messages_tokens
+from isthmus.models.port.base import ChatModel, Usage
+from isthmus.models.port.costs import ModelCosts, request_cost
+from isthmus.record import record
+from isthmus.text.money import PICODOLLARS, show_cost, show_dollars
+
+DEAR = PICODOLLARS // 20
+"""Price in picodollars from which a user is asked before a switch."""
+
+
+@record
+class SwitchPrice:
+    """Price of the next request after a switch from ``present`` to ``chosen``, in picodollars; None where unknown."""
+
+    present: str
+    chosen: str
+    tokens: int
+    after: int | None
+    before: int | None
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether the switch makes the next request so much dearer that a user is asked."""
+        return self.after is not None and self.after - (self.before or 0) >= DEAR
+
+    @property
+    def text(self) -> str:
+        """Sentences for a user."""
+        read = (
+            f"{self.chosen} has nothing of this conversation in its cache: its next request reads about"
+            f" {self.tokens:,} tokens anew"
+        )
+        if self.after is None:
+            return f"{read}; {show_cost(0, (self.chosen,))}."
+        costs = f"{read}, which costs about {show_dollars(self.after)} without its answer."
+        if self.before is None:
+            return costs
+        return f"{costs} With {self.present} the same costs about {show_dollars(self.before)}."
+
+
+def switch_price(session: Session, present: ChatModel, chosen: ChatModel) -> SwitchPrice | None:
+    """Return the price of a switch; None where it makes no difference: no request was made, or it is the same model."""
+    conversation = session.conversation
+    if not conversation.measured_messages or (present.provider, present.name) == (chosen.provider, chosen.name):
+        return None
+    new = messages_tokens(session.messages[conversation.measured_messages :])
+    tokens = conversation.measured_tokens + new
+    before = request_cost(Usage(tokens, cached=conversation.measured_tokens), present.capabilities.costs)
+    return SwitchPrice(present.name, chosen.name, tokens, _anew(tokens, chosen.capabilities.costs), before)
+
+
+def _anew(tokens: int, costs: ModelCosts | None) -> int | None:
+    """Return the price of tokens that are not cached; providers that ask for writing the cache ask for all of them."""
+    is_written = costs is not None and costs.price_for(tokens).cache_write is not None
+    return request_cost(Usage(tokens, cache_write=tokens if is_written else 0), costs)

@@ -1,0 +1,27 @@
+"""What models cost, in the metrics of a server."""
+
+import pytest
+
+from isthmus.models.measured import measured
+from isthmus.models.port.base import Done, Message, ModelRequest, Text
+from isthmus.models.scripted.script_file import parse_script
+from isthmus.models.scripted.scripted import ScriptedModel
+from isthmus.observability.metrics import WorkMetrics
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_costs_are_added_up_by_model_and_what_has_no_price_is_counted() -> None:
+    metrics = WorkMetrics()
+    for price, count in (("1000", 2), ("unknown", 3), ("0", 1)):
+        text = f"name: at-{price}\nprice: {price}\nscenarios: [{{prompt: '', replies: [{{text: '1234'}}]}}]"
+        model = measured(ScriptedModel(parse_script(text, "s")), metrics)
+        for _ in range(count):
+            items = [item async for item in model.stream(ModelRequest("", (Message("user", (Text("1234"),)),)))]
+            assert isinstance(items[-1], Done)
+    found = {(family.name, *sample.values): sample.number for family in metrics.families() for sample in family.samples}
+    assert found["isthmus_model_cost_usd_total", "scripted", "at-1000"] == pytest.approx(0.004)
+    assert found["isthmus_model_cost_usd_total", "scripted", "at-0"] == 0
+    assert ("isthmus_model_cost_usd_total", "scripted", "at-unknown") not in found
+    assert found["isthmus_model_requests_without_price_total", "scripted", "at-unknown"] == 3
+    assert len([name for name, *_ in found if name == "isthmus_model_requests_without_price_total"]) == 1
