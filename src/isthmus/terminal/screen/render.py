@@ -244,8 +244,7 @@ class TaskRenderer:
         was_asked = any(call_id == call.tool_call_id for call_id, _ in self._options)
         lines = call_lines(view, screen.glyphs, screen.width, was_asked=was_asked)
         if call.status is ToolCallStatus.FAILED:
-            for line in error_lines(call):
-                lines += [Text(INDENT).append_text(part) for part in screen.wrapped(line, len(INDENT))]
+            lines += [Text(INDENT).append_text(line) for line in error_lines(call)]
         elif call.status is ToolCallStatus.SUCCEEDED and (todos := todos_of(call)) is not None:
             lines += todo_lines(todos, self._todos, screen.width, screen.glyphs)
             self._todos = todos
@@ -311,22 +310,18 @@ class TaskRenderer:
 
     def error(self, message: str) -> None:
         """Show an error."""
-        lines = [line for part in visible(message).split("\n") for line in self._screen.wrapped(Text(part, "bad"), 2)]
-        first, *rest = lines or [Text()]
-        sign = Text(f"{self._screen.glyphs.failed} ", "bad")
-        self._screen.block("error", [sign.append_text(first), *(Text("  ").append_text(line) for line in rest)])
+        first, *rest = visible(message).split("\n")
+        sign = f"{self._screen.glyphs.failed} "
+        self._screen.block("error", [Text(sign + first, "bad"), *(Text(f"  {line}", "bad") for line in rest)])
 
     def quiet(self, *lines: str) -> None:
         """Show information, dimmed."""
         self._screen.separate()
-        texts = [Text(visible_line(line), "quiet") for line in lines]
-        self._screen.block("quiet", [part for text in texts for part in self._screen.wrapped(text)])
+        self._screen.block("quiet", [Text(visible_line(line), "quiet") for line in lines])
 
     def notice(self, text: str) -> None:
         """Show a warning from another component."""
-        lines = self._screen.wrapped(Text(visible_line(text), "notice"), 2)
-        signs = [Text("! ", "notice"), *(Text("  ") for _ in lines[1:])]
-        self._screen.block("notice", [sign.append_text(line) for sign, line in zip(signs, lines, strict=True)])
+        self._screen.block("notice", [Text(f"! {visible_line(text)}", "notice")])
 
     def shown_in(self, editor: str) -> None:
         """Show that the question which was just shown is also open in an editor."""

@@ -24,6 +24,7 @@ from isthmus.terminal.screen.highlighting import highlighter
 from isthmus.terminal.screen.markdown import Layout, MarkdownStream
 from isthmus.terminal.screen.pieces import Piece
 from isthmus.terminal.screen.themes import STYLES, ColourTheme, styles
+from isthmus.terminal.screen.wrapping import wrapped
 
 MINIMUM_WIDTH = 20
 LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"})
@@ -142,19 +143,17 @@ class Screen:
     # --- What stays -------------------------------------------------------------------------------------------------
 
     def block(self, kind: str, lines: Iterable[Text]) -> None:
-        """Print whole lines, after an empty line if the previous block was of another kind."""
+        """Print whole lines, after an empty line if the previous block was of another kind.
+
+        On a terminal, lines that are too long are wrapped at words.
+        """
         self.end_text()
         with self._frame():
             self._erase_live()
             self._begin_block(kind)
             for line in lines:
-                self.console.print(line)
-
-    def wrapped(self, line: Text, indent: int = 0) -> list[Text]:
-        """Return the line in pieces that fit beside an indent, broken at words; without a terminal, in one piece."""
-        if not self.console.is_terminal:
-            return [line]
-        return list(line.wrap(self.console, self.width - indent))
+                for row in wrapped(line, self.width) if self.console.is_terminal else [line]:
+                    self.console.print(row)
 
     def write(self, increment: str) -> None:
         """Print more of a text of the model."""

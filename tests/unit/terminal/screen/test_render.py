@@ -285,8 +285,8 @@ def test_live_lines_leave_nothing_behind() -> None:
     lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
     assert lines[:2] == ["A text without an end", ""]
     assert lines[2].rstrip(" 1s") == "✓ run_shell_command"
-    assert "".join(line.strip() for line in lines[3:6]) == "make " + "x" * 100
-    assert lines[6:] == ["    done", "", "The end."]
+    assert "".join(line.strip() for line in lines[3:7]) == "make " + "x" * 100
+    assert lines[7:] == ["    done", "", "The end."]
 
 
 def test_what_a_cancelled_program_printed_stays() -> None:
@@ -309,7 +309,7 @@ def test_long_errors_and_commands_stay_within_their_indent() -> None:
         "    room for",
     ]
     start = lines.index("    $ make " + "x" * 28)
-    assert lines[start + 1] == "      " + "x" * 32
+    assert lines[start + 1] == "          " + "x" * 29
 
 
 def test_a_text_goes_on_where_it_was_after_a_pause() -> None:
