@@ -19,6 +19,7 @@ from isthmus.terminal.interactive.command_list import CommandList
 from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from isthmus.terminal.interactive.own_commands import NAMES, OwnCommands
 from isthmus.terminal.interactive.past_sessions import PastSessions
+from isthmus.terminal.interactive.plan_menu import CARRY_OUT, PLAN_CHOICES, PLAN_LINES, PLAN_MODES
 from isthmus.terminal.interactive.status_line import StatusLine
 from isthmus.terminal.interactive.turns import TurnEnd, Turns
 from isthmus.terminal.interactive.value_list import ValueList
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
 SESSION_PROMPT = "session (a number, or Enter for none): "
 PROMPT_INDENT = 3
 """Cells that a line above a prompt leaves free: two before it, and the last one of the terminal."""
-PLAN_LINES = (
-    "1  Carry it out; edits and commands are asked about",
-    "2  Carry it out; only commands are asked about",
-    "3  Keep planning, as your next message says",
-    "Or type what the plan should do differently.",
-)
-CARRY_OUT = "I approve the plan. Carry it out."
 
 
 class _Left(Exception):
@@ -194,7 +188,7 @@ class TerminalConversation:
             case "/resume":
                 lines, context_ids = await self.past.choices()
                 if lines:
-                    await self._resume_number(await self._ask_line(lines, SESSION_PROMPT), context_ids)
+                    await self._resume_number(await self._ask_line(lines, SESSION_PROMPT, len(lines)), context_ids)
             case _ if text.startswith("/resume "):
                 await self._resume(text.split(maxsplit=1)[1])
             case "/copy":
@@ -323,21 +317,21 @@ class TerminalConversation:
             return
         await self._send(text, images)
         while self.mode.name == "plan" and self.prompter.typed.next_is_none and not self.is_unfinished:
-            answer = (await self._ask_line(PLAN_LINES, "plan: ")).strip()
-            if answer in ("1", "2"):
-                if await self.mode.choose("default" if answer == "1" else "auto_edit"):
+            answer = (await self._ask_line(PLAN_LINES, "plan: ", PLAN_CHOICES)).strip()
+            if answer in PLAN_MODES:
+                if await self.mode.choose(PLAN_MODES[answer]):
                     self.renderer.prompt(CARRY_OUT)
                     await self._send(CARRY_OUT)
                 return
-            if not answer or answer == "3":
+            if not answer or answer == str(PLAN_CHOICES):
                 return
             self.renderer.prompt(answer)
             await self._send(answer)
 
-    async def _ask_line(self, lines: Sequence[str], prompt: str) -> str:
-        """Return a line that the user types; empty if they cancel."""
+    async def _ask_line(self, lines: Sequence[str], prompt: str, choices: int, *, is_at_once: bool = True) -> str:
+        """Return a line that the user types, or the number of one of the first ``choices`` lines; empty for none."""
         try:
-            return await self.prompter.read_line(lines, prompt)
+            return await self.prompter.read_line(lines, prompt, choices, is_at_once=is_at_once)
         except EOFError:
             raise _Left from None
         except Interrupted:
@@ -349,7 +343,8 @@ class TerminalConversation:
         """Let the user choose the value of a command's argument; return the line to run, None for none."""
         rows = self.screen.height
         lines = [self.screen.fitted(line, PROMPT_INDENT) for line in values.lines(rows)]
-        return values.line_of(await self._ask_line(lines, values.prompt), rows)
+        typed = await self._ask_line(lines, values.prompt, values.shown(rows), is_at_once=values.has_plain_names)
+        return values.line_of(typed, rows)
 
     async def _resume_number(self, typed: str, context_ids: Sequence[str]) -> None:
         answer = typed.strip()

@@ -1,4 +1,4 @@
-"""Keys of the editable prompt and of questions, for prompt_toolkit.
+"""Keys of the editable prompt, for prompt_toolkit.
 
 Imports prompt_toolkit, so import this module only to prompt.
 """
@@ -13,8 +13,6 @@ from prompt_toolkit.keys import Keys
 
 from isthmus.terminal.prompt.pasting import Pasting
 from isthmus.terminal.signals import Interrupted
-
-YES_AND_NO = "yn"
 
 
 def prompt_keys(
@@ -76,29 +74,3 @@ def _clear(pasting: Pasting, event: KeyPressEvent) -> None:
         event.current_buffer.reset()
     else:
         event.app.exit(exception=Interrupted())
-
-
-def choice_keys(choices: list[str]) -> KeyBindings:
-    """Return keys that answer at once if every choice has a single one; else a number is typed and sent with Enter."""
-    keys = KeyBindings()
-    keys.add("escape")(_cancel)
-    if all(len(choice) == 1 for choice in choices):
-        keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
-        keys.add("enter")(_refuse_key)
-        keys.add(Keys.BracketedPaste)(_refuse_key)
-    return keys
-
-
-def _answer(accepted: tuple[str, ...], event: KeyPressEvent) -> None:
-    if event.data in accepted:
-        event.app.exit(result=event.data)
-    else:
-        event.app.output.bell()
-
-
-def _cancel(event: KeyPressEvent) -> None:
-    event.app.exit(exception=Interrupted())
-
-
-def _refuse_key(event: KeyPressEvent) -> None:
-    event.app.output.bell()

@@ -261,10 +261,12 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
     ]
 
 
-def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
+def choice_lines(
+    question: CallQuestion, width: int, marked: int | None = None, mark: str = ""
+) -> list[tuple[str, str]]:
     """Return ``(style, text)`` fragments of the choices, with aligned descriptions; without room, those are below.
 
-    Nothing is cut: a description says what the answer covers.
+    Nothing is cut: a description says what the answer covers. The choice ``marked`` (from 0) has a ``mark``.
     """
     names = [visible_line(choice.name) for choice in question.choices]
     widest = max((cell_len(name) for name in names), default=0)
@@ -274,9 +276,10 @@ def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     is_beside = width - column - 1 >= NARROWEST_DESCRIPTION
     column = column if is_beside else indent + 2
     fragments: list[tuple[str, str]] = []
-    for choice, name in zip(question.choices, names, strict=True):
+    for at, (choice, name) in enumerate(zip(question.choices, names, strict=True)):
         first, *more = word_rows(name, max(10, width - indent - 1))
-        fragments += [("prompt", f"  {choice.key:>{keys}}"), ("", f"  {first}")]
+        sign = mark if at == marked else " "
+        fragments += [("prompt", f"{sign} {choice.key:>{keys}}"), ("", f"  {first}")]
         fragments += [("", f"\n{' ' * indent}{part}") for part in more]
         rows = word_rows(visible_line(choice.description or ""), max(10, width - column - 1))
         if choice.description and is_beside:
@@ -287,23 +290,30 @@ def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     return fragments
 
 
-def brief_choice_lines(question: CallQuestion, width: int, rows: int) -> list[tuple[str, str]] | None:
+def brief_choice_lines(
+    question: CallQuestion, width: int, rows: int, marked: int | None = None, mark: str = ""
+) -> list[tuple[str, str]] | None:
     """Return fragments of the choices without their descriptions, in at most ``rows`` rows; None if these are too few.
 
-    Each choice has a row of its own, or, if there are not enough, they follow each other.
+    Each choice has a row of its own, or, if there are not enough, they follow each other. ``marked`` is as in
+    :func:`choice_lines`.
     """
-    names = [(choice.key, visible_line(choice.name)) for choice in question.choices]
-    own = [(f"  {key}", f"  {name}\n") for key, name in names]
+    signs = [mark if at == marked else " " for at in range(len(question.choices))]
+    names = [
+        (f"{sign} {choice.key}", visible_line(choice.name))
+        for sign, choice in zip(signs, question.choices, strict=True)
+    ]
+    own = [(key, f"  {name}\n") for key, name in names]
     if len(own) <= rows and all(cell_len(key) + cell_len(name) < width for key, name in own):
         return [fragment for key, name in own for fragment in (("prompt", key), ("", name))]
     fragments: list[tuple[str, str]] = []
     used, column = 1, 0
     for key, name in names:
-        size = cell_len(key) + cell_len(name) + 5
+        size = cell_len(key) + cell_len(name) + 3
         if column and column + size >= width:
             fragments.append(("", "\n"))
             used, column = used + 1, 0
-        fragments += [("prompt", f"  {key}"), ("", f"  {name} ")]
+        fragments += [("prompt", key), ("", f"  {name} ")]
         column += size
         if size >= width:
             return None

@@ -23,10 +23,12 @@ from isthmus.record import record
 from isthmus.terminal.screen.highlighting import highlighter
 from isthmus.terminal.screen.markdown import Layout, MarkdownStream
 from isthmus.terminal.screen.pieces import Piece
+from isthmus.terminal.screen.reflow import reflows, rows_of_line
 from isthmus.terminal.screen.themes import STYLES, ColourTheme, styles
 from isthmus.terminal.screen.wrapping import wrapped
 
 MINIMUM_WIDTH = 20
+MAXIMUM_WIDTH = 100_000
 LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"})
 """Values of TERM_PROGRAM of terminals that show links in text."""
 LINK_TERMS = ("xterm-kitty", "foot", "alacritty", "wezterm", "xterm-ghostty", "contour")
@@ -77,6 +79,7 @@ class Screen:
         encoding = (getattr(output, "encoding", None) or "utf-8").lower()
         self.glyphs = Glyphs() if encoding.startswith("utf") else ASCII
         self._shows_links = self.is_live and _shows_links(os.environ)
+        self._reflows = reflows(os.environ)
         self._live_widths: list[int] = []
         self._live_column = 0
         self._last_kind = ""
@@ -246,7 +249,8 @@ class Screen:
         if not self._live_widths:
             return
         # If the window has become narrower since, the lines take more rows.
-        rows = sum(max(1, -(-width // self.width)) for width in self._live_widths)
+        columns = self.width if self._reflows else MAXIMUM_WIDTH
+        rows = sum(rows_of_line(width, columns) for width in self._live_widths)
         self._live_widths = []
         up: list[tuple[ControlType, int]] = [(ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)]
         self.console.control(Control(ControlType.CARRIAGE_RETURN, *up * rows))

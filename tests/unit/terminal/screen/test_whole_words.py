@@ -24,6 +24,7 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, RetryNotice, StateChange, TaskState, Thought, ToolCallUpdate
 from isthmus.task_view import TaskView
 from isthmus.terminal.interactive.command_list import KEYS, OWN, CommandList
+from isthmus.terminal.prompt.menu_prompts import menu_rows
 from isthmus.terminal.questions.questions import question_of
 from isthmus.terminal.screen.blocks import brief_choice_lines, choice_lines
 from isthmus.terminal.screen.render import TaskRenderer
@@ -145,6 +146,15 @@ def test_no_word_of_a_question_is_broken(columns: int) -> None:
 
     for at in range(3):
         assert not broken_in(columns, OFFERED, lambda shown, text, at=at: ask(shown, with_details(text)[at]))
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_no_word_of_a_menu_is_broken(columns: int) -> None:
+    def list_them(shown: Shown, text: str) -> None:
+        for row in menu_rows([text, f"1  {text}", f"a-name  {text}"], columns, 1, ">"):
+            shown.screen.console.print(row)
+
+    assert not broken_in(columns, [*SAID, *OFFERED], list_them)
 
 
 @pytest.mark.parametrize(("columns", "rows"), SIZES)
