@@ -12,12 +12,12 @@ from typing import TypeAlias, TypeVar, assert_never
 from isthmus.agent.session.added_folders import AddedFolders
 from isthmus.agent.session.compacted_sizes import CompactedSizes
 from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
-from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
+from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.pruning import pruned
 from isthmus.agent.session.size import messages_tokens
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import OFFLINE, QUESTION_MARK
+from isthmus.client import LOOP_QUESTION, OFFLINE, QUESTION_MARK
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,

@@ -2,12 +2,23 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from isthmus.client import AgentClient
 from isthmus.errors import IsthmusError
 from isthmus.fronts.conversations import Conversation, list_sessions
+from isthmus.fronts.task_stream import past_deliveries
 from isthmus.record import record
+from isthmus.terminal.interactive.past_items import (
+    RESUMED_MESSAGES,
+    LeftOut,
+    PastItem,
+    PastText,
+    count_texts,
+    end_of,
+    past_items,
+)
 from isthmus.terminal.interactive.session_list import session_lines
 from isthmus.text.units import show_count
 
@@ -15,8 +26,6 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen.render import TaskRenderer
     from isthmus.terminal.screen.screen import Screen
 
-RESUMED_MESSAGES = 6
-"""Maximum number of messages that are shown again when a session is resumed."""
 RESUMED_LINES = 40
 """Maximum number of lines of each of them."""
 MAXIMUM_CHOICES = 20
@@ -56,14 +65,28 @@ class PastSessions:
         return sessions
 
     async def show_end(self, session: Conversation) -> None:
-        """Show the last messages of a session. Raises the errors of ``AgentClient.get``."""
-        messages = [
-            message
-            for task in session.tasks[-RESUMED_MESSAGES:]
-            for message in (await self.agent.get(task.task_id, RESUMED_MESSAGES)).history
-        ]
-        for message in messages[-RESUMED_MESSAGES:]:
-            self._show_message(message.role, message.text)
+        """Show the last messages and calls of a session. Raises the errors of ``AgentClient.get``."""
+        items: list[PastItem] = []
+        for task in reversed(session.tasks):
+            items = [*await self._items(task.task_id), *items]
+            if count_texts(items) >= RESUMED_MESSAGES:
+                break
+        for item in end_of(items):
+            match item:
+                case PastText(role, text):
+                    self._show_message(role, text)
+                case LeftOut(count):
+                    self.renderer.left_out(show_count(count, "call"))
+                case _:
+                    self.renderer.past_call(item)
+
+    async def _items(self, task_id: str) -> Sequence[PastItem]:
+        """Return what a task showed; its messages alone from an agent that does not repeat events."""
+        with suppress(IsthmusError):
+            if items := past_items(await past_deliveries(self.agent, task_id)):
+                return items
+        history = (await self.agent.get(task_id, RESUMED_MESSAGES)).history
+        return [PastText(message.role, message.text) for message in history]
 
     def _show_message(self, role: str, text: str) -> None:
         lines = text.strip("\n").split("\n")

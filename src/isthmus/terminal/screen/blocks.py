@@ -14,7 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.forms.asked_question import filled_answer, question_in
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
-from isthmus.terminal.questions.question_facts import facts_of
+from isthmus.terminal.questions.question_facts import facts_of, shown_name
 from isthmus.terminal.questions.questions import CallQuestion
 from isthmus.terminal.questions.typed_ahead import TypedAhead
 from isthmus.terminal.screen.screen import Glyphs
@@ -59,7 +59,7 @@ def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = 
             line.append(glyphs.cancelled, "quiet")
         case ToolCallStatus.STATUS_UNSPECIFIED | ToolCallStatus.PENDING | ToolCallStatus.EXECUTING:
             line.append(glyphs.dot, "quiet")
-    line.append(" ").append(visible_line(call.tool_name), "tool")
+    line.append(" ").append(shown_name(call), "tool")
     ending = _ending(view, glyphs)
     room = width - line.cell_len - ending.cell_len - 1
     command = _command(call, room - 2, width, glyphs, TAIL_LINES if was_asked else None)

@@ -1,10 +1,13 @@
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from isthmus.client import PromptMessage, TaskNotFound
 from isthmus.events import TaskState, TextContent
 from isthmus.fronts.conversations import Conversation, find_session, list_sessions
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.task_rows import TaskRow
 from isthmus.terminal.interactive.session_list import session_lines
 from support.front_program import edit_call
 from support.memory_agent import Ask, MemoryAgent, Step
@@ -119,3 +122,25 @@ async def test_ids_are_as_long_as_it_takes_to_tell_them_apart() -> None:
         await say(agent, "hello", context_id=name)
     shown = [line.split()[0] for line in session_lines(await list_sessions(agent), 2000, 80)]
     assert shown == ["other-se", "abcdefgh-2", "abcdefgh-1"]
+
+
+async def test_a_session_whose_process_has_ended_in_the_middle_is_said_to_be_interrupted() -> None:
+    agent = agent_with_questions()
+    await say(agent, "hello")
+    (session,) = await list_sessions(agent)
+    (task,) = session.tasks
+    working = replace(task, state=TaskState.WORKING)
+    for is_interrupted, shown in ((True, "interrupted"), (False, "working")):
+        left = Conversation(session.context_id, (replace(working, is_interrupted=is_interrupted),))
+        assert session_lines([left], task.updated_at, 80)[0].split()[4] == shown
+
+
+def test_work_of_a_process_that_has_ended_is_interrupted_and_no_other_is() -> None:
+    gone, here = f"{new_owner().rpartition(':')[0]}:1", new_owner()
+    row = TaskRow("t", "c", "/w", "hello", TaskState.WORKING, 1, here, 1, 0, 0, 0)
+    assert not row.is_interrupted
+    assert replace(row, owner=gone).is_interrupted
+    assert replace(row, owner=None).is_interrupted
+    assert not replace(row, owner=None, is_queued=True).is_interrupted
+    assert not replace(row, owner="name:another-machine/1/2:7:1").is_interrupted
+    assert not replace(row, owner=gone, state=TaskState.INPUT_REQUIRED).is_interrupted

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.client import Delivery, TaskSnapshot
+from isthmus.client import LOOP_QUESTION, Delivery, TaskSnapshot
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
+    GenericDetails,
     McpDetails,
     ModifiedFileDetails,
     ToolCall,
@@ -20,6 +21,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import (
     AgentEvent,
+    Command,
     ConfirmationAccepted,
     Prompt,
     RetryNotice,
@@ -169,6 +171,30 @@ def test_a_command_that_failed_has_no_check_mark(output: str, sign: str) -> None
 def test_what_a_tool_read_is_not_printed() -> None:
     call = ToolCall("r", ToolCallStatus.PENDING, "read_file", {}, "a.py")
     assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"
+
+
+def test_what_a_command_says_itself_is_not_shown_as_the_output_of_its_call_too() -> None:
+    call = ToolCall("m", ToolCallStatus.PENDING, "save_memory", {}, "Remember: tea")
+    added = ToolOutput(text="Added to GEMINI.md: tea")
+    by_model = Transcript().show(*run(call, added)).text
+    assert by_model.count("Added to GEMINI.md") == 1
+    by_command = Transcript().show(
+        Command("c", ("memory", "add"), "tea"), *run(call, added), TextContent("t", "Added.")
+    )
+    assert by_command.text == "✓ save_memory  Remember: tea  1s\n\nAdded.\n"
+
+
+def test_the_question_about_a_model_that_repeats_itself_has_words_for_a_title() -> None:
+    request = ConfirmationRequest.of(OPTIONS, GenericDetails("The model repeats itself. Let it go on?"))
+    call = ToolCall(
+        "l", ToolCallStatus.PENDING, LOOP_QUESTION, {}, "The model repeats itself.", confirmation_request=request
+    )
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    text = transcript.show(*run(call, ToolOutput(text="The model goes on."))).text
+    assert text.startswith("? Let the model go on\n    The model repeats itself. Let it go on?\n")
+    assert "✓ Let the model go on" in text
+    assert LOOP_QUESTION not in text
 
 
 def test_another_tools_output_is_shown_by_its_beginning_without_code_fences() -> None:
