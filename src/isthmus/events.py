@@ -29,6 +29,7 @@ from isthmus.internal_events import (
     ReferredContent,
     Restored,
     ResultsPruned,
+    Rewound,
     SubagentBegun,
     ThoughtProgress,
     ToolResultRecorded,
@@ -272,6 +273,7 @@ AgentEvent: TypeAlias = (
     | WindowLearned
     | Checkpoint
     | Restored
+    | Rewound
     | ChatResumed
     | ModelChosen
     | EffortChosen

@@ -15,6 +15,7 @@ from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.pruning import pruned
+from isthmus.agent.session.rewinding import RewindPoints
 from isthmus.agent.session.size import messages_tokens
 from isthmus.agent.session.statistics import Statistics
 from isthmus.client import LOOP_QUESTION, OFFLINE, QUESTION_MARK
@@ -59,6 +60,7 @@ from isthmus.internal_events import (
     ReferredContent,
     Restored,
     ResultsPruned,
+    Rewound,
     SubagentBegun,
     ThoughtProgress,
     ToolResultRecorded,
@@ -173,6 +175,8 @@ class Session:
 
     The list goes on growing, but messages before a model message never change.
     """
+    rewind_points: RewindPoints = field(default_factory=RewindPoints)
+    """The conversation before each message of the user's."""
     ends: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
     """The conversation at the end of each earlier task, by task id, as in ``checkpoints``."""
     call_ids: set[str] = field(default_factory=set[str])
@@ -243,7 +247,7 @@ class Session:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen():
                 self.known_files.take(event, len(self.messages))
-            case Compacted() | ResultsPruned() | Checkpoint() | Restored() | ChatResumed():
+            case Compacted() | ResultsPruned() | Checkpoint() | Restored() | Rewound() | ChatResumed():
                 self._rewrite_conversation(event)
             case WindowLearned(model):
                 self.windows[model] = event
@@ -313,11 +317,18 @@ class Session:
         self._begin_work(prompt.settings)
         self.command = None
         self.prompt, self.message = prompt.text, prompt
+        self._take_rewind_point(prompt.text)
         if not self.new_prompts:
             self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
         self._is_unheard = True
         self._add_user_parts(Text(prompt.text), *prompt.media)
+
+    def _take_rewind_point(self, text: str) -> None:
+        # The new message is added to the last one if that is the user's, too.
+        is_added = bool(self.messages) and self.messages[-1].role == "user"
+        messages = tuple(self.messages) if is_added else self.messages
+        self.rewind_points.take(text, messages, self.known_files.snapshot(), len(self.checkpoints))
 
     def _take_context(self, event: LoopNotice | ContextNote | EnvironmentContext | ReferredContent) -> None:
         """Add what the model reads beside the user's prompts."""
@@ -342,6 +353,7 @@ class Session:
         self.state, self.is_offline = change.state, change.reason == OFFLINE
         self._is_over |= change.state.is_terminal
         if change.reason == PROMPT_REFUSED:
+            self.rewind_points.refuse(max(1, len(self.new_prompts)))
             self.messages, self.new_prompts, self._is_unheard = list(self._before_prompt), [], False
         elif change.state is TaskState.CANCELED and self._is_unheard:
             self._is_unheard, self.new_prompts = False, []
@@ -372,6 +384,8 @@ class Session:
 
     def _take_command_prompt(self, prompt: CommandPrompt) -> None:
         self.has_command_prompt = True
+        if (command := self.command) is not None:
+            self._take_rewind_point(" ".join(("/" + " ".join(command.path), command.args)).strip())
         self._before_prompt = tuple(self.messages)
         self._is_unheard = True
         self._add_request(prompt.text)
@@ -402,7 +416,9 @@ class Session:
             if "effort" in settings:
                 self.effort = None if self.settings.effort in (None, "", DEFAULT_EFFORT) else self.settings.effort
 
-    def _rewrite_conversation(self, event: Compacted | ResultsPruned | Checkpoint | Restored | ChatResumed) -> None:
+    def _rewrite_conversation(
+        self, event: Compacted | ResultsPruned | Checkpoint | Restored | Rewound | ChatResumed
+    ) -> None:
         """Keep the conversation for later, or replace its messages."""
         match event:
             case Compacted():
@@ -415,6 +431,9 @@ class Session:
                 self._take_checkpoint(checkpoint_id, call_id)
             case Restored(checkpoint_id):
                 self._restore(checkpoint_id)
+            case Rewound(number):
+                if (point := self.rewind_points.rewind(number)) is not None:
+                    self._go_back(point.messages[: point.length], point.known)
             case ChatResumed(messages=messages):
                 self._resume_chat(messages)
             case _:
@@ -434,6 +453,7 @@ class Session:
             self.measured_tokens, self.measured_messages = compacted.tokens_after, len(self.messages)
 
     def _take_checkpoint(self, checkpoint_id: str, call_id: str) -> None:
+        self.rewind_points.note_checkpoint(checkpoint_id)
         item = self.calls.get(call_id)
         if item is not None and not item.is_models:
             # For a command: the present conversation.
@@ -447,7 +467,12 @@ class Session:
         if (kept := self.checkpoints.get(checkpoint_id)) is None:
             return
         messages, length, known = kept
-        self.messages = messages[:length]
+        self._go_back(messages[:length], known)
+        self.rewind_points.restore(checkpoint_id)
+
+    def _go_back(self, messages: Sequence[Message], known: FilesSnapshot) -> None:
+        # A new list: earlier checkpoints need the old one.
+        self.messages = list(messages)
         self.known_files.restore(known)
         self.measured_tokens = self.measured_messages = 0
 

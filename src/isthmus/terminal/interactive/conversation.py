@@ -15,11 +15,12 @@ from isthmus.events import MessagePart, TaskState
 from isthmus.fronts.conversations import SHORT_ID, find_session
 from isthmus.fronts.task_stream import TaskStream, opened
 from isthmus.terminal.interactive.announcements import Announcement, Notice, ShownInEditor
-from isthmus.terminal.interactive.command_list import CommandList
+from isthmus.terminal.interactive.command_list import CommandList, is_command
 from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from isthmus.terminal.interactive.own_commands import NAMES, OwnCommands
 from isthmus.terminal.interactive.past_sessions import PastSessions
 from isthmus.terminal.interactive.plan_menu import CARRY_OUT, PLAN_CHOICES, PLAN_LINES, PLAN_MODES
+from isthmus.terminal.interactive.rewind_menu import RewindMenu
 from isthmus.terminal.interactive.status_line import StatusLine
 from isthmus.terminal.interactive.turns import TurnEnd, Turns
 from isthmus.terminal.interactive.value_list import ValueList
@@ -62,11 +63,13 @@ class TerminalConversation:
     mode: ConversationMode = field(init=False)
     own: OwnCommands = field(init=False)
     status: StatusLine = field(init=False)
+    rewinding: RewindMenu = field(init=False)
 
     def __post_init__(self) -> None:
         self.past = PastSessions(self.agent, self.screen, self.renderer, self.options.workspace)
         self.mode = ConversationMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
         self.own = OwnCommands(self.options, self.screen, self.renderer, self.prompter, self._ask_line, self._show_ide)
+        self.rewinding = RewindMenu(self.commands, self.screen, self._ask_line)
         self.status = StatusLine(
             self.agent,
             self._scope,
@@ -191,6 +194,9 @@ class TerminalConversation:
                     await self._resume_number(await self._ask_line(lines, SESSION_PROMPT, len(lines)), context_ids)
             case _ if text.startswith("/resume "):
                 await self._resume(text.split(maxsplit=1)[1])
+            case "/rewind":
+                if (line := await self.rewinding.line()) is not None:
+                    await self._handle_command(line)
             case "/copy":
                 await self.past.copy_answer(self.last_task)
             case "/plan" if not self._has_command("plan"):
@@ -210,7 +216,7 @@ class TerminalConversation:
         """Run a command of the agent, or send the text as a prompt if it begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
-        if (line is None and _is_command(text)) or (line is not None and line.command is None):
+        if (line is None and is_command(text)) or (line is not None and line.command is None):
             # The command may be newer than the list: MCP servers have commands, too.
             self.commands.load(self._scope())
             await self.commands.ready()
@@ -225,7 +231,7 @@ class TerminalConversation:
             if images:
                 self.renderer.quiet("Images are sent with messages, not with commands: this one gets its text alone.")
             await self._execute(CommandMessage(line.path, line.args, self._scope()), text)
-        elif line is not None or _is_command(text):
+        elif line is not None or is_command(text):
             name = "/" + " ".join(line.path) if line is not None else text.split()[0]
             likely = self.commands.likely(name)
             advice = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists all commands."
@@ -375,6 +381,7 @@ class TerminalConversation:
         self.last_task = stream.task_id
         end = await self.turns.show(stream, shown_prompt=shown_prompt, resume_command=self._resume_command())
         self.status.add_usage(stream.view.models.items())
+        self.prompter.typed.draft = self.prompter.typed.draft or stream.view.rewound_text
         self.is_unfinished = stream.view.state is not TaskState.COMPLETED
         if self.is_unfinished:
             self.prompter.typed.unqueue()
@@ -387,9 +394,3 @@ class TerminalConversation:
 
     def _resume_command(self) -> str:
         return f"{self.options.command} --resume {(self.context_id or 'latest')[:SHORT_ID]}"
-
-
-def _is_command(text: str) -> bool:
-    """Return whether a text begins with ``/word`` rather than with a path."""
-    word = text.split()[0]
-    return word.startswith("/") and word[1:].replace("-", "").isalpha()
