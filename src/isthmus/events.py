@@ -23,6 +23,7 @@ from isthmus.internal_events import (
     FilesSeen,
     FolderIncluded,
     LoopNotice,
+    MediaRefused,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -271,6 +272,7 @@ AgentEvent: TypeAlias = (
     | Compacted
     | ResultsPruned
     | WindowLearned
+    | MediaRefused
     | Checkpoint
     | Restored
     | Rewound

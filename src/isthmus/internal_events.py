@@ -298,6 +298,17 @@ class WindowLearned(InternalEvent):
 
 
 @record
+class MediaRefused(InternalEvent):
+    """The provider of a model refused a request with these media, and answered without them. Not shown by itself.
+
+    ``model`` is as in :class:`WindowLearned`. The session sends them to this model no more.
+    """
+
+    model: str
+    media: tuple[Media, ...]
+
+
+@record
 class LoopNotice(InternalEvent):
     """The model repeats itself, and ``text`` tells it so, in a message of the user's side. Not shown by itself."""
 

@@ -14,7 +14,7 @@ from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
 from isthmus.agent.system_prompt import PromptVariant, system_prompt
 from isthmus.agent.tool_search.loading import ToolLoading
-from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec
+from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec, key_of
 from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
 from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
@@ -80,6 +80,7 @@ class ModelRequests:
             messages=tuple(session.messages),
             effort=Effort(session.effort) if session.effort is not None else self._options.effort,
             tools=tools,
+            refused=session.refused_media.get(key_of(model), frozenset()),
         )
 
 

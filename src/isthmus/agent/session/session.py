@@ -54,6 +54,7 @@ from isthmus.internal_events import (
     FilesSeen,
     FolderIncluded,
     LoopNotice,
+    MediaRefused,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -68,6 +69,7 @@ from isthmus.internal_events import (
     WindowLearned,
     WorktreeUsed,
 )
+from isthmus.media import Media
 from isthmus.models.port.base import (
     DEFAULT_EFFORT,
     NOT_RUN,
@@ -191,6 +193,8 @@ class Session:
     """The tools that were loaded on demand or called, in order; None while the model gets the schemas of all tools."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
+    refused_media: dict[str, frozenset[Media]] = field(default_factory=dict[str, frozenset[Media]])
+    """The media that providers refused, by model."""
     compactions: list[CompactedSizes] = field(default_factory=list[CompactedSizes])
     """The sizes of the compactions since the last prompt or command."""
     measured_tokens: int = 0
@@ -251,6 +255,8 @@ class Session:
                 self._rewrite_conversation(event)
             case WindowLearned(model):
                 self.windows[model] = event
+            case MediaRefused(model, media):
+                self.refused_media[model] = self.refused_media.get(model, frozenset()) | frozenset(media)
             case FolderIncluded() | WorktreeUsed() | ModelChosen() | EffortChosen() | ToolsLoaded() | AgentRecord():
                 self._keep_choice(event)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():

@@ -169,7 +169,8 @@ class ModelRequest:
 
     ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
     be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
-    request even if none may be called: providers require them beside earlier calls.
+    request even if none may be called: providers require them beside earlier calls. ``refused`` are media of the
+    messages that the provider has refused before.
     """
 
     system: str
@@ -180,6 +181,7 @@ class ModelRequest:
     effort: Effort | None = None
     choice: ToolChoice = ToolChoice.AUTO
     sampling: Sampling = Sampling()
+    refused: frozenset[Media] = frozenset()
 
 
 @record
@@ -246,12 +248,16 @@ class Retrying:
 
 @record
 class Done:
-    """Last item of a stream: the whole message, to be kept and replayed unchanged."""
+    """Last item of a stream: the whole message, to be kept and replayed unchanged.
+
+    ``refused`` are media with which the provider refused the request before it answered without them.
+    """
 
     message: Message
     usage: Usage
     finish: Finish
     raw_finish: str | None = None
+    refused: frozenset[Media] = frozenset()
 
 
 StreamItem: TypeAlias = TextDelta | ThoughtDelta | ToolRequestStarted | Retrying | Done
@@ -397,6 +403,11 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Close the model's connections."""
         ...
+
+
+def key_of(model: ChatModel) -> str:
+    """Return the key under which facts about a model are kept: its provider's id and its name, ``provider:name``."""
+    return f"{model.provider}:{model.name}"
 
 
 @runtime_checkable
