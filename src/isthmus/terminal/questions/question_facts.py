@@ -7,7 +7,7 @@ a command is in a sandbox, for example. Pure; not the choices and their descript
 from dataclasses import replace
 
 from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
-from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
+from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall
 from isthmus.forms.asked_question import question_in
 from isthmus.record import record
 from isthmus.text.units import show_count
@@ -20,6 +20,8 @@ REASON_KEYS = ("instruction", "description")
 LONGEST_REASON = 400
 """Maximum number of characters of the agent's words that are shown."""
 
+RESTORE_TOOL = "restore"
+"""Tool of /restore and /rewind."""
 GO_ON = "Let the model go on"
 LONGEST_HEADER = 60
 """Maximum number of characters of the short name of a question that the agent asks."""
@@ -67,6 +69,8 @@ def _facts(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFac
             is_beside = call.input_parameters.get("is_background") is True
             title = "Run a command in the background" if is_beside else "Run a command"
             return QuestionFacts(title, _reason(call), place, "this command, once")
+        case GenericDetails() if call.tool_name == RESTORE_TOOL and "checkpoint_id" in call.input_parameters:
+            return QuestionFacts("Put files back")
         case McpDetails(server):
             return QuestionFacts("", "", f"goes to {visible_line(server)}, an MCP server", "this call, once")
         case _:

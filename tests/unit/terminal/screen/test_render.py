@@ -197,6 +197,14 @@ def test_the_question_about_a_model_that_repeats_itself_has_words_for_a_title() 
     assert LOOP_QUESTION not in text
 
 
+def test_the_question_about_files_that_go_back_has_words_for_a_title() -> None:
+    asked = ConfirmationRequest.of(OPTIONS, GenericDetails("Go back to checkpoint a1. Files:\n- /w/a.py: put back"))
+    call = ToolCall("r", ToolCallStatus.PENDING, "restore", {"checkpoint_id": "a1"}, confirmation_request=asked)
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    assert transcript.text.startswith("? Put files back\n    Go back to checkpoint a1. Files:\n")
+
+
 def test_another_tools_output_is_shown_by_its_beginning_without_code_fences() -> None:
     call = ToolCall("m", ToolCallStatus.PENDING, "get-picture", {}, "of the MCP server pictures")
     text = Transcript().show(*run(call, ToolOutput(text="text (1 line) + image/png (3 KB)\nHere\x1b[2J it is"))).text

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.formatted_text import fragment_list_to_text, to_formatted_text
 
 from isthmus.client import TaskSnapshot
 from isthmus.development_tool import (
@@ -23,8 +25,11 @@ from isthmus.development_tool import (
 )
 from isthmus.events import AgentEvent, RetryNotice, StateChange, TaskState, Thought, ToolCallUpdate
 from isthmus.task_view import TaskView
+from isthmus.terminal.interactive.asking import TELL_LINES
 from isthmus.terminal.interactive.command_list import KEYS, OWN, CommandList
-from isthmus.terminal.prompt.menu_prompts import menu_rows
+from isthmus.terminal.interactive.plan_menu import PLAN_CHOICES, PLAN_LINES
+from isthmus.terminal.interactive.rewind_menu import PART_LINES
+from isthmus.terminal.prompt.menu_prompts import ChoicePrompt, LinePrompt, menu_rows
 from isthmus.terminal.questions.questions import question_of
 from isthmus.terminal.screen.blocks import brief_choice_lines, choice_lines
 from isthmus.terminal.screen.render import TaskRenderer
@@ -167,6 +172,25 @@ def test_no_word_of_the_choices_is_broken(columns: int, rows: int) -> None:
             shown.screen.console.print("".join(fragment for _, fragment in fragments))
 
     assert not broken_in(columns, OFFERED, offer)
+
+
+@pytest.mark.parametrize(("columns", "rows"), SIZES)
+def test_each_question_and_menu_has_one_prompt_row_and_fits_the_window(columns: int, rows: int) -> None:
+    size = Size(rows=rows, columns=columns)
+    questions = [question_of(call) for call in (edit_call(), shell_call(), shell_call(command=COMMAND))]
+    menus = [(PLAN_LINES, PLAN_CHOICES), (PART_LINES, len(PART_LINES)), (TELL_LINES, 0)]
+    shown = [
+        *(
+            ChoicePrompt(question, "$", note, lambda: size).message()
+            for question in questions
+            for note in ("", COMMAND)
+        ),
+        *(LinePrompt(lines, "$", "$", lambda: size, count).message() for lines, count in menus),
+    ]
+    for fragments in shown:
+        found = rows_of(fragment_list_to_text(to_formatted_text(fragments)), columns)
+        assert len(found) <= rows
+        assert [row for row in found if row.startswith("  $")] == [found[-1]] == ["  $"]
 
 
 def _long_name(text: str) -> str:
