@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 RESUMED_LINES = 40
 """Maximum number of lines of each of them."""
+BESIDE = 7
+"""Cells of a line that a numbered menu takes beside the session: two before it, the number, the last one."""
 MAXIMUM_CHOICES = 20
 """Maximum number of sessions to choose from."""
 
@@ -50,7 +52,7 @@ class PastSessions:
     async def choices(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return numbered lines to choose from, and the contextId of each; both are empty if there is none."""
         sessions = (await self._sessions())[:MAXIMUM_CHOICES]
-        rows = session_lines(sessions, time.time(), self.screen.width - 4)
+        rows = session_lines(sessions, time.time(), self.screen.width - BESIDE)
         lines = [f"{number:>2}  {row}" for number, row in enumerate(rows, 1)]
         return lines, [session.context_id for session in sessions]
 

@@ -1,3 +1,4 @@
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,11 @@ from isthmus.events import TaskState, TextContent
 from isthmus.fronts.conversations import Conversation, find_session, list_sessions
 from isthmus.journal.port.lease_owner import new_owner
 from isthmus.journal.port.task_rows import TaskRow
+from isthmus.terminal.interactive.past_sessions import PastSessions
 from isthmus.terminal.interactive.session_list import session_lines
+from isthmus.terminal.prompt.menu_prompts import menu_rows
+from isthmus.terminal.screen.render import TaskRenderer
+from isthmus.terminal.screen.screen import Screen
 from support.front_program import edit_call
 from support.memory_agent import Ask, MemoryAgent, Step
 
@@ -106,6 +111,16 @@ async def test_the_table_is_aligned_and_fits_the_width() -> None:
     assert all(len(line) <= 60 for line in lines)
     assert "\x1b" not in "".join(lines)
     assert lines[1].endswith("…")
+
+
+@pytest.mark.parametrize("columns", [50, 80, 120])
+async def test_sessions_to_choose_from_have_a_row_each(columns: int) -> None:
+    agent = agent_with_questions()
+    for number in range(12):
+        await say(agent, f"{number} edit the file that is open in the editor, and then all the others that are like it")
+    screen = Screen(io.StringIO(), is_terminal=True, width=columns)
+    lines, context_ids = await PastSessions(agent, screen, TaskRenderer(screen), None).choices()
+    assert len(menu_rows(lines, columns)) == len(lines) == len(context_ids) == 12
 
 
 @pytest.mark.parametrize(("age", "shown"), [(5, "5 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (200000, "2 d ago")])
