@@ -189,16 +189,17 @@ async def opened(agent: AgentClient, task_id: str, timeouts: FrontTimeouts = Fro
     return TaskStream(agent, replace(snapshot, state=TaskState.WORKING, pending=()), turn, timeouts)
 
 
-async def past_deliveries(agent: AgentClient, task_id: str) -> Sequence[Delivery]:
-    """Return the events of a task until now; none from an agent that does not repeat them."""
+async def past_deliveries(agent: AgentClient, task_id: str, until: int | None = None) -> Sequence[Delivery]:
+    """Return the events of a task until now, or until the event ``until``; none from an agent that repeats none."""
     turn = await agent.follow(task_id, after=0)
+    last = turn.snapshot.seq if until is None else until
     found: list[Delivery] = []
     try:
-        if turn.snapshot.seq == 0:
+        if last == 0:
             return ()
         async for delivery in turn.deliveries:
             found.append(delivery)
-            if delivery.seq is not None and delivery.seq >= turn.snapshot.seq:
+            if delivery.seq is not None and delivery.seq >= last:
                 break
     finally:
         await _close(turn)

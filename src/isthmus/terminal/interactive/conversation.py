@@ -370,6 +370,7 @@ class TerminalConversation:
             await self.past.show_end(session)
             for task in session.unfinished:
                 stream = await opened(self.agent, task.task_id, self.options.timeouts)
+                await self.past.show_begun(stream)
                 await self._turn(stream, shown_prompt=None)
         except IsthmusError as error:
             self.renderer.error(str(error))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isthmus.client import AgentClient
 from isthmus.errors import IsthmusError
 from isthmus.fronts.conversations import Conversation, list_sessions
-from isthmus.fronts.task_stream import past_deliveries
+from isthmus.fronts.task_stream import TaskStream, past_deliveries
 from isthmus.record import record
 from isthmus.terminal.interactive.past_items import (
     RESUMED_MESSAGES,
@@ -67,12 +67,20 @@ class PastSessions:
         return sessions
 
     async def show_end(self, session: Conversation) -> None:
-        """Show the last messages and calls of a session. Raises the errors of ``AgentClient.get``."""
+        """Show the last messages and calls of a session's ended tasks. Raises the errors of ``AgentClient.get``."""
         items: list[PastItem] = []
         for task in reversed(session.tasks):
-            items = [*await self._items(task.task_id), *items]
             if count_texts(items) >= RESUMED_MESSAGES:
                 break
+            if task.state.is_terminal:
+                items = [*await self._items(task.task_id), *items]
+        self._show(items)
+
+    async def show_begun(self, stream: TaskStream) -> None:
+        """Show the same of a task that goes on: what was before the events of its stream."""
+        self._show(await self._items(stream.task_id, stream.view.seq))
+
+    def _show(self, items: Sequence[PastItem]) -> None:
         for item in end_of(items):
             match item:
                 case PastText(role, text):
@@ -82,10 +90,10 @@ class PastSessions:
                 case _:
                     self.renderer.past_call(item)
 
-    async def _items(self, task_id: str) -> Sequence[PastItem]:
-        """Return what a task showed; its messages alone from an agent that does not repeat events."""
+    async def _items(self, task_id: str, until: int | None = None) -> Sequence[PastItem]:
+        """Return what a task showed until an event; its messages alone from an agent that does not repeat events."""
         with suppress(IsthmusError):
-            if items := past_items(await past_deliveries(self.agent, task_id)):
+            if items := past_items(await past_deliveries(self.agent, task_id, until)):
                 return items
         history = (await self.agent.get(task_id, RESUMED_MESSAGES)).history
         return [PastText(message.role, message.text) for message in history]
