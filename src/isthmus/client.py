@@ -35,12 +35,18 @@ REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "d
 """Ids of options that refuse a call, ours first."""
 OFFLINE = "offline"
 """Reason of ``working`` while the network is away: the work goes on by itself when it is back."""
+INTERRUPTED = "interrupted"
+"""State for users of a task that no process works on, since the one that did has ended."""
+LOOP_QUESTION = "continue_repeating"
+"""Tool name of the question whether a model that repeats itself may go on."""
 MISSED_EVENTS = "missed-events"
 """Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
 
 
-def state_text(state: str, reason: str | None) -> str:
-    """Return a task's state for users: its name, and whether the network is away."""
+def state_text(state: str, reason: str | None, *, is_interrupted: bool = False) -> str:
+    """Return a task's state for users: its name, whether the network is away, or that its process has ended."""
+    if is_interrupted:
+        return INTERRUPTED
     return f"{state} ({OFFLINE})" if reason == OFFLINE else str(state)
 
 
@@ -90,7 +96,7 @@ class TaskSnapshot:
     ``pending`` has the tool calls that wait for a user. ``history`` is oldest first. Each artifact is one complete
     update. ``error`` and ``reason`` belong to the last state change. ``title`` is the beginning of the first prompt.
     Times are Unix seconds. ``parent`` is the id of the task that began this one for a part of its work; empty if a user
-    did.
+    did. ``is_interrupted``: it is to be worked on, and the process that did has ended.
     """
 
     task_id: str
@@ -108,11 +114,12 @@ class TaskSnapshot:
     history: tuple[HistoryMessage, ...] = ()
     artifacts: tuple[ArtifactUpdate, ...] = ()
     parent: str = ""
+    is_interrupted: bool = False
 
     @property
     def state_text(self) -> str:
-        """The state for users, who see that the work waits for the network."""
-        return state_text(self.state, self.reason)
+        """The state for users, who see that the work waits for the network, or was interrupted."""
+        return state_text(self.state, self.reason, is_interrupted=self.is_interrupted)
 
 
 NO_TEXT = "See the attached file."

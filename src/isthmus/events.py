@@ -23,6 +23,7 @@ from isthmus.internal_events import (
     FilesSeen,
     FolderIncluded,
     LoopNotice,
+    MediaRefused,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -31,6 +32,7 @@ from isthmus.internal_events import (
     ReferredContent,
     Restored,
     ResultsPruned,
+    Rewound,
     SubagentBegun,
     ThoughtProgress,
     ToolResultRecorded,
@@ -272,8 +274,10 @@ AgentEvent: TypeAlias = (
     | Compacted
     | ResultsPruned
     | WindowLearned
+    | MediaRefused
     | Checkpoint
     | Restored
+    | Rewound
     | ChatResumed
     | ModelChosen
     | EffortChosen

@@ -70,7 +70,7 @@ class FolderIncluded(InternalEvent):
 class ContextNote(InternalEvent):
     """A note for the model beside the conversation. Not shown.
 
-    ``source`` is ``EDITOR_NOTE``, ``HOOK_NOTE``, ``LIMIT_NOTE`` or the name of another part of the agent.
+    ``source`` is one of the constants below, or the name of another part of the agent.
     """
 
     source: str
@@ -81,6 +81,8 @@ EDITOR_NOTE = "editor"
 """Source of the editor's view at the prompt."""
 HOOK_NOTE = "hook"
 """Source of what a hook of the user's adds; it belongs to the user's request."""
+REWIND_NOTE = "rewind"
+"""Source of the note that files were put back while the conversation goes on."""
 LIMIT_NOTE = "limit"
 """Source of the hint that the model has one message left."""
 HOOK_CONTEXT = "<hook_context>"
@@ -245,6 +247,17 @@ class Restored(InternalEvent):
 
 
 @record
+class Rewound(InternalEvent):
+    """The conversation was reset to its state before the user's message ``number``. Not shown by itself.
+
+    ``text`` is that message's, which the user may change and send again.
+    """
+
+    number: int
+    text: str = ""
+
+
+@record
 class ChatResumed(InternalEvent):
     """The conversation was replaced by the one saved as ``name``. Not shown by itself.
 
@@ -334,6 +347,17 @@ class WindowLearned(InternalEvent):
     model: str
     tokens: int
     assumed: int
+
+
+@record
+class MediaRefused(InternalEvent):
+    """The provider of a model refused a request with these media, and answered without them. Not shown by itself.
+
+    ``model`` is as in :class:`WindowLearned`. The session sends them to this model no more.
+    """
+
+    model: str
+    media: tuple[Media, ...]
 
 
 @record

@@ -32,6 +32,7 @@ from isthmus.internal_events import (
     InternalEvent,
     ModelReply,
     ModelUsed,
+    Rewound,
     ThoughtProgress,
     ToolResultRecorded,
 )
@@ -165,7 +166,8 @@ class TaskView:
 
     ``seq`` is the number of the last stored event seen. ``calls``, ``live``, ``messages`` and ``artifacts`` are by id,
     in the order in which they began. ``command`` is the slash command that the task runs. ``has_missed``: the
-    connection broke, and events may be missing.
+    connection broke, and events may be missing. ``rewound_text`` is the message before which the task has put the
+    conversation.
     """
 
     state: TaskState = TaskState.SUBMITTED
@@ -184,6 +186,7 @@ class TaskView:
     compactions: list[Compacted] = field(default_factory=list[Compacted])
     checkpoints: list[Checkpoint] = field(default_factory=list[Checkpoint])
     has_missed: bool = False
+    rewound_text: str = ""
     models: dict[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])
     live: dict[str, str] = field(default_factory=dict[str, str], compare=False)
     request_began_at: float | None = None
@@ -269,6 +272,8 @@ class TaskView:
                 self._count(event, at)
             case Checkpoint():
                 self.checkpoints.append(event)
+            case Rewound(text=text):
+                self.rewound_text = text
             case ConfirmationAccepted():
                 self.take_answer(event)
             case RetryNotice():

@@ -57,6 +57,22 @@ async def test_the_window_is_what_the_server_says(name: str, answers: dict[str, 
         assert await window_of(f"{server.base_url}/v1") == window
 
 
+async def test_only_a_server_that_answers_as_ollama_is_asked_about_a_model_of_ollama() -> None:
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, False),
+        ({"/api/ps": {"models": 3}}, False),
+        ({"/api/ps": {"models": []}}, True),
+    ]
+    for answers, asked in cases:
+
+        def respond(request: WireRequest, answers: dict[str, Any] = answers) -> Answer:
+            return Answer.json(answers[request.path]) if request.path in answers else Answer.json({}, 404)
+
+        with WireServer(respond) as server:
+            assert await window_of(f"{server.base_url}/v1") is None
+            assert ("/api/show" in [request.path for request in server.requests]) is asked
+
+
 @pytest.mark.parametrize(
     "answer", [Answer(200, {"content-type": "text/html"}, (b"<html>",)), Answer(200, {}, (b"[" * 99_999,))]
 )

@@ -52,7 +52,7 @@ def sessions(tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram) -> 
 def test_a_plan_is_approved_and_then_carried_out(sessions: Sessions) -> None:
     with sessions.terminal() as terminal:
         terminal.wait_for(PROMPT).press("/plan plan the file\r").wait_for("First I write new.txt.")
-        terminal.wait_for("1  Carry it out").press("2\r").wait_for("Carried out.").wait_for(r"(?m)^auto_edit \u203a ?$")
+        terminal.wait_for("1  Carry it out").press("2").wait_for("Carried out.").wait_for(r"(?m)^auto_edit \u203a ?$")
     assert (sessions.workspace / "new.txt").read_text("utf-8") == "made\n"
 
 
@@ -126,10 +126,28 @@ def test_diff_and_rewind_show_what_the_session_changed(sessions: Sessions, isthm
     (sessions.workspace / "new.txt").write_text("before\n", "utf-8")
     with sessions.terminal("look and write", "-y") as terminal:
         terminal.wait_for("Written.").press("/diff\r").wait_for(r"(?m)^-before$").wait_for(r"(?m)^\+made$")
-        terminal.press("/rewind\r").wait_for(r"\d{4}-\d\d-\d\d .*new.txt  look and write")
+        terminal.wait_for(PROMPT_OF_YOLO).press("/rewind\r").wait_for(r"1  look and write  \(1 file edited since\)")
+        terminal.press("1").wait_for("3  Files alone").press("\x1b").wait_for(PROMPT_OF_YOLO)
     _, shown, _ = isthmus_here(*sessions.options, "-c", "-p", "/diff")
     assert "--- a/new.txt" in shown
     assert "-before\n+made\n" in shown
+
+
+def test_escape_twice_goes_back_to_before_a_message_that_can_then_be_changed(sessions: Sessions) -> None:
+    file = sessions.workspace / "new.txt"
+    with sessions.terminal("call it Zephyr", "-y") as terminal:
+        terminal.wait_for("You said: call it Zephyr").wait_for(PROMPT_OF_YOLO).press("look and write\r").wait_for(
+            "Written."
+        )
+        assert file.read_text("utf-8") == "made\n"
+        terminal.wait_for(PROMPT_OF_YOLO).press("\x1b\x1b").wait_for(r"2  call it Zephyr").press("\x1b[B\r")
+        terminal.wait_for("2  Conversation alone; the files stay").press("1").wait_for("look and write' *\\.")
+        terminal.wait_for(r"(?m)^yolo \u203a look and write$").press("\x7f" * 14 + "again\r").wait_for(
+            "You said: again"
+        )
+        assert not file.exists()
+        terminal.wait_for(PROMPT_OF_YOLO).press("/rewind\r").wait_for(r"1  again").wait_for(r"2  call it Zephyr")
+        assert "look and write" not in terminal.screen.rpartition("/rewind")[2]
 
 
 def test_context_and_cost_say_what_is_used(sessions: Sessions, isthmus_here: InProcess) -> None:

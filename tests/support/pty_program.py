@@ -147,10 +147,10 @@ class PtyProgram:
             data = data[os.write(self.terminal, data) :]
         return self
 
-    def resize(self, columns: int, rows: int) -> "PtyProgram":
-        """Resize the window; the program is notified as by a terminal."""
+    def resize(self, columns: int, rows: int, *, wraps_anew: bool = False) -> "PtyProgram":
+        """Resize the window; the program is notified as by a terminal. `wraps_anew`: rows that are too long go on."""
         with self._lock:
-            self._screen.resize(rows, columns)
+            (self._screen.reflow if wraps_anew else self._screen.resize)(rows, columns)
             self._shown = None
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         return self.signal(signal.SIGWINCH)

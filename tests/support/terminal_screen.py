@@ -61,6 +61,28 @@ class TerminalScreen(pyte.Screen):
                 return
         super().draw(data)
 
+    def reflow(self, rows: int, columns: int) -> None:
+        """Change the size as most terminals do: rows that are too long go on in further ones, with the cursor."""
+        shown: list[dict[int, pyte.screens.Char]] = []
+        cursor_row, cursor_column = 0, 0
+        for at in range(self.lines):
+            cells = dict(self.buffer[at])
+            width = max((column + 1 for column, cell in cells.items() if cell.data.strip()), default=0)
+            if at == self.cursor.y:
+                behind = self.cursor.x - 1 if self.cursor.x and self.cursor.x >= width else self.cursor.x
+                cursor_row, cursor_column = len(shown) + behind // columns, self.cursor.x % columns
+            for start in range(0, max(1, width), columns):
+                shown.append(
+                    {column - start: cells[column] for column in range(start, start + columns) if column in cells}
+                )
+        lost = max(0, cursor_row - rows + 1)
+        self.resize(rows, columns)
+        for at in range(rows):
+            self.buffer[at].clear()
+            self.buffer[at].update(shown[at + lost] if at + lost < len(shown) else {})
+        self.cursor.y, self.cursor.x = cursor_row - lost, cursor_column
+        self.dirty.update(range(rows))
+
     def select_graphic_rendition(self, *attrs: int, private: bool = False, **more: Any) -> None:
         """Set the style of what is drawn next."""
         # The private form (CSI > 4 ; 2 m) is xterm's modifyOtherKeys; pyte takes it for a colour and fails.

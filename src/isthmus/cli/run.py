@@ -227,12 +227,14 @@ def missing_notice(servers: "Sequence[ServerStatus]") -> str:
 
 async def _interactive(setup: Setup, request: RunRequest) -> int:
     from isthmus.programs.setup.terminal_settings import keep_theme, settings_lines, theme_of
+    from isthmus.programs.terminal.slow_servers import slow_servers_told
     from isthmus.terminal.interactive.attention import CallsBy
     from isthmus.terminal.interactive.interactive import run_interactive
     from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 
     awaited = AwaitedServers()
-    use = McpUse(open_browser=open_browser, on_unknown_trust=ask_for_trust, on_wait=awaited)
+    hosts: list[McpHost] = []
+    use = McpUse(open_browser=open_browser, on_unknown_trust=ask_for_trust, on_wait=awaited, on_host=hosts.append)
     announcements = Announcements()
 
     def on_shown(tool_call_id: str, editor: str) -> None:
@@ -259,7 +261,8 @@ async def _interactive(setup: Setup, request: RunRequest) -> int:
                 keep_theme=keep_theme,
                 settings_lines=partial(settings_lines, setup),
             )
-            return await run_interactive(engine, options)
+            async with slow_servers_told(hosts, ToolScope(setup.workspace), announcements.say):
+                return await run_interactive(engine, options)
 
 
 async def _list_sessions(setup: Setup) -> int:

@@ -5,7 +5,7 @@ so that fronts see one stream per task. It applies every event to a TaskView bef
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 
 from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
@@ -187,6 +187,23 @@ async def opened(agent: AgentClient, task_id: str, timeouts: FrontTimeouts = Fro
         await _close(turn)
         return TaskStream(agent, snapshot, None, timeouts)
     return TaskStream(agent, replace(snapshot, state=TaskState.WORKING, pending=()), turn, timeouts)
+
+
+async def past_deliveries(agent: AgentClient, task_id: str, until: int | None = None) -> Sequence[Delivery]:
+    """Return the events of a task until now, or until the event ``until``; none from an agent that repeats none."""
+    turn = await agent.follow(task_id, after=0)
+    last = turn.snapshot.seq if until is None else until
+    found: list[Delivery] = []
+    try:
+        if last == 0:
+            return ()
+        async for delivery in turn.deliveries:
+            found.append(delivery)
+            if delivery.seq is not None and delivery.seq >= last:
+                break
+    finally:
+        await _close(turn)
+    return found
 
 
 async def _closing(turn: Turn) -> AsyncIterator[Delivery]:

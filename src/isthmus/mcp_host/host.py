@@ -189,6 +189,18 @@ class McpHost(ToolSource, ToolServers):
         await servers.wait_for(servers.connections(_named(scope)), self._options.wait_seconds)
         return await self.servers(scope)
 
+    async def slow_servers(self, scope: ToolScope, seconds: float) -> AsyncGenerator[ServerStatus]:
+        """Yield the state of each server whose connection takes more than ``seconds``, as soon as its outcome is known.
+
+        Raises:
+            ToolFailure: as :meth:`tools`.
+        """
+        servers = await self._servers(self._folders.of(scope))
+        async for name in servers.slow(servers.connections(_named(scope)), seconds):
+            for status in await self.servers(scope):
+                if status.name == name:
+                    yield status
+
     @override
     async def discovery(self, scope: ToolScope) -> DiscoveryState:
         task = self._workspaces.get(self._folders.of(scope))

@@ -7,7 +7,7 @@ A connection is kept until its configuration changes. Not here: the workspaces, 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -137,6 +137,24 @@ class WorkspaceServers:
                 if not (found.is_known or self._is_required(found.config))
             )
         )
+
+    async def slow(self, connections: Sequence[ServerConnection], seconds: float) -> AsyncGenerator[str]:
+        """Yield the name of each server of whose connection nothing was known after ``seconds``, once it is known."""
+        awake = [found for found in connections if not found.is_asleep]
+        await asyncio.gather(*(found.settled(seconds) for found in awake))
+        waiting = {
+            asyncio.ensure_future(found.settled(found.config.connect_seconds + 1)): found.config.name
+            for found in awake
+            if not found.is_settled
+        }
+        try:
+            while waiting:
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for one in done:
+                    yield waiting.pop(one)
+        finally:
+            for one in waiting:
+                one.cancel()
 
     def _is_required(self, config: ServerConfig) -> bool:
         return config.required or self._is_strict

@@ -312,7 +312,7 @@ class ProviderModel(ABC, Generic[Client]):
                     raise
             else:
                 self._media.note_accepted(attachments, left_out)
-                yield names.restore(done)
+                yield names.restore(replace(done, refused=left_out))
                 return
             if not begun and may_be_of_media(error) and (suspected := self._media.suspected(attachments)):
                 # Otherwise one image that a provider cannot read would make all later requests of a session fail.
@@ -346,7 +346,7 @@ class ProviderModel(ABC, Generic[Client]):
     async def _attachments(self, request: ModelRequest, left_out: frozenset[Media] = frozenset()) -> Attachments:
         if next(media_of(request.messages), None) is None:
             return NO_ATTACHMENTS
-        refused = self._media.refused | left_out
+        refused = self._media.refused | request.refused | left_out
         return await asyncio.to_thread(read_attachments, request.messages, self._endpoint.provider.media, refused)
 
     def _items(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:

@@ -19,7 +19,6 @@ ALIASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("compact",): ("compress",),
     ("summarize",): ("compress",),
     ("usage",): ("stats",),
-    ("rewind",): ("restore",),
     ("undo",): ("restore",),
     ("chat", "ls"): ("chat", "list"),
     ("chat", "load"): ("chat", "resume"),

@@ -14,7 +14,7 @@ from isthmus.agent.session.session import Session
 from isthmus.agent.session.size import MEDIA_TOKENS, message_tokens
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput
 from isthmus.events import event_from_json, event_to_json
-from isthmus.internal_events import CommandPrompt, ModelReply, ToolResultRecorded
+from isthmus.internal_events import CommandPrompt, MediaRefused, ModelReply, ToolResultRecorded
 from isthmus.media import Media
 from isthmus.models.port.base import Message, Text, ToolRequest
 from isthmus.models.port.base import ModelToolResult as ToolResultPart
@@ -23,7 +23,7 @@ from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolFai
 from isthmus.tools.port.tool_set import ToolSet
 from support.agent_harness import AgentHarness
 from support.gemini_wire import GeminiWire
-from support.scripted_wire import Call, Reply, Say
+from support.scripted_wire import Call, Failure, Reply, Say
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 IMAGE = Media("image/png", Path("/outputs/a.png"))
@@ -74,6 +74,23 @@ async def test_a_tools_image_reaches_the_model_and_the_journal_has_its_path_alon
     (recorded,) = [event for event in harness.events if isinstance(event, ToolResultRecorded)]
     assert recorded.media == (Media("image/png", workspace / ".outputs" / "t" / "picture.png"),)
     assert len(json.dumps(event_to_json(recorded))) < 500
+
+
+@pytest.mark.anyio
+async def test_an_image_that_the_provider_refused_is_not_sent_again_by_the_next_process(workspace: Path) -> None:
+    refusal = Failure(400, "This model does not support images")
+    replies = (Reply.of(Call("camera", {})), refusal, *(Reply.of(Say(text)) for text in ("blind", "still", "seen")))
+    with GeminiWire(replies) as wire:
+        harness = AgentHarness(workspace, wire, Policy(ApprovalMode.YOLO), tools=ToolSet.of(Camera()))
+        await harness.prompt("take a picture")
+        await harness.prompt("what is on it?")
+        harness.model = "other"
+        await harness.prompt("and now?")
+        sent = ["inlineData" in str(request.json) for request in wire.model_requests]
+    # Another model may take it.
+    assert sent == [False, True, False, False, True]
+    (refused,) = [event for event in harness.events if isinstance(event, MediaRefused)]
+    assert refused == MediaRefused("gemini:test", (Media("image/png", workspace / ".outputs" / "t" / "picture.png"),))
 
 
 def test_a_result_of_an_older_journal_has_no_media() -> None:

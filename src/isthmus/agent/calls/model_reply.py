@@ -15,7 +15,7 @@ from isthmus.agent.session.retries import note_connection, note_retry
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.development_tool import AgentThought
 from isthmus.events import StateChange, TaskState, TextContent, Thought
-from isthmus.internal_events import ModelReply, ThoughtProgress
+from isthmus.internal_events import MediaRefused, ModelReply, ThoughtProgress
 from isthmus.models.port.base import (
     ChatModel,
     Done,
@@ -27,6 +27,7 @@ from isthmus.models.port.base import (
     ThoughtDelta,
     ToolRequest,
     ToolRequestStarted,
+    key_of,
     requests_of,
 )
 from isthmus.models.port.message import message_to_json
@@ -101,6 +102,9 @@ class ReplyStream:
             raise RuntimeError(f"the {model.provider} model's stream ended without its Done item")
         await self._end_void()
         usage = done.usage
+        if done.refused:
+            media = tuple(sorted(done.refused, key=lambda item: item.path))
+            await turn.emit(MediaRefused(key_of(model), media))
         await turn.emit(
             ModelReply(
                 self._message_id,

@@ -49,10 +49,10 @@ from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session.known_files import OverwriteRefusal
-from isthmus.agent.session.loops import LOOP_QUESTION
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.checkpoints.base import Checkpoints
+from isthmus.client import LOOP_QUESTION
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationRequest,

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import cancelled_call
-from isthmus.agent.session.loops import LOOP_QUESTION
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
+from isthmus.client import LOOP_QUESTION
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,

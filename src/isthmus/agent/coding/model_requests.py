@@ -15,13 +15,13 @@ from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session.prompt_prefix import model_key, spec_to_json
+from isthmus.agent.session.prompt_prefix import spec_to_json
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.system_prompt import PromptVariant, prompt_sections
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.internal_events import PromptBegun, PromptSection
-from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec
+from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec, key_of
 from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
 from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
@@ -41,7 +41,7 @@ class ModelRequests:
 
     def is_begun(self, session: Session, model: ChatModel) -> bool:
         """Return whether the beginning of the session's requests to a model is fixed; a compaction makes it anew."""
-        return model_key(model) in session.prefixes
+        return key_of(model) in session.prefixes
 
     async def request(
         self, turn: AgentTurn, scope: ToolScope, loading: ToolLoading, model: ChatModel, calls: CallRunner
@@ -65,7 +65,7 @@ class ModelRequests:
             policy.mode, policy.may_ask, self._options.is_in_terminal, model.provider, names_of_tools, edits
         )
         sections = await self._sections(scope, session, loading, variant)
-        key = model_key(model)
+        key = key_of(model)
         is_begun = self.is_begun(session, model)
         # What was searched for is in the conversation until the beginning is made anew.
         loaded = session.choices.loaded_tools if not is_begun or session.choices.loaded_tools is None else ()

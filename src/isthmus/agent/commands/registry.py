@@ -18,6 +18,7 @@ from isthmus.agent.commands.builtin import (
     model,
     restore,
     review,
+    rewind,
     shell,
     shells,
     skills,
@@ -48,5 +49,12 @@ BUILT_IN: tuple[CommandNode, ...] = (
     tasks.COMMAND,
 )
 
-YIELDING: tuple[CommandNode, ...] = (chat.COMMAND, diff.COMMAND, review.COMMAND, context_size.COMMAND, cost.COMMAND)
+YIELDING: tuple[CommandNode, ...] = (
+    chat.COMMAND,
+    diff.COMMAND,
+    review.COMMAND,
+    rewind.COMMAND,
+    context_size.COMMAND,
+    cost.COMMAND,
+)
 """Built-in commands that a custom command, or a prompt of an MCP server, of the same name replaces."""

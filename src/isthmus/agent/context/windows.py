@@ -4,12 +4,11 @@ A session keeps them in the journal, and :class:`LearnedWindows` for the other s
 else becomes known of the model, such as another setting of a local server, a number that was learnt before is void.
 """
 
-from isthmus.agent.session.prompt_prefix import model_key
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.size import context_window
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.internal_events import WindowLearned
-from isthmus.models.port.base import ChatModel, RefusedSize
+from isthmus.models.port.base import ChatModel, RefusedSize, key_of
 
 SMALLEST_SHARE = 0.5
 """Minimum share of a stated window that is left if the provider counts more tokens than we do."""
@@ -18,7 +17,7 @@ SMALLEST_SHARE = 0.5
 def window_of(session: Session, model: ChatModel) -> int:
     """Return the context window of a model in tokens: as its provider said in this session, otherwise as known."""
     assumed = context_window(model)
-    learned = session.windows.get(model_key(model))
+    learned = session.windows.get(key_of(model))
     return learned.tokens if learned is not None and learned.assumed == assumed else assumed
 
 
@@ -41,17 +40,13 @@ class LearnedWindows:
 
     async def tell(self, turn: AgentTurn, model: ChatModel) -> None:
         """Have the session of a turn know the window that another one has learnt."""
-        known = self._known.get(model_key(model))
-        if (
-            known is not None
-            and known.assumed == context_window(model)
-            and model_key(model) not in turn.session.windows
-        ):
+        known = self._known.get(key_of(model))
+        if known is not None and known.assumed == context_window(model) and key_of(model) not in turn.session.windows:
             await turn.emit(known)
 
     async def learn(self, turn: AgentTurn, model: ChatModel, tokens: int) -> None:
         """Keep a window that the provider of a model has stated."""
-        learned = WindowLearned(model_key(model), tokens, context_window(model))
+        learned = WindowLearned(key_of(model), tokens, context_window(model))
         if turn.session.windows.get(learned.model) != learned:
             self._known[learned.model] = learned
             await turn.emit(learned)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from isthmus.agent.session.compacted_sizes import CompactedSizes
 from isthmus.agent.session.known_files import FilesSnapshot, KnownFiles
 from isthmus.agent.session.pruning import pruned
+from isthmus.agent.session.rewinding import RewindPoints
 from isthmus.agent.session.size import messages_tokens
 from isthmus.internal_events import Compacted
 from isthmus.models.port.base import Message, Part, Text, text_of
@@ -42,6 +43,8 @@ class Conversation:
 
     The list goes on growing, but messages before a model message never change.
     """
+    rewind_points: RewindPoints = field(default_factory=RewindPoints)
+    """The conversation before each message of the user's."""
     ends: dict[str, tuple[list[Message], int]] = field(default_factory=dict[str, "tuple[list[Message], int]"])
     """The conversation at the end of each earlier task, by task id, as in ``checkpoints``."""
     compactions: list[CompactedSizes] = field(default_factory=list[CompactedSizes])
@@ -101,19 +104,40 @@ class Conversation:
 
     def keep_present(self, checkpoint_id: str) -> None:
         """Keep the present conversation for a checkpoint."""
+        self.rewind_points.note_checkpoint(checkpoint_id)
         self.checkpoints[checkpoint_id] = (list(self.messages), len(self.messages), self.known_files.snapshot())
 
     def keep_before_reply(self, checkpoint_id: str) -> None:
         """Keep the conversation before the last model message for a checkpoint."""
+        self.rewind_points.note_checkpoint(checkpoint_id)
         asked = next((at for at in range(len(self.messages), 0, -1) if self.messages[at - 1].role == "user"), 0)
         self.checkpoints[checkpoint_id] = (self.messages, asked, self._known_before_reply)
 
-    def restore(self, checkpoint_id: str) -> None:
-        """Go back to a checkpoint; nothing happens if it is not known."""
+    def restore(self, checkpoint_id: str) -> bool:
+        """Go back to a checkpoint, and return whether it is known; otherwise nothing happens."""
         if (kept := self.checkpoints.get(checkpoint_id)) is None:
-            return
+            return False
         messages, length, known = kept
-        self.messages = messages[:length]
+        self._go_back(messages[:length], known)
+        self.rewind_points.restore(checkpoint_id)
+        return True
+
+    def take_rewind_point(self, text: str) -> None:
+        """Keep the conversation before a message of the user's, which is added next."""
+        # The new message is added to the last one if that is the user's, too.
+        is_added = bool(self.messages) and self.messages[-1].role == "user"
+        messages = tuple(self.messages) if is_added else self.messages
+        self.rewind_points.take(text, messages, self.known_files.snapshot(), len(self.checkpoints))
+
+    def rewind(self, number: int) -> bool:
+        """Go back to before a message of the user's, and return whether it is there; otherwise nothing happens."""
+        if (point := self.rewind_points.rewind(number)) is None:
+            return False
+        self._go_back(point.messages[: point.length], point.known)
+        return True
+
+    def _go_back(self, messages: Sequence[Message], known: FilesSnapshot) -> None:
+        self.messages = list(messages)
         self.known_files.restore(known)
         self.measured_tokens = self.measured_messages = 0
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from isthmus.models.port.base import ToolRequest
 from isthmus.text.units import show_count
 
-LOOP_QUESTION = "continue_repeating"
-"""Tool name of the question whether a model that repeats itself may go on."""
 REPETITIONS = 5
 """Number of times that a call, or a cycle of calls, follows on itself before it counts as a loop."""
 LONGEST_CYCLE = 5

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.internal_events import PromptBegun, PromptChanged, PromptSection
-from isthmus.models.port.base import ChatModel, Message, Text, ToolSpec
+from isthmus.models.port.base import Message, Text, ToolSpec
 
 OPENING = "<session_update>"
 CLOSING = "</session_update>"
@@ -77,11 +77,6 @@ def _tells_of_changes(messages: Iterable[Message]) -> bool:
 def is_update(part: object) -> bool:
     """Return whether a part of a message tells of a change."""
     return isinstance(part, Text) and part.text.startswith(f"{OPENING}\n") and part.text.endswith(f"\n{CLOSING}")
-
-
-def model_key(model: ChatModel) -> str:
-    """Return the name under which sessions keep what belongs to a model."""
-    return f"{model.provider}:{model.name}"
 
 
 def spec_to_json(spec: ToolSpec) -> JsonObject:

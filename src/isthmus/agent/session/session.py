@@ -12,11 +12,11 @@ from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.session.choices import Choices
 from isthmus.agent.session.conversation import Conversation
-from isthmus.agent.session.loops import LOOP_QUESTION, CallLoops
+from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.prompt_prefix import PromptPrefix
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import OFFLINE
+from isthmus.client import LOOP_QUESTION, OFFLINE
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
@@ -51,6 +51,7 @@ from isthmus.internal_events import (
     FilesSeen,
     FolderIncluded,
     LoopNotice,
+    MediaRefused,
     ModelChosen,
     ModelReply,
     ModelUsed,
@@ -59,6 +60,7 @@ from isthmus.internal_events import (
     ReferredContent,
     Restored,
     ResultsPruned,
+    Rewound,
     SubagentBegun,
     ThoughtProgress,
     ToolResultRecorded,
@@ -66,6 +68,7 @@ from isthmus.internal_events import (
     WindowLearned,
     WorktreeUsed,
 )
+from isthmus.media import Media
 from isthmus.models.port.base import (
     NOT_RUN,
     Message,
@@ -146,9 +149,11 @@ class Session:
     loops: CallLoops = field(default_factory=CallLoops)
     """The latest calls of the model, in which a loop shows."""
     prefixes: dict[str, PromptPrefix] = field(default_factory=dict[str, PromptPrefix])
-    """The beginning of the requests to each model, by :func:`~isthmus.agent.session.prompt_prefix.model_key`."""
+    """The beginning of the requests to each model, by :func:`~isthmus.models.port.base.key_of`."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
+    refused_media: dict[str, frozenset[Media]] = field(default_factory=dict[str, frozenset[Media]])
+    """The media that providers refused, by model."""
 
     @property
     def messages(self) -> list[Message]:
@@ -216,10 +221,12 @@ class Session:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen():
                 self.conversation.known_files.take(event, len(self.messages))
-            case Compacted() | ResultsPruned() | Checkpoint() | Restored() | ChatResumed():
+            case Compacted() | ResultsPruned() | Checkpoint() | Restored() | Rewound() | ChatResumed():
                 self._rewrite_conversation(event)
             case WindowLearned(model):
                 self.windows[model] = event
+            case MediaRefused(model, media):
+                self.refused_media[model] = self.refused_media.get(model, frozenset()) | frozenset(media)
             case FolderIncluded() | WorktreeUsed() | ModelChosen() | EffortChosen() | ToolsLoaded() | AgentRecord():
                 self.choices.take(event)
             case Thought() | ThoughtProgress() | RetryNotice() | ArtifactUpdate() | ModelUsed():
@@ -254,6 +261,7 @@ class Session:
         self._begin_work(prompt.settings)
         self.command = None
         self.prompt, self.message = prompt.text, prompt
+        self.conversation.take_rewind_point(prompt.text)
         if not self.new_prompts:
             self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
@@ -288,6 +296,7 @@ class Session:
         self.state, self.is_offline = change.state, change.reason == OFFLINE
         self._is_over |= change.state.is_terminal
         if change.reason == PROMPT_REFUSED:
+            self.conversation.rewind_points.refuse(max(1, len(self.new_prompts)))
             self.conversation.messages = list(self._before_prompt)
             self.new_prompts, self._is_unheard = [], False
         elif change.state is TaskState.CANCELED and self._is_unheard:
@@ -296,6 +305,8 @@ class Session:
 
     def _take_command_prompt(self, prompt: CommandPrompt) -> None:
         self.has_command_prompt = True
+        if (command := self.command) is not None:
+            self.conversation.take_rewind_point(" ".join(("/" + " ".join(command.path), command.args)).strip())
         self._before_prompt = tuple(self.messages)
         self._is_unheard = True
         self._add_request(prompt.text)
@@ -322,7 +333,9 @@ class Session:
             if now.workspace_path != before:  # the agent may have chosen a folder for it
                 self.workspace = now.workspace_path
 
-    def _rewrite_conversation(self, event: Compacted | ResultsPruned | Checkpoint | Restored | ChatResumed) -> None:
+    def _rewrite_conversation(
+        self, event: Compacted | ResultsPruned | Checkpoint | Restored | Rewound | ChatResumed
+    ) -> None:
         """Keep the conversation for later, or replace its messages."""
         match event:
             case Compacted():
@@ -337,8 +350,10 @@ class Session:
                 else:
                     self.conversation.keep_present(checkpoint_id)
             case Restored(checkpoint_id):
-                if checkpoint_id in self.conversation.checkpoints:
-                    self.conversation.restore(checkpoint_id)
+                if self.conversation.restore(checkpoint_id):
+                    self._keep_prefixes()
+            case Rewound(number):
+                if self.conversation.rewind(number):
                     self._keep_prefixes()
             case ChatResumed(messages=messages):
                 self._resume_chat([message_from_json(message) for message in messages])

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from isthmus.agent.session.loops import LOOP_QUESTION
-from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
+from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,

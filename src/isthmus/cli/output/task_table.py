@@ -79,7 +79,7 @@ def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
         user = [visible_line(row.user) or "-"] if with_users else []
         cells = [
             row.task_id[:short],
-            state_text(row.state, row.reason),
+            _state(row),
             _when(row.updated_at, now),
             str(row.seq),
             *user,
@@ -90,6 +90,10 @@ def task_lines(rows: Sequence[TaskRow], now: float) -> list[str]:
     return [
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]) for line in table
     ]
+
+
+def _state(row: TaskRow) -> str:
+    return state_text(row.state, row.reason, is_interrupted=row.is_interrupted)
 
 
 def detail_lines(
@@ -104,7 +108,7 @@ def detail_lines(
         ("Session", row.context_id),
         *([("Begun by", row.parent)] if row.parent else []),
         *([("User", row.user)] if row.user else []),
-        ("State", f"{row.state}: {row.error}" if row.error else state_text(row.state, row.reason)),
+        ("State", f"{row.state}: {row.error}" if row.error else _state(row)),
         ("Folder", row.workspace),
         ("Begun", _time(row.created_at)),
         ("Changed", _time(row.updated_at)),

@@ -39,6 +39,7 @@ class Snapshots:
             pending=row.pending,
             history=history,
             parent=row.parent,
+            is_interrupted=row.is_interrupted,
         )
 
     async def history(self, task_id: str, limit: int) -> tuple[HistoryMessage, ...]:

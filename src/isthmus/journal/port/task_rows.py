@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from isthmus.client import Delivery
 from isthmus.development_tool import ToolCall
 from isthmus.events import AgentEvent, TaskState
+from isthmus.journal.port.lease_owner import is_gone
 from isthmus.record import record
 
 
@@ -35,6 +36,13 @@ class TaskRow:
     parent: str = ""
     label: str = ""
     is_queued: bool = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it is at work by its state, and the process that worked on it has ended on this machine."""
+        if self.is_queued or self.state is not TaskState.WORKING:
+            return False
+        return self.owner is None or is_gone(self.owner)
 
     @property
     def lease(self) -> "FormerLease | None":

@@ -22,7 +22,7 @@ from isthmus.events import (
     ToolCallUpdate,
     event_from_json,
 )
-from isthmus.internal_events import ChatResumed, Restored, ToolResultRecorded
+from isthmus.internal_events import ChatResumed, Restored, Rewound, ToolResultRecorded
 from isthmus.journal.postgres.statements import storable
 from isthmus.journal.sql.rows import DELETED
 from isthmus.journal.sql.tables import TASKS
@@ -193,7 +193,7 @@ class TaskCheck:
                 self._waiting.pop(confirmation.tool_call_id, None)
             case ToolResultRecorded(call_id):
                 self._waiting.pop(call_id, None)
-            case Prompt() | Command() | Restored() | ChatResumed():
+            case Prompt() | Command() | Restored() | Rewound() | ChatResumed():
                 self._waiting.clear()
             case _:
                 pass

@@ -59,8 +59,14 @@ async def look_up_window(base_url: str, model: str, fetch: Fetch, *, is_local: b
 
 
 async def _of_ollama(root: str, model: str, fetch: Fetch) -> int | None:
-    """Return the window with which the model is loaded, or will be by its own parameters."""
-    for running in as_list(as_object(await fetch(f"{root}/api/ps", None)).get("models")):
+    """Return the window with which the model is loaded, or will be by its own parameters.
+
+    A server that does not list running models as Ollama does is asked nothing more.
+    """
+    answer = as_object(await fetch(f"{root}/api/ps", None))
+    if not isinstance(answer.get("models"), list):
+        return None
+    for running in as_list(answer.get("models")):
         loaded = as_object(running)
         if model in (loaded.get("name"), loaded.get("model")) or loaded.get("name") == f"{model}:latest":
             return _window(loaded.get("context_length"))

@@ -173,7 +173,8 @@ class ModelRequest:
     ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
     be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
     request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
-    the answers, so that minutes may pass between two requests.
+    the answers, so that minutes may pass between two requests. ``refused`` are media of the messages that the provider
+    has refused before.
     """
 
     system: str
@@ -185,6 +186,7 @@ class ModelRequest:
     choice: ToolChoice = ToolChoice.AUTO
     sampling: Sampling = Sampling()
     is_interactive: bool = False
+    refused: frozenset[Media] = frozenset()
 
 
 @record
@@ -253,12 +255,16 @@ class Retrying:
 
 @record
 class Done:
-    """Last item of a stream: the whole message, to be kept and replayed unchanged."""
+    """Last item of a stream: the whole message, to be kept and replayed unchanged.
+
+    ``refused`` are media with which the provider refused the request before it answered without them.
+    """
 
     message: Message
     usage: Usage
     finish: Finish
     raw_finish: str | None = None
+    refused: frozenset[Media] = frozenset()
 
 
 StreamItem: TypeAlias = TextDelta | ThoughtDelta | ToolRequestStarted | Retrying | Done
@@ -406,6 +412,11 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Close the model's connections."""
         ...
+
+
+def key_of(model: ChatModel) -> str:
+    """Return the key under which facts about a model are kept: its provider's id and its name, ``provider:name``."""
+    return f"{model.provider}:{model.name}"
 
 
 @runtime_checkable

@@ -43,6 +43,7 @@ KEYS = (
     ("Ctrl-X Ctrl-E", "edits the message in your $EDITOR"),
     ("Alt-Enter", "another line; also Enter after a backslash"),
     ("Esc", "cancels the turn that is running; also Ctrl-C. What you type meanwhile is sent when it ends"),
+    ("Esc Esc", "at an empty prompt: goes back to before one of your messages; also /rewind"),
     ("Tab", "while it works: sends what you have typed at once, for the work under way"),
     ("Shift-Tab", "the next approval mode: default, auto_edit, plan"),
 )
@@ -138,3 +139,9 @@ class CommandList:
             self.tree, self.problem = await self.agent.commands(scope), None
         except IsthmusError as error:
             self.problem = str(error)
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text begins with ``/word`` rather than with a path."""
+    word = text.split()[0]
+    return word.startswith("/") and word[1:].replace("-", "").isalpha()

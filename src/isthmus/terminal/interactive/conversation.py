@@ -16,10 +16,12 @@ from isthmus.fronts.conversations import find_session
 from isthmus.fronts.session_names import SHORT_ID
 from isthmus.fronts.task_stream import TaskStream, opened
 from isthmus.terminal.interactive.announcements import Announcement, Notice, ShownInEditor
-from isthmus.terminal.interactive.command_list import CommandList
+from isthmus.terminal.interactive.command_list import CommandList, is_command
 from isthmus.terminal.interactive.interactive_options import InteractiveOptions
 from isthmus.terminal.interactive.own_commands import NAMES, OwnCommands
 from isthmus.terminal.interactive.past_sessions import PastSessions
+from isthmus.terminal.interactive.plan_menu import CARRY_OUT, PLAN_CHOICES, PLAN_LINES, PLAN_MODES
+from isthmus.terminal.interactive.rewind_menu import RewindMenu
 from isthmus.terminal.interactive.status_line import StatusLine
 from isthmus.terminal.interactive.turn_cost import TurnCosts
 from isthmus.terminal.interactive.turns import TurnEnd, Turns
@@ -35,13 +37,6 @@ if TYPE_CHECKING:
 SESSION_PROMPT = "session (a number, or Enter for none): "
 PROMPT_INDENT = 3
 """Cells that a line above a prompt leaves free: two before it, and the last one of the terminal."""
-PLAN_LINES = (
-    "1  Carry it out; edits and commands are asked about",
-    "2  Carry it out; only commands are asked about",
-    "3  Keep planning, as your next message says",
-    "Or type what the plan should do differently.",
-)
-CARRY_OUT = "I approve the plan. Carry it out."
 
 
 class _Left(Exception):
@@ -71,11 +66,13 @@ class TerminalConversation:
     own: OwnCommands = field(init=False)
     status: StatusLine = field(init=False)
     costs: TurnCosts = field(default_factory=TurnCosts)
+    rewinding: RewindMenu = field(init=False)
 
     def __post_init__(self) -> None:
         self.past = PastSessions(self.agent, self.screen, self.renderer, self.options.workspace)
         self.mode = ConversationMode(self.agent, self._scope, self._say, started_in=self.options.approval_mode)
         self.own = OwnCommands(self.options, self.screen, self.renderer, self.prompter, self._ask_line, self._show_ide)
+        self.rewinding = RewindMenu(self.commands, self.screen, self._ask_line)
         self.status = StatusLine(
             self.agent,
             self._scope,
@@ -197,9 +194,12 @@ class TerminalConversation:
             case "/resume":
                 lines, context_ids = await self.past.choices()
                 if lines:
-                    await self._resume_number(await self._ask_line(lines, SESSION_PROMPT), context_ids)
+                    await self._resume_number(await self._ask_line(lines, SESSION_PROMPT, len(lines)), context_ids)
             case _ if text.startswith("/resume "):
                 await self._resume(text.split(maxsplit=1)[1])
+            case "/rewind":
+                if (line := await self.rewinding.line()) is not None:
+                    await self._handle_command(line)
             case "/copy":
                 await self.past.copy_answer(self.last_task)
             case "/plan" if not self._has_command("plan"):
@@ -219,7 +219,7 @@ class TerminalConversation:
         """Run a command of the agent, or send the text as a prompt if it begins with a path."""
         await self.commands.ready()
         line = self.commands.read(text)
-        if (line is None and _is_command(text)) or (line is not None and line.command is None):
+        if (line is None and is_command(text)) or (line is not None and line.command is None):
             # The command may be newer than the list: MCP servers have commands, too.
             self.commands.load(self._scope())
             await self.commands.ready()
@@ -234,7 +234,7 @@ class TerminalConversation:
             if images:
                 self.renderer.quiet("Images are sent with messages, not with commands: this one gets its text alone.")
             await self._execute(CommandMessage(line.path, line.args, self._scope()), text)
-        elif line is not None or _is_command(text):
+        elif line is not None or is_command(text):
             name = "/" + " ".join(line.path) if line is not None else text.split()[0]
             likely = self.commands.likely(name)
             advice = f"Did you mean {' or '.join(likely)}?" if likely else "/help lists all commands."
@@ -326,21 +326,21 @@ class TerminalConversation:
             return
         await self._send(text, images)
         while self.mode.name == "plan" and self.prompter.typed.next_is_none and not self.is_unfinished:
-            answer = (await self._ask_line(PLAN_LINES, "plan: ")).strip()
-            if answer in ("1", "2"):
-                if await self.mode.choose("default" if answer == "1" else "auto_edit"):
+            answer = (await self._ask_line(PLAN_LINES, "plan: ", PLAN_CHOICES)).strip()
+            if answer in PLAN_MODES:
+                if await self.mode.choose(PLAN_MODES[answer]):
                     self.renderer.prompt(CARRY_OUT)
                     await self._send(CARRY_OUT)
                 return
-            if not answer or answer == "3":
+            if not answer or answer == str(PLAN_CHOICES):
                 return
             self.renderer.prompt(answer)
             await self._send(answer)
 
-    async def _ask_line(self, lines: Sequence[str], prompt: str) -> str:
-        """Return a line that the user types; empty if they cancel."""
+    async def _ask_line(self, lines: Sequence[str], prompt: str, choices: int, *, is_at_once: bool = True) -> str:
+        """Return a line that the user types, or the number of one of the first ``choices`` lines; empty for none."""
         try:
-            return await self.prompter.read_line(lines, prompt)
+            return await self.prompter.read_line(lines, prompt, choices, is_at_once=is_at_once)
         except EOFError:
             raise _Left from None
         except Interrupted:
@@ -352,7 +352,8 @@ class TerminalConversation:
         """Let the user choose the value of a command's argument; return the line to run, None for none."""
         rows = self.screen.height
         lines = [self.screen.fitted(line, PROMPT_INDENT) for line in values.lines(rows)]
-        return values.line_of(await self._ask_line(lines, values.prompt), rows)
+        typed = await self._ask_line(lines, values.prompt, values.shown(rows), is_at_once=values.has_plain_names)
+        return values.line_of(typed, rows)
 
     async def _resume_number(self, typed: str, context_ids: Sequence[str]) -> None:
         answer = typed.strip()
@@ -372,6 +373,7 @@ class TerminalConversation:
             await self.past.show_end(session)
             for task in session.unfinished:
                 stream = await opened(self.agent, task.task_id, self.options.timeouts)
+                await self.past.show_begun(stream)
                 await self._turn(stream, shown_prompt=None)
         except IsthmusError as error:
             self.renderer.error(str(error))
@@ -385,6 +387,7 @@ class TerminalConversation:
         self.status.add_usage(stream.view.models.items())
         if line := self.costs.line(stream.view.models, self.screen.glyphs.dot):
             self.renderer.quiet(line)
+        self.prompter.typed.draft = self.prompter.typed.draft or stream.view.rewound_text
         self.is_unfinished = stream.view.state is not TaskState.COMPLETED
         if self.is_unfinished:
             self.prompter.typed.unqueue()
@@ -397,9 +400,3 @@ class TerminalConversation:
 
     def _resume_command(self) -> str:
         return f"{self.options.command} --resume {(self.context_id or 'latest')[:SHORT_ID]}"
-
-
-def _is_command(text: str) -> bool:
-    """Return whether a text begins with ``/word`` rather than with a path."""
-    word = text.split()[0]
-    return word.startswith("/") and word[1:].replace("-", "").isalpha()

@@ -23,7 +23,8 @@ _EXPECTED = f"expected one of {', '.join(_CHOICES)}"
 class OwnCommands:
     """Carries out the commands.
 
-    ``ask_line`` reads a line, which may be empty, below others. ``show_ide`` shows the editor that the session uses.
+    ``ask_line`` reads a line, which may be empty, below others that are choices. ``show_ide`` shows the editor that
+    the session uses.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class OwnCommands:
         screen: "Screen",
         renderer: "TaskRenderer",
         prompter: "Prompter",
-        ask_line: Callable[[Sequence[str], str], Awaitable[str]],
+        ask_line: Callable[[Sequence[str], str, int], Awaitable[str]],
         show_ide: Callable[[], Awaitable[None]],
     ) -> None:
         self._options = options
@@ -69,7 +70,7 @@ class OwnCommands:
                 f"{number}  {'*' if theme is self._theme else ' '} {theme:<6} {DESCRIPTIONS[theme]}"
                 for number, theme in enumerate(_CHOICES, 1)
             ]
-            name = (await self._ask_line(lines, "theme, or a number: ")).strip()
+            name = (await self._ask_line(lines, "theme, or a number: ", len(lines))).strip()
         if not name:
             return
         if name.isdecimal() and 1 <= int(name) <= len(_CHOICES):

@@ -2,12 +2,23 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from isthmus.client import AgentClient
 from isthmus.errors import IsthmusError
 from isthmus.fronts.conversations import Conversation, list_sessions
+from isthmus.fronts.task_stream import TaskStream, past_deliveries
 from isthmus.record import record
+from isthmus.terminal.interactive.past_items import (
+    RESUMED_MESSAGES,
+    LeftOut,
+    PastItem,
+    PastText,
+    count_texts,
+    end_of,
+    past_items,
+)
 from isthmus.terminal.interactive.session_list import session_lines
 from isthmus.text.units import show_count
 
@@ -15,10 +26,10 @@ if TYPE_CHECKING:
     from isthmus.terminal.screen.render import TaskRenderer
     from isthmus.terminal.screen.screen import Screen
 
-RESUMED_MESSAGES = 6
-"""Maximum number of messages that are shown again when a session is resumed."""
 RESUMED_LINES = 40
 """Maximum number of lines of each of them."""
+BESIDE = 7
+"""Cells of a line that a numbered menu takes beside the session: two before it, the number, the last one."""
 MAXIMUM_CHOICES = 20
 """Maximum number of sessions to choose from."""
 
@@ -41,7 +52,7 @@ class PastSessions:
     async def choices(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return numbered lines to choose from, and the contextId of each; both are empty if there is none."""
         sessions = (await self._sessions())[:MAXIMUM_CHOICES]
-        rows = session_lines(sessions, time.time(), self.screen.width - 4)
+        rows = session_lines(sessions, time.time(), self.screen.width - BESIDE)
         lines = [f"{number:>2}  {row}" for number, row in enumerate(rows, 1)]
         return lines, [session.context_id for session in sessions]
 
@@ -56,14 +67,36 @@ class PastSessions:
         return sessions
 
     async def show_end(self, session: Conversation) -> None:
-        """Show the last messages of a session. Raises the errors of ``AgentClient.get``."""
-        messages = [
-            message
-            for task in session.tasks[-RESUMED_MESSAGES:]
-            for message in (await self.agent.get(task.task_id, RESUMED_MESSAGES)).history
-        ]
-        for message in messages[-RESUMED_MESSAGES:]:
-            self._show_message(message.role, message.text)
+        """Show the last messages and calls of a session's ended tasks. Raises the errors of ``AgentClient.get``."""
+        items: list[PastItem] = []
+        for task in reversed(session.tasks):
+            if count_texts(items) >= RESUMED_MESSAGES:
+                break
+            if task.state.is_terminal:
+                items = [*await self._items(task.task_id), *items]
+        self._show(items)
+
+    async def show_begun(self, stream: TaskStream) -> None:
+        """Show the same of a task that goes on: what was before the events of its stream."""
+        self._show(await self._items(stream.task_id, stream.view.seq))
+
+    def _show(self, items: Sequence[PastItem]) -> None:
+        for item in end_of(items):
+            match item:
+                case PastText(role, text):
+                    self._show_message(role, text)
+                case LeftOut(count):
+                    self.renderer.left_out(show_count(count, "call"))
+                case _:
+                    self.renderer.past_call(item)
+
+    async def _items(self, task_id: str, until: int | None = None) -> Sequence[PastItem]:
+        """Return what a task showed until an event; its messages alone from an agent that does not repeat events."""
+        with suppress(IsthmusError):
+            if items := past_items(await past_deliveries(self.agent, task_id, until)):
+                return items
+        history = (await self.agent.get(task_id, RESUMED_MESSAGES)).history
+        return [PastText(message.role, message.text) for message in history]
 
     def _show_message(self, role: str, text: str) -> None:
         lines = text.strip("\n").split("\n")

@@ -14,7 +14,7 @@ def session_lines(sessions: Sequence[Conversation], now: float, width: int) -> l
     lines: list[str] = []
     for session, row in zip(sessions, rows, strict=True):
         columns = "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True))
-        room = max(10, width - len(columns) - 2)
+        room = max(4, width - len(columns) - 2)
         lines.append(f"{columns}  {with_ellipsis(visible_line(session.title), room)}")
     return lines
 

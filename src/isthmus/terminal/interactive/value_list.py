@@ -42,7 +42,7 @@ class ValueList:
 
     def lines(self, rows: int) -> Sequence[str]:
         """Return a line for each value that a terminal with ``rows`` rows can show; none is cut to a width."""
-        names = [visible_line(self._value(item)) for item in self.values[: self._shown(rows)]]
+        names = [visible_line(self._value(item)) for item in self.values[: self.shown(rows)]]
         widest = min(MAXIMUM_NAME, max(map(len, names), default=0))
         lines = [
             f"{number:>2}  {name:<{widest}}  {visible_line(item.description)}".rstrip()
@@ -54,13 +54,19 @@ class ValueList:
     def line_of(self, typed: str, rows: int) -> str | None:
         """Return the line to run for a typed number or value; None for none. Numbers are as in :meth:`lines`."""
         typed = typed.strip()
-        if typed.isdecimal() and 1 <= int(typed[:9]) <= self._shown(rows):
+        if typed.isdecimal() and 1 <= int(typed[:9]) <= self.shown(rows):
             return self.values[int(typed[:9]) - 1].line
         if typed:
             return f"{self.command} {typed}"
         return self.command if self.runs_alone else None
 
-    def _shown(self, rows: int) -> int:
+    @property
+    def has_plain_names(self) -> bool:
+        """Whether no value begins with a digit, which a typed number could be meant for."""
+        return not any(self._value(item)[:1].isdecimal() for item in self.values)
+
+    def shown(self, rows: int) -> int:
+        """Return the number of values that a terminal with ``rows`` rows can show."""
         return min(len(self.values), MAXIMUM_VALUES, max(1, rows - OTHER_ROWS))
 
     def _value(self, item: Completion) -> str:

@@ -1,4 +1,4 @@
-"""Keys of the editable prompt and of questions, for prompt_toolkit.
+"""Keys of the editable prompt, for prompt_toolkit.
 
 Imports prompt_toolkit, so import this module only to prompt.
 """
@@ -6,7 +6,8 @@ Imports prompt_toolkit, so import this module only to prompt.
 from collections.abc import Callable
 from functools import partial
 
-from prompt_toolkit.filters import emacs_mode, is_searching, vi_insert_mode
+from prompt_toolkit.application.current import get_app
+from prompt_toolkit.filters import Condition, emacs_mode, is_searching, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 from prompt_toolkit.keys import Keys
@@ -14,7 +15,7 @@ from prompt_toolkit.keys import Keys
 from isthmus.terminal.prompt.pasting import Pasting
 from isthmus.terminal.signals import Interrupted
 
-YES_AND_NO = "yn"
+REWIND = "/rewind"
 
 
 def prompt_keys(
@@ -22,6 +23,7 @@ def prompt_keys(
 ) -> KeyBindings:
     """Return the keys: Enter sends, Alt-Enter or a backslash and Enter begin a line, Ctrl-C clears or interrupts.
 
+    Escape twice at an empty prompt runs ``/rewind``.
     Long pasted texts are folded; the editor shows them. Ctrl-V or Alt-V takes the image in the clipboard. Backspace
     removes a text or an image as a whole.
     """
@@ -38,6 +40,8 @@ def prompt_keys(
     keys.add("c-v", filter=~is_searching & (emacs_mode | vi_insert_mode))(pasting.paste_image)
     # Terminals of Windows keep Ctrl-V for themselves.
     keys.add("escape", "v", filter=~is_searching & emacs_mode)(pasting.paste_image)
+    # In vi's keys Escape leaves the mode.
+    keys.add("escape", "escape", filter=~is_searching & emacs_mode & Condition(_is_empty))(_rewind)
     add("c-h")(partial(_delete, pasting))
     add("c-x", "c-e")(partial(pasting.when_read, partial(_edit, pasting)))
     return keys
@@ -66,6 +70,15 @@ def _send(event: KeyPressEvent) -> None:
         buffer.validate_and_handle()
 
 
+def _is_empty() -> bool:
+    return not get_app().current_buffer.text
+
+
+def _rewind(event: KeyPressEvent) -> None:
+    event.current_buffer.text = REWIND
+    event.app.exit(result=REWIND)
+
+
 def _begin_line(event: KeyPressEvent) -> None:
     event.current_buffer.newline(copy_margin=False)
 
@@ -76,29 +89,3 @@ def _clear(pasting: Pasting, event: KeyPressEvent) -> None:
         event.current_buffer.reset()
     else:
         event.app.exit(exception=Interrupted())
-
-
-def choice_keys(choices: list[str]) -> KeyBindings:
-    """Return keys that answer at once if every choice has a single one; else a number is typed and sent with Enter."""
-    keys = KeyBindings()
-    keys.add("escape")(_cancel)
-    if all(len(choice) == 1 for choice in choices):
-        keys.add(Keys.Any)(partial(_answer, (*choices, *YES_AND_NO)))
-        keys.add("enter")(_refuse_key)
-        keys.add(Keys.BracketedPaste)(_refuse_key)
-    return keys
-
-
-def _answer(accepted: tuple[str, ...], event: KeyPressEvent) -> None:
-    if event.data in accepted:
-        event.app.exit(result=event.data)
-    else:
-        event.app.output.bell()
-
-
-def _cancel(event: KeyPressEvent) -> None:
-    event.app.exit(exception=Interrupted())
-
-
-def _refuse_key(event: KeyPressEvent) -> None:
-    event.app.output.bell()

@@ -20,7 +20,7 @@ from prompt_toolkit.filters import is_done
 from prompt_toolkit.formatted_text import AnyFormattedText, FormattedText, StyleAndTextTuples
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import get_typeahead
-from prompt_toolkit.key_binding import KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.key_binding.bindings.completion import display_completions_like_readline
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
@@ -30,16 +30,18 @@ from prompt_toolkit.shortcuts import CompleteStyle, PromptSession, print_formatt
 from prompt_toolkit.styles import DynamicStyle, Style
 from typing_extensions import override
 
-from isthmus.terminal.prompt.key_bindings import choice_keys, prompt_keys
+from isthmus.terminal.prompt.key_bindings import prompt_keys
+from isthmus.terminal.prompt.menu_prompts import ChoicePrompt, LinePrompt
 from isthmus.terminal.prompt.pasting import Pasting
 from isthmus.terminal.prompt.prompt_completer import PromptCompleter
 from isthmus.terminal.prompt.prompt_hints import PromptHints
 from isthmus.terminal.prompt.prompt_history import prompt_history
 from isthmus.terminal.prompt.prompting import AskForCompletions, Complete, Prompter, TypedPrompt
+from isthmus.terminal.prompt.reflowing_renderer import make_reflowing
 from isthmus.terminal.questions.early_text import PAUSE_SECONDS, EarlyText
 from isthmus.terminal.questions.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.questions.typed_ahead import TypedAhead, TypedKey, WorkKey
-from isthmus.terminal.screen.blocks import brief_choice_lines, choice_lines
+from isthmus.terminal.screen.reflow import reflows
 from isthmus.terminal.screen.screen import Glyphs
 from isthmus.terminal.screen.themes import ColourTheme, prompt_styles
 from isthmus.terminal.signals import Interrupted
@@ -47,8 +49,6 @@ from isthmus.terminal.signals import Interrupted
 if TYPE_CHECKING:
     from isthmus.terminal.prompt.session_mode import ConversationMode
 
-OTHER_ROWS = 2
-"""Number of rows that the line of the answer, and the empty one above the choices, take."""
 ESCAPE_SECONDS = 0.1
 """Time without another byte after which Escape counts as the key."""
 
@@ -90,6 +90,9 @@ class PromptToolkitPrompter(Prompter):
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
         )
+        self._reflows = reflows(os.environ)
+        if self._reflows:
+            make_reflowing(self._prompt)
         self._hints = PromptHints(self._prompt, lambda: self._output.get_size().columns)
 
     def _note(self, text: str) -> None:
@@ -195,69 +198,34 @@ class PromptToolkitPrompter(Prompter):
     @override
     async def read_choice(self, question: CallQuestion) -> AnswerChoice:
         note = await self._take_early_text(question)
-        keys = [choice.key for choice in question.choices]
-        session: PromptSession[str] = PromptSession(
-            key_bindings=choice_keys(keys),
-            style=self._style,
-            input=self._input,
-            output=self._output,
-            erase_when_done=True,
-            interrupt_exception=Interrupted,
-        )
-        noted: StyleAndTextTuples = [("class:quiet", f"  {note}\n")] if note else []
-        hint: StyleAndTextTuples = [*noted, ("class:prompt", f"  {self._glyph} ")]
-
-        def message() -> StyleAndTextTuples:
-            # The size is looked at for each drawing: choices that the window cuts could not be chosen.
-            return [*self._fitting(question, len(noted)), *hint]
-
-        if self._whole(question, len(noted)) is None:
-            print_formatted_text(FormattedText(self._all_of(question)), style=self._style, output=self._output)
+        choices = ChoicePrompt(question, self._glyph, note, self._output.get_size)
+        session = self._question_session(choices.key_bindings())
+        if not choices.is_whole:
+            print_formatted_text(FormattedText(choices.everything()), style=self._style, output=self._output)
         while True:
-            typed = await self._read(session, message)
-            if self._is_too_small(question, len(noted)):
-                continue
+            typed = await self._read(session, choices.message)
             if (choice := question.choice(typed)) is not None:
                 return choice
-            hint = [("class:quiet", f"  one of {', '.join(keys)} "), ("class:prompt", f"{self._glyph} ")]
-
-    def _all_of(self, question: CallQuestion) -> StyleAndTextTuples:
-        """Return the choices with their descriptions."""
-        return _classed(choice_lines(question, self._output.get_size().columns))
-
-    def _whole(self, question: CallQuestion, noted: int) -> StyleAndTextTuples | None:
-        """Return the choices with their descriptions, below an empty line; None if the window has too few rows."""
-        shown = self._all_of(question)
-        rows = sum(fragment[1].count("\n") for fragment in shown)
-        return [("", "\n"), *shown] if rows + noted + OTHER_ROWS <= self._output.get_size().rows else None
-
-    def _brief(self, question: CallQuestion, noted: int) -> StyleAndTextTuples | None:
-        size = self._output.get_size()
-        found = brief_choice_lines(question, size.columns, size.rows - noted - OTHER_ROWS)
-        return None if found is None else _classed(found)
-
-    def _is_too_small(self, question: CallQuestion, noted: int) -> bool:
-        """Return whether the window has no room for the choices, not even for their names."""
-        return self._whole(question, noted) is None and self._brief(question, noted) is None
-
-    def _fitting(self, question: CallQuestion, noted: int) -> StyleAndTextTuples:
-        if (whole := self._whole(question, noted)) is not None:
-            return whole
-        if (brief := self._brief(question, noted)) is not None:
-            return brief
-        return [("class:quiet", "  the window is too small to answer\n")]
+            choices.refuse()
 
     @override
-    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
+    async def read_line(self, lines: Sequence[str], prompt: str, choices: int = 0, *, is_at_once: bool = True) -> str:
+        menu = LinePrompt(lines, prompt, self._glyph, self._output.get_size, choices, is_at_once=is_at_once)
+        return await self._read(self._question_session(menu.key_bindings()), menu.message)
+
+    def _question_session(self, keys: KeyBindings) -> PromptSession[str]:
+        """Return a prompt that leaves nothing on the screen."""
         session: PromptSession[str] = PromptSession(
+            key_bindings=keys,
             style=self._style,
             input=self._input,
             output=self._output,
             erase_when_done=True,
             interrupt_exception=Interrupted,
         )
-        above: StyleAndTextTuples = [("", "\n"), *(("class:quiet", f"  {line}\n") for line in lines)]
-        return await self._read(session, [*above, ("class:prompt", f"  {prompt}")])
+        if self._reflows:
+            make_reflowing(session)
+        return session
 
     @override
     def interrupt(self) -> None:
@@ -342,11 +310,6 @@ class PromptToolkitPrompter(Prompter):
             )
         finally:
             self._reading = None
-
-
-def _classed(fragments: Sequence[tuple[str, str]]) -> StyleAndTextTuples:
-    """Return fragments with the names of our styles as Toolkit's classes."""
-    return [(f"class:{style}" if style else "", text) for style, text in fragments]
 
 
 def _output() -> Vt100_Output:

@@ -20,6 +20,7 @@ from isthmus.terminal.questions.early_text import PAUSE_SECONDS, EarlyText, drop
 from isthmus.terminal.questions.questions import AnswerChoice, CallQuestion
 from isthmus.terminal.questions.typed_ahead import TypedAhead, WorkKey
 from isthmus.terminal.screen.blocks import choice_lines
+from isthmus.terminal.screen.wrapping import hanging_of, word_rows
 from isthmus.terminal.signals import Interrupted
 from isthmus.text.visible import visible_line
 
@@ -91,8 +92,12 @@ class Prompter(Protocol):
         """
         ...
 
-    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
-        """Return one line, which may be empty, typed after ``prompt`` and below ``lines``."""
+    async def read_line(self, lines: Sequence[str], prompt: str, choices: int = 0, *, is_at_once: bool = True) -> str:
+        """Return one line, which may be empty, typed after ``prompt`` and below ``lines``.
+
+        The first ``choices`` lines are numbered from 1. Where keys are read, the arrows and Enter choose one, and, with
+        ``is_at_once`` and not more than nine of them, its digit as the first key; its number is returned.
+        """
         ...
 
     def interrupt(self) -> None:
@@ -180,8 +185,9 @@ class LinePrompter(Prompter):
             self._print(f"  {visible_line(typed)!r} is not one of {keys}\n")
 
     @override
-    async def read_line(self, lines: Sequence[str], prompt: str) -> str:
-        self._print("".join(f"  {line}\n" for line in lines))
+    async def read_line(self, lines: Sequence[str], prompt: str, choices: int = 0, *, is_at_once: bool = True) -> str:
+        room = self._screen.width - 3
+        self._print("".join(f"  {row}\n" for line in lines for row in word_rows(line, room, hanging_of(line, room))))
         return await self._line(f"  {prompt}")
 
     @override

@@ -6,8 +6,8 @@ a command is in a sandbox, for example. Pure; not the choices and their descript
 
 from dataclasses import replace
 
-from isthmus.client import ELICITATION, QUESTION_MARK, SAMPLING
-from isthmus.development_tool import ExecuteDetails, FileDiff, McpDetails, ToolCall
+from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
+from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall
 from isthmus.forms.asked_question import question_in
 from isthmus.record import record
 from isthmus.text.units import show_count
@@ -20,6 +20,9 @@ REASON_KEYS = ("instruction", "description")
 LONGEST_REASON = 400
 """Maximum number of characters of the agent's words that are shown."""
 
+RESTORE_TOOL = "restore"
+"""Tool of /restore and /rewind."""
+GO_ON = "Let the model go on"
 LONGEST_HEADER = 60
 """Maximum number of characters of the short name of a question that the agent asks."""
 
@@ -49,6 +52,8 @@ def facts_of(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionF
     """Return the words for a pending call; ``diff`` is the change under review, with the user's edits."""
     if call.tool_name in (ELICITATION, SAMPLING):
         return QuestionFacts()  # the question is a server's, in its own words
+    if call.tool_name == LOOP_QUESTION:
+        return QuestionFacts(shown_name(call))
     if (asked := question_in(call)) is not None:
         return QuestionFacts(with_ellipsis(visible_line(asked.header), LONGEST_HEADER))
     return replace(_facts(call, diff, workspace), asker=_subagent(call))
@@ -64,10 +69,17 @@ def _facts(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFac
             is_beside = call.input_parameters.get("is_background") is True
             title = "Run a command in the background" if is_beside else "Run a command"
             return QuestionFacts(title, _reason(call), place, "this command, once")
+        case GenericDetails() if call.tool_name == RESTORE_TOOL and "checkpoint_id" in call.input_parameters:
+            return QuestionFacts("Put files back")
         case McpDetails(server):
             return QuestionFacts("", "", f"goes to {visible_line(server)}, an MCP server", "this call, once")
         case _:
             return QuestionFacts()
+
+
+def shown_name(call: ToolCall) -> str:
+    """Return the name of a call's tool, or in words what a question of the agent itself is about."""
+    return GO_ON if call.tool_name == LOOP_QUESTION else visible_line(call.tool_name)
 
 
 def shown_path(diff: FileDiff, workspace: str) -> str:

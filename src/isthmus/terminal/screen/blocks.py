@@ -14,10 +14,11 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.forms.asked_question import filled_answer, question_in
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
-from isthmus.terminal.questions.question_facts import facts_of
+from isthmus.terminal.questions.question_facts import facts_of, shown_name
 from isthmus.terminal.questions.questions import CallQuestion
 from isthmus.terminal.questions.typed_ahead import TypedAhead
 from isthmus.terminal.screen.screen import Glyphs
+from isthmus.terminal.screen.wrapping import word_rows, wrapped
 from isthmus.text.command_outcome import says_failure
 from isthmus.text.units import show_count
 from isthmus.text.visible import output_lines, visible, visible_line
@@ -33,6 +34,8 @@ ERROR_LINES = 12
 ARGUMENT_LINES = 30
 NARROWEST_DESCRIPTION = 30
 """Minimum width in cells for the descriptions of choices beside their names; in less they are below."""
+CODE_HANGING = 4
+"""Number of cells by which the rows of a long line of code after its first one are further to the right."""
 LONGEST_LINE = 2000
 """Maximum number of characters of a line of a file that are shown."""
 
@@ -56,7 +59,7 @@ def call_lines(view: CallView, glyphs: Glyphs, width: int, *, was_asked: bool = 
             line.append(glyphs.cancelled, "quiet")
         case ToolCallStatus.STATUS_UNSPECIFIED | ToolCallStatus.PENDING | ToolCallStatus.EXECUTING:
             line.append(glyphs.dot, "quiet")
-    line.append(" ").append(visible_line(call.tool_name), "tool")
+    line.append(" ").append(shown_name(call), "tool")
     ending = _ending(view, glyphs)
     room = width - line.cell_len - ending.cell_len - 1
     command = _command(call, room - 2, width, glyphs, TAIL_LINES if was_asked else None)
@@ -76,7 +79,7 @@ def _command(call: ToolCall, room: int, width: int, glyphs: Glyphs, maximum: int
     lines = visible((call.description or "").strip().removeprefix(f"{call.tool_name} ")).split("\n")
     if len(lines) == 1 and cell_len(lines[0]) <= room:
         return []
-    folded = [part for line in lines for part in _folded(line, max(10, width - len(INDENT) - 1))]
+    folded = [part for line in lines for part in _command_rows(line, width - len(INDENT) - 1)]
     shown = [Text(INDENT + part, "quiet") for part in folded[:maximum]]
     if hidden := len(folded) - len(shown):
         shown.append(
@@ -151,7 +154,7 @@ def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
         if (left := count - len(shown)) == 0:
             break
         # The important part, such as a path, may be at the end of a line: it is folded, not cut, while rows are left.
-        rows = _wrapped(visible(line[:LONGEST_LINE]), max(10, width - len(INDENT) - 1))
+        rows = word_rows(visible(line[:LONGEST_LINE]), max(10, width - len(INDENT) - 1))
         if len(rows) > left or len(line) > LONGEST_LINE:
             rows = [*rows[: left - 1], rows[min(left, len(rows)) - 1][:-1] + glyphs.ellipsis[:1]]
         shown += [Text(INDENT + row, "quiet") for row in rows]
@@ -162,7 +165,7 @@ def head_lines(output: str, width: int, glyphs: Glyphs, count: int = TAIL_LINES)
 
 
 def diff_block(diff: FileDiff, width: int, glyphs: Glyphs, limit: int) -> list[Text]:
-    """Return at most ``limit`` lines of the change with line numbers; long lines are folded, not cut."""
+    """Return at most ``limit`` lines of the change with line numbers; long lines are wrapped, not cut."""
     lines = diff_lines(diff)
     if not lines:
         what = "an empty new file" if diff.old_content is None else "no change"
@@ -189,39 +192,23 @@ def _diff_line(line: DiffLine, digits: int, width: int, glyphs: Glyphs) -> list[
         text += f" {glyphs.ellipsis} ({len(line.text)} characters)"
     gutter = f"{INDENT}{line.number:>{digits}} "
     room = max(10, width - len(gutter) - 3)
-    folded: list[Text] = []
-    for index, part in enumerate(_folded(visible(text), room)):
+    rows: list[Text] = []
+    for index, part in enumerate(_code_rows(visible(text), room)):
         row = Text(gutter if index == 0 else " " * len(gutter), "number")
         row.append(f"{line.kind.value if index == 0 else ' '} {part}", style)
-        folded.append(row)
-    return folded
+        rows.append(row)
+    return rows
 
 
-def _folded(text: str, room: int) -> list[str]:
-    if cell_len(text) <= room:
-        return [text]
-    parts: list[str] = [""]
-    used = 0
-    for character in text:
-        cells = cell_len(character)
-        if used + cells > room:
-            parts.append("")
-            used = 0
-        parts[-1] += character
-        used += cells
-    return parts
+def _code_rows(line: str, room: int) -> list[str]:
+    """Return a line of code in rows, of which those after the first are further to the right than its beginning."""
+    indent = len(line) - len(line.lstrip())
+    return word_rows(line, max(10, room), min(indent + CODE_HANGING, room // 3))
 
 
-def _wrapped(text: str, room: int) -> list[str]:
-    """Return the text in rows of at most ``room`` cells, broken at spaces unless that leaves a row half empty."""
-    rows: list[str] = []
-    while cell_len(text) > room:
-        row = _folded(text, room)[0]
-        end = row.rfind(" ") + 1
-        row = row[:end] if end > len(row) // 2 else row
-        rows.append(row.rstrip())
-        text = text[len(row) :]
-    return [*rows, text]
+def _command_rows(line: str, room: int) -> list[str]:
+    """Return a line of a shell command in rows; the indent of those after the first tells them from further lines."""
+    return word_rows(line, max(10, room), CODE_HANGING)
 
 
 def question_block(question: CallQuestion, workspace: str, width: int, glyphs: Glyphs) -> list[Text]:
@@ -251,7 +238,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             body = diff_block(diff, width, glyphs, QUESTION_DIFF_LINES)
         case ExecuteDetails():
             commands = visible(details.command).rstrip("\n").split("\n")
-            folded = [part for line in commands for part in _folded(line, max(10, width - len(INDENT) - 3))]
+            folded = [part for line in commands for part in _command_rows(line, width - len(INDENT) - 3)]
             body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(folded)]
         case McpDetails():
             own_name = "" if details.tool_name == call.tool_name else f"{visible_line(details.tool_name)} "
@@ -265,15 +252,21 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             body = _argument_lines(call.input_parameters, glyphs)
     room = max(10, width - len(INDENT) - 1)
     said = [
-        part for line in (facts.wants, f" {glyphs.dot} ".join(facts.facts)) if line for part in _wrapped(line, room)
+        part for line in (facts.wants, f" {glyphs.dot} ".join(facts.facts)) if line for part in word_rows(line, room)
     ]
-    return [head, *(Text(INDENT + part, "quiet") for part in said), *body]
+    return [
+        *wrapped(head, width - 1),
+        *(Text(INDENT + part, "quiet") for part in said),
+        *(row for line in body for row in wrapped(line, width - 1)),
+    ]
 
 
-def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
+def choice_lines(
+    question: CallQuestion, width: int, marked: int | None = None, mark: str = ""
+) -> list[tuple[str, str]]:
     """Return ``(style, text)`` fragments of the choices, with aligned descriptions; without room, those are below.
 
-    Nothing is cut: a description says what the answer covers.
+    Nothing is cut: a description says what the answer covers. The choice ``marked`` (from 0) has a ``mark``.
     """
     names = [visible_line(choice.name) for choice in question.choices]
     widest = max((cell_len(name) for name in names), default=0)
@@ -283,11 +276,12 @@ def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     is_beside = width - column - 1 >= NARROWEST_DESCRIPTION
     column = column if is_beside else indent + 2
     fragments: list[tuple[str, str]] = []
-    for choice, name in zip(question.choices, names, strict=True):
-        first, *more = _wrapped(name, max(10, width - indent - 1))
-        fragments += [("prompt", f"  {choice.key:>{keys}}"), ("", f"  {first}")]
+    for at, (choice, name) in enumerate(zip(question.choices, names, strict=True)):
+        first, *more = word_rows(name, max(10, width - indent - 1))
+        sign = mark if at == marked else " "
+        fragments += [("prompt", f"{sign} {choice.key:>{keys}}"), ("", f"  {first}")]
         fragments += [("", f"\n{' ' * indent}{part}") for part in more]
-        rows = _wrapped(visible_line(choice.description or ""), max(10, width - column - 1))
+        rows = word_rows(visible_line(choice.description or ""), max(10, width - column - 1))
         if choice.description and is_beside:
             fragments.append(("quiet", " " * (widest - cell_len(name) + 2) + rows.pop(0)))
         if choice.description:
@@ -296,23 +290,30 @@ def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:
     return fragments
 
 
-def brief_choice_lines(question: CallQuestion, width: int, rows: int) -> list[tuple[str, str]] | None:
+def brief_choice_lines(
+    question: CallQuestion, width: int, rows: int, marked: int | None = None, mark: str = ""
+) -> list[tuple[str, str]] | None:
     """Return fragments of the choices without their descriptions, in at most ``rows`` rows; None if these are too few.
 
-    Each choice has a row of its own, or, if there are not enough, they follow each other.
+    Each choice has a row of its own, or, if there are not enough, they follow each other. ``marked`` is as in
+    :func:`choice_lines`.
     """
-    names = [(choice.key, visible_line(choice.name)) for choice in question.choices]
-    own = [(f"  {key}", f"  {name}\n") for key, name in names]
+    signs = [mark if at == marked else " " for at in range(len(question.choices))]
+    names = [
+        (f"{sign} {choice.key}", visible_line(choice.name))
+        for sign, choice in zip(signs, question.choices, strict=True)
+    ]
+    own = [(key, f"  {name}\n") for key, name in names]
     if len(own) <= rows and all(cell_len(key) + cell_len(name) < width for key, name in own):
         return [fragment for key, name in own for fragment in (("prompt", key), ("", name))]
     fragments: list[tuple[str, str]] = []
     used, column = 1, 0
     for key, name in names:
-        size = cell_len(key) + cell_len(name) + 5
+        size = cell_len(key) + cell_len(name) + 3
         if column and column + size >= width:
             fragments.append(("", "\n"))
             used, column = used + 1, 0
-        fragments += [("prompt", f"  {key}"), ("", f"  {name} ")]
+        fragments += [("prompt", key), ("", f"  {name} ")]
         column += size
         if size >= width:
             return None

@@ -53,6 +53,8 @@ from isthmus.todo_list import Todo, todos_of
 
 QUIET_SECONDS = 0.4
 """Time without events after which a waiting line is shown."""
+PAST_DIFF_LINES = 12
+"""Maximum number of lines of a change that are shown again when a session is resumed."""
 OWN_OUTPUT_LINES = 1_000
 """Maximum number of lines of a command that the user runs themselves."""
 PAUSE_SECONDS = 1.5
@@ -60,6 +62,8 @@ PAUSE_SECONDS = 1.5
 SHELL_TOOL = "run_shell_command"
 READING_TOOLS = frozenset({"glob", "grep_search", "list_directory", "read_file", "read_many_files"})
 """Tools whose output is not shown, because it is the user's own files; of other tools the beginning is shown."""
+SAYING_COMMANDS = {"save_memory": (("memory",),), "restore": (("restore",), ("rewind",))}
+"""Slash commands that say themselves what a call of a tool gave, by the tool."""
 RUNNING_SHOWN = 3
 """Maximum number of running calls that are shown; the others are counted."""
 
@@ -216,6 +220,20 @@ class TaskRenderer:
         self._screen.block("question", [line])
         self._screen.join("work")
 
+    def past_call(self, view: CallView) -> None:
+        """Show a call of an earlier run of the program in few lines, with the beginning of its change."""
+        glyphs, width = self._screen.glyphs, self._screen.width
+        lines = call_lines(view, glyphs, width, was_asked=True)
+        if view.call.status is ToolCallStatus.FAILED:
+            lines += [Text(INDENT).append_text(line) for line in error_lines(view.call)[:1]]
+        elif view.call.output is not None and view.call.output.diff is not None:
+            lines += diff_block(view.call.output.diff, width, glyphs, PAST_DIFF_LINES)
+        self._screen.block("work", lines)
+
+    def left_out(self, what: str) -> None:
+        """Say that calls of an earlier run are not shown."""
+        self._screen.block("work", [Text(f"{self._screen.glyphs.ellipsis} {what} before", "quiet")])
+
     # --- Kinds of events --------------------------------------------------------------------------------------------
 
     def _artifact(self, update: ArtifactUpdate) -> None:
@@ -244,8 +262,7 @@ class TaskRenderer:
         was_asked = any(call_id == call.tool_call_id for call_id, _ in self._options)
         lines = call_lines(view, screen.glyphs, screen.width, was_asked=was_asked)
         if call.status is ToolCallStatus.FAILED:
-            for line in error_lines(call):
-                lines += [Text(INDENT).append_text(part) for part in screen.wrapped(line, len(INDENT))]
+            lines += [Text(INDENT).append_text(line) for line in error_lines(call)]
         elif call.status is ToolCallStatus.SUCCEEDED and (todos := todos_of(call)) is not None:
             lines += todo_lines(todos, self._todos, screen.width, screen.glyphs)
             self._todos = todos
@@ -256,11 +273,16 @@ class TaskRenderer:
         elif call.output is not None and call.output.text and call.tool_call_id in self._programs:
             room = OWN_OUTPUT_LINES if self.shows_whole_output else TAIL_LINES
             lines += tail_lines(call.output.text, screen.width, screen.glyphs, room)
-        elif call.output is not None and call.output.text and call.tool_name not in READING_TOOLS:
+        elif call.output is not None and call.output.text and self._shows_output(call):
             lines += head_lines(call.output.text, screen.width, screen.glyphs)
         elif call.status is ToolCallStatus.CANCELLED and printed:
             lines += tail_lines(printed, screen.width, screen.glyphs)
         screen.block("work", lines)
+
+    def _shows_output(self, call: ToolCall) -> bool:
+        """Return whether the output is shown: not if it is the user's own files, or if the command says it itself."""
+        command = self._view.command.path[:1] if self._view.command is not None else ()
+        return call.tool_name not in READING_TOOLS and command not in SAYING_COMMANDS.get(call.tool_name, ())
 
     def _remember(self, call: ToolCall) -> None:
         """Remember what later events of the call do not repeat: its options, and whether it runs a program."""
@@ -311,22 +333,18 @@ class TaskRenderer:
 
     def error(self, message: str) -> None:
         """Show an error."""
-        lines = [line for part in visible(message).split("\n") for line in self._screen.wrapped(Text(part, "bad"), 2)]
-        first, *rest = lines or [Text()]
-        sign = Text(f"{self._screen.glyphs.failed} ", "bad")
-        self._screen.block("error", [sign.append_text(first), *(Text("  ").append_text(line) for line in rest)])
+        first, *rest = visible(message).split("\n")
+        sign = f"{self._screen.glyphs.failed} "
+        self._screen.block("error", [Text(sign + first, "bad"), *(Text(f"  {line}", "bad") for line in rest)])
 
     def quiet(self, *lines: str) -> None:
         """Show information, dimmed."""
         self._screen.separate()
-        texts = [Text(visible_line(line), "quiet") for line in lines]
-        self._screen.block("quiet", [part for text in texts for part in self._screen.wrapped(text)])
+        self._screen.block("quiet", [Text(visible_line(line), "quiet") for line in lines])
 
     def notice(self, text: str) -> None:
         """Show a warning from another component."""
-        lines = self._screen.wrapped(Text(visible_line(text), "notice"), 2)
-        signs = [Text("! ", "notice"), *(Text("  ") for _ in lines[1:])]
-        self._screen.block("notice", [sign.append_text(line) for sign, line in zip(signs, lines, strict=True)])
+        self._screen.block("notice", [Text(f"! {visible_line(text)}", "notice")])
 
     def shown_in(self, editor: str) -> None:
         """Show that the question which was just shown is also open in an editor."""

@@ -23,9 +23,12 @@ from isthmus.record import record
 from isthmus.terminal.screen.highlighting import highlighter
 from isthmus.terminal.screen.markdown import Layout, MarkdownStream
 from isthmus.terminal.screen.pieces import Piece
+from isthmus.terminal.screen.reflow import reflows, rows_of_line
 from isthmus.terminal.screen.themes import STYLES, ColourTheme, styles
+from isthmus.terminal.screen.wrapping import wrapped
 
 MINIMUM_WIDTH = 20
+MAXIMUM_WIDTH = 100_000
 LINK_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio"})
 """Values of TERM_PROGRAM of terminals that show links in text."""
 LINK_TERMS = ("xterm-kitty", "foot", "alacritty", "wezterm", "xterm-ghostty", "contour")
@@ -76,6 +79,7 @@ class Screen:
         encoding = (getattr(output, "encoding", None) or "utf-8").lower()
         self.glyphs = Glyphs() if encoding.startswith("utf") else ASCII
         self._shows_links = self.is_live and _shows_links(os.environ)
+        self._reflows = reflows(os.environ)
         self._live_widths: list[int] = []
         self._live_column = 0
         self._last_kind = ""
@@ -142,19 +146,17 @@ class Screen:
     # --- What stays -------------------------------------------------------------------------------------------------
 
     def block(self, kind: str, lines: Iterable[Text]) -> None:
-        """Print whole lines, after an empty line if the previous block was of another kind."""
+        """Print whole lines, after an empty line if the previous block was of another kind.
+
+        On a terminal, lines that are too long are wrapped at words.
+        """
         self.end_text()
         with self._frame():
             self._erase_live()
             self._begin_block(kind)
             for line in lines:
-                self.console.print(line)
-
-    def wrapped(self, line: Text, indent: int = 0) -> list[Text]:
-        """Return the line in pieces that fit beside an indent, broken at words; without a terminal, in one piece."""
-        if not self.console.is_terminal:
-            return [line]
-        return list(line.wrap(self.console, self.width - indent))
+                for row in wrapped(line, self.width) if self.console.is_terminal else [line]:
+                    self.console.print(row)
 
     def write(self, increment: str) -> None:
         """Print more of a text of the model."""
@@ -247,7 +249,8 @@ class Screen:
         if not self._live_widths:
             return
         # If the window has become narrower since, the lines take more rows.
-        rows = sum(max(1, -(-width // self.width)) for width in self._live_widths)
+        columns = self.width if self._reflows else MAXIMUM_WIDTH
+        rows = sum(rows_of_line(width, columns) for width in self._live_widths)
         self._live_widths = []
         up: list[tuple[ControlType, int]] = [(ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2)]
         self.console.control(Control(ControlType.CARRIAGE_RETURN, *up * rows))

@@ -3,9 +3,10 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import yaml
 
 from isthmus.models.port.base import (
     Done,
@@ -236,6 +237,23 @@ async def test_the_demonstration_says_what_it_is_and_how_to_get_a_real_model() -
         DEMO_PROMPT,
     ):
         assert words in text
+
+
+def test_no_answer_of_the_demonstration_is_wrapped_in_its_file() -> None:
+    texts = texts_of(yaml.safe_load(DEMO_SCRIPT.read_text("utf-8")))
+    assert len(texts) > 5
+    # A line that goes on in lower case after a line without a stop was one sentence.
+    assert [text for text in texts if re.search(r"(?m)^\w.{60,}[^.:\n]\n[a-z]", text)] == []
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return all values that are called "text" in a part of a script."""
+    if isinstance(value, list):
+        return [text for item in cast("list[Any]", value) for text in texts_of(item)]
+    if not isinstance(value, dict):
+        return []
+    parts = cast("dict[str, Any]", value)
+    return [parts["text"]] if "text" in parts else [text for item in parts.values() for text in texts_of(item)]
 
 
 MISTAKES = {

@@ -1,11 +1,19 @@
+import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from isthmus.client import PromptMessage, TaskNotFound
 from isthmus.events import TaskState, TextContent
 from isthmus.fronts.conversations import Conversation, find_session, list_sessions
+from isthmus.journal.port.lease_owner import new_owner
+from isthmus.journal.port.task_rows import TaskRow
+from isthmus.terminal.interactive.past_sessions import PastSessions
 from isthmus.terminal.interactive.session_list import session_lines
+from isthmus.terminal.prompt.menu_prompts import menu_rows
+from isthmus.terminal.screen.render import TaskRenderer
+from isthmus.terminal.screen.screen import Screen
 from support.front_program import edit_call
 from support.memory_agent import Ask, MemoryAgent, Step
 
@@ -105,6 +113,16 @@ async def test_the_table_is_aligned_and_fits_the_width() -> None:
     assert lines[1].endswith("…")
 
 
+@pytest.mark.parametrize("columns", [50, 80, 120])
+async def test_sessions_to_choose_from_have_a_row_each(columns: int) -> None:
+    agent = agent_with_questions()
+    for number in range(12):
+        await say(agent, f"{number} edit the file that is open in the editor, and then all the others that are like it")
+    screen = Screen(io.StringIO(), is_terminal=True, width=columns)
+    lines, context_ids = await PastSessions(agent, screen, TaskRenderer(screen), None).choices()
+    assert len(menu_rows(lines, columns)) == len(lines) == len(context_ids) == 12
+
+
 @pytest.mark.parametrize(("age", "shown"), [(5, "5 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (200000, "2 d ago")])
 async def test_ages_are_rough(age: float, shown: str) -> None:
     agent = agent_with_questions()
@@ -119,3 +137,25 @@ async def test_ids_are_as_long_as_it_takes_to_tell_them_apart() -> None:
         await say(agent, "hello", context_id=name)
     shown = [line.split()[0] for line in session_lines(await list_sessions(agent), 2000, 80)]
     assert shown == ["other-se", "abcdefgh-2", "abcdefgh-1"]
+
+
+async def test_a_session_whose_process_has_ended_in_the_middle_is_said_to_be_interrupted() -> None:
+    agent = agent_with_questions()
+    await say(agent, "hello")
+    (session,) = await list_sessions(agent)
+    (task,) = session.tasks
+    working = replace(task, state=TaskState.WORKING)
+    for is_interrupted, shown in ((True, "interrupted"), (False, "working")):
+        left = Conversation(session.context_id, (replace(working, is_interrupted=is_interrupted),))
+        assert session_lines([left], task.updated_at, 80)[0].split()[4] == shown
+
+
+def test_work_of_a_process_that_has_ended_is_interrupted_and_no_other_is() -> None:
+    gone, here = f"{new_owner().rpartition(':')[0]}:1", new_owner()
+    row = TaskRow("t", "c", "/w", "hello", TaskState.WORKING, 1, here, 1, 0, 0, 0)
+    assert not row.is_interrupted
+    assert replace(row, owner=gone).is_interrupted
+    assert replace(row, owner=None).is_interrupted
+    assert not replace(row, owner=None, is_queued=True).is_interrupted
+    assert not replace(row, owner="name:another-machine/1/2:7:1").is_interrupted
+    assert not replace(row, owner=gone, state=TaskState.INPUT_REQUIRED).is_interrupted

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.client import Delivery, TaskSnapshot
+from isthmus.client import LOOP_QUESTION, Delivery, TaskSnapshot
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
+    GenericDetails,
     McpDetails,
     ModifiedFileDetails,
     ToolCall,
@@ -20,6 +21,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import (
     AgentEvent,
+    Command,
     ConfirmationAccepted,
     Prompt,
     RetryNotice,
@@ -171,6 +173,38 @@ def test_what_a_tool_read_is_not_printed() -> None:
     assert Transcript().show(*run(call, ToolOutput(text="secret\ncontent\n"))).text == "✓ read_file  a.py  1s\n"
 
 
+def test_what_a_command_says_itself_is_not_shown_as_the_output_of_its_call_too() -> None:
+    call = ToolCall("m", ToolCallStatus.PENDING, "save_memory", {}, "Remember: tea")
+    added = ToolOutput(text="Added to GEMINI.md: tea")
+    by_model = Transcript().show(*run(call, added)).text
+    assert by_model.count("Added to GEMINI.md") == 1
+    by_command = Transcript().show(
+        Command("c", ("memory", "add"), "tea"), *run(call, added), TextContent("t", "Added.")
+    )
+    assert by_command.text == "✓ save_memory  Remember: tea  1s\n\nAdded.\n"
+
+
+def test_the_question_about_a_model_that_repeats_itself_has_words_for_a_title() -> None:
+    request = ConfirmationRequest.of(OPTIONS, GenericDetails("The model repeats itself. Let it go on?"))
+    call = ToolCall(
+        "l", ToolCallStatus.PENDING, LOOP_QUESTION, {}, "The model repeats itself.", confirmation_request=request
+    )
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    text = transcript.show(*run(call, ToolOutput(text="The model goes on."))).text
+    assert text.startswith("? Let the model go on\n    The model repeats itself. Let it go on?\n")
+    assert "✓ Let the model go on" in text
+    assert LOOP_QUESTION not in text
+
+
+def test_the_question_about_files_that_go_back_has_words_for_a_title() -> None:
+    asked = ConfirmationRequest.of(OPTIONS, GenericDetails("Go back to checkpoint a1. Files:\n- /w/a.py: put back"))
+    call = ToolCall("r", ToolCallStatus.PENDING, "restore", {"checkpoint_id": "a1"}, confirmation_request=asked)
+    transcript = Transcript()
+    transcript.renderer.question(question_of(call))
+    assert transcript.text.startswith("? Put files back\n    Go back to checkpoint a1. Files:\n")
+
+
 def test_another_tools_output_is_shown_by_its_beginning_without_code_fences() -> None:
     call = ToolCall("m", ToolCallStatus.PENDING, "get-picture", {}, "of the MCP server pictures")
     text = Transcript().show(*run(call, ToolOutput(text="text (1 line) + image/png (3 KB)\nHere\x1b[2J it is"))).text
@@ -285,8 +319,8 @@ def test_live_lines_leave_nothing_behind() -> None:
     lines = "\n".join(line.rstrip() for line in screen.display).rstrip().split("\n")
     assert lines[:2] == ["A text without an end", ""]
     assert lines[2].rstrip(" 1s") == "✓ run_shell_command"
-    assert "".join(line.strip() for line in lines[3:6]) == "make " + "x" * 100
-    assert lines[6:] == ["    done", "", "The end."]
+    assert "".join(line.strip() for line in lines[3:7]) == "make " + "x" * 100
+    assert lines[7:] == ["    done", "", "The end."]
 
 
 def test_what_a_cancelled_program_printed_stays() -> None:
@@ -309,7 +343,7 @@ def test_long_errors_and_commands_stay_within_their_indent() -> None:
         "    room for",
     ]
     start = lines.index("    $ make " + "x" * 28)
-    assert lines[start + 1] == "      " + "x" * 32
+    assert lines[start + 1] == "          " + "x" * 29
 
 
 def test_a_text_goes_on_where_it_was_after_a_pause() -> None:

@@ -3,22 +3,15 @@
 from collections.abc import Sequence
 
 from isthmus.agent.commands.builtin.restore_checkpoint import (
-    RestoreCheckpoint,
     about_checkpoint,
     checkpoint_list,
     restorable,
-    undo_of,
+    restore_files,
 )
 from isthmus.agent.commands.port.base import ArgumentCompletion, CommandNode, CompletionContext, argument
-from isthmus.agent.commands.port.context import (
-    CommandContext,
-    CommandError,
-    CommandRefusedError,
-    ToolInvocation,
-    error_of,
-)
+from isthmus.agent.commands.port.context import CommandContext, CommandError, CommandRefusedError
 from isthmus.development_tool import ToolCallStatus
-from isthmus.internal_events import Checkpoint, Restored
+from isthmus.internal_events import Restored
 
 
 async def restore(context: CommandContext) -> None:
@@ -29,20 +22,13 @@ async def restore(context: CommandContext) -> None:
     if not checkpoint_id:
         await context.say(checkpoint_list(await restorable(context.session, checkpoints)))
         return
-    tool = RestoreCheckpoint(checkpoints, context.session)
-    (call,) = await context.call(ToolInvocation(tool, {"checkpoint_id": checkpoint_id}))
-    undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
-    if undo_id is not None and undo_id not in context.session.conversation.checkpoints:
-        # Before the conversation is restored, so that the undo leads back to its present state.
-        await context.turn.emit(Checkpoint(undo_id, call.tool_call_id))
+    call = await restore_files(context, checkpoints, checkpoint_id)
     if call.status is ToolCallStatus.CANCELLED:
         await context.say("Nothing was restored.")
         raise CommandRefusedError
-    if call.status is ToolCallStatus.SUCCEEDED and call.output is not None:
-        await context.turn.emit(Restored(checkpoint_id))
-        await context.say(f"{call.output.text}\nThe conversation is back at its state before that edit.")
-    else:
-        raise error_of(call, "Nothing was restored.", "not_restored")
+    await context.turn.emit(Restored(checkpoint_id))
+    said = call.output.text if call.output is not None else ""
+    await context.say(f"{said}\nThe conversation is back at its state before that edit.")
 
 
 async def _complete(context: CompletionContext, args: str) -> Sequence[ArgumentCompletion]:

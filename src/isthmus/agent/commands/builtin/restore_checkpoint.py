@@ -1,7 +1,8 @@
 """Restoring a checkpoint: the available checkpoints, and the tool call that restores one after a user agreed.
 
-The store restores the files (:mod:`isthmus.checkpoints.base`), the session restores the conversation: the command
-emits Restored after the call has succeeded. Not here: the command, see :mod:`isthmus.agent.commands.builtin.restore`.
+The store restores the files (:mod:`isthmus.checkpoints.base`), the session restores the conversation: a command emits
+Restored or Rewound after the call has succeeded. Not here: the commands, see
+:mod:`isthmus.agent.commands.builtin.restore` and :mod:`isthmus.agent.commands.builtin.rewind`.
 """
 
 import difflib
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from isthmus.agent.commands.port.context import CommandContext, ToolInvocation, error_of
 from isthmus.agent.session.session import Session
 from isthmus.checkpoints.base import (
     CheckpointError,
@@ -20,7 +22,15 @@ from isthmus.checkpoints.base import (
     RestorePlan,
     RestoreReport,
 )
-from isthmus.development_tool import ConfirmationDetails, ErrorDetails, GenericDetails, ToolOutput
+from isthmus.development_tool import (
+    ConfirmationDetails,
+    ErrorDetails,
+    GenericDetails,
+    ToolCall,
+    ToolCallStatus,
+    ToolOutput,
+)
+from isthmus.internal_events import Checkpoint
 from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolFailed, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.port.failure import ToolFailure
 
@@ -62,6 +72,23 @@ async def undo_of(tool_call_id: str, session: Session, checkpoints: Checkpoints)
     """
     kept = await checkpoints.list(session.checkpoints_key)
     return next((info.checkpoint_id for info in kept if info.tool_call_id == tool_call_id), None)
+
+
+async def restore_files(context: CommandContext, checkpoints: Checkpoints, checkpoint_id: str) -> ToolCall:
+    """Restore the files of a checkpoint in a call, and return the call: it succeeded, or the user refused it.
+
+    Raises:
+        CommandError: the checkpoint is not known, or not every file could be restored.
+    """
+    tool = RestoreCheckpoint(checkpoints, context.session)
+    (call,) = await context.call(ToolInvocation(tool, {"checkpoint_id": checkpoint_id}))
+    undo_id = await undo_of(call.tool_call_id, context.session, checkpoints)
+    if undo_id is not None and undo_id not in context.session.conversation.checkpoints:
+        # Before the conversation is restored, so that the undo leads back to its present state.
+        await context.turn.emit(Checkpoint(undo_id, call.tool_call_id))
+    if call.status is ToolCallStatus.CANCELLED or (call.status is ToolCallStatus.SUCCEEDED and call.output is not None):
+        return call
+    raise error_of(call, "Nothing was restored.", "not_restored")
 
 
 def checkpoint_list(infos: Sequence[CheckpointInfo]) -> str:
