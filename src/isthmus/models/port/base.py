@@ -170,7 +170,8 @@ class ModelRequest:
     ``effort`` is how much the model shall think; None leaves that to its provider. ``has_fallback``: another model can
     be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
     request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
-    the answers, so that minutes may pass between two requests.
+    the answers, so that minutes may pass between two requests. ``conversation`` is the same in all requests of one, and
+    no provider is sent it as it is.
     """
 
     system: str
@@ -182,6 +183,7 @@ class ModelRequest:
     choice: ToolChoice = ToolChoice.AUTO
     sampling: Sampling = Sampling()
     is_interactive: bool = False
+    conversation: str = ""
 
 
 @record
