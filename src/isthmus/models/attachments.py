@@ -1,14 +1,15 @@
 """The media of a conversation in the form that a provider accepts, read from their files for each request.
 
-``read_attachments`` chooses the media to send, newest first, within a provider's :class:`MediaRules`. Each of the
-others becomes a line of text with the reason and the path of its file. Not here: the rules, see
+``read_attachments`` chooses the newest media to send, within a provider's :class:`MediaRules`. Each of the others
+becomes a line of text with the reason and the path of its file. Not here: the rules, see
 :mod:`isthmus.models.endpoint.media_rules`.
 """
 
 import base64
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from isthmus.files.atomic import reader_of
@@ -20,6 +21,8 @@ from isthmus.record import record
 MAXIMUM_COUNT = 20
 """Maximum number of media in a request. Above it some providers accept only small images."""
 REFUSED = "the provider refused it"
+TOO_MANY = f"only the last {MAXIMUM_COUNT} are shown"
+TOO_LARGE = "the media after it fill the request"
 SPECIAL = "it is not a regular file"
 
 
@@ -69,35 +72,74 @@ def media_of(messages: Iterable[Message]) -> Iterator[Media]:
                 yield from part.media
 
 
-def read_attachments(messages: Iterable[Message], rules: MediaRules, refused: Collection[Media] = ()) -> Attachments:
+def read_attachments(messages: Sequence[Message], rules: MediaRules, refused: Collection[Media] = ()) -> Attachments:
     """Choose and read the media of a conversation to send. `refused` are media that the provider has refused.
 
     Blocking; call it in a thread.
     """
     sent: dict[Media, Attachment] = {}
+    reasons = _without_room(messages, rules)
     left_out: dict[Media, str] = {}
-    count = total = 0
-    for media in reversed(list(media_of(messages))):
-        if media in left_out:
-            continue
-        if media in refused:
-            left_out[media] = REFUSED
-            continue
-        if count >= MAXIMUM_COUNT and media not in sent:
-            left_out[media] = f"only the last {MAXIMUM_COUNT} are shown"
-            continue
-        found = sent.get(media) or _read(media, rules)
+    for media in dict.fromkeys(media_of(messages)):
+        found = REFUSED if media in refused else reasons.get(media) or _read(media, rules)
         if isinstance(found, str):
             left_out[media] = found
-            continue
-        size = len(found.data) * 3 // 4
-        if total + size > rules.maximum_total:
-            if media not in sent:
-                left_out[media] = "the media after it fill the request"
-            continue
-        sent[media] = found
-        count, total = count + 1, total + size
+        else:
+            sent[media] = found
     return Attachments(sent, left_out)
+
+
+def _without_room(messages: Iterable[Message], rules: MediaRules) -> Mapping[Media, str]:
+    """Return the media for which there is no room, with the reason; the newest message comes first.
+
+    Where there is no room for more, the older ones of half of it are left out. So the next messages leave what was sent
+    before as it is, and a provider's cache of it is of use.
+    """
+    kept: deque[tuple[Media, int]] = deque()
+    left_out: dict[Media, str] = {}
+    total = 0
+    for message in messages:
+        new, size = _newest(message, rules, left_out)
+        is_over = len(kept) + len(new) > MAXIMUM_COUNT
+        if is_over or total + size > rules.maximum_total:
+            count, room = max(MAXIMUM_COUNT // 2, len(new)), max(rules.maximum_total // 2, size)
+            while kept and (len(kept) + len(new) > count or total + size > room):
+                media, bytes_of_it = kept.popleft()
+                left_out[media] = TOO_MANY if is_over else TOO_LARGE
+                total -= bytes_of_it
+        kept.extend(new)
+        total += size
+    shown = {media for media, _ in kept}
+    return {media: reason for media, reason in left_out.items() if media not in shown}
+
+
+def _newest(message: Message, rules: MediaRules, left_out: dict[Media, str]) -> tuple[list[tuple[Media, int]], int]:
+    """Return the media of a message that there is room for, and their size in bytes; add others to ``left_out``."""
+    found: list[tuple[Media, int]] = []
+    total = 0
+    for media in reversed(list(media_of((message,)))):
+        size = _size(media, rules)
+        if size is None:
+            continue  # Reading it says why it is not sent.
+        if len(found) >= MAXIMUM_COUNT or total + size > rules.maximum_total:
+            left_out[media] = TOO_MANY if len(found) >= MAXIMUM_COUNT else TOO_LARGE
+            continue
+        found.append((media, size))
+        total += size
+    return found[::-1], total
+
+
+def _size(media: Media, rules: MediaRules) -> int | None:
+    """Return the size in bytes of a file that may be sent; None if it may not."""
+    named = plain_media_type(media.media_type)
+    if named not in rules.kinds and not named.startswith("image/"):
+        return None
+    try:
+        status = media.path.lstat()
+    except (OSError, ValueError):
+        return None
+    is_sent = stat.S_ISREG(status.st_mode) and 0 < status.st_size <= rules.maximum_bytes
+    return status.st_size if is_sent else None
 
 
 def _read(media: Media, rules: MediaRules) -> Attachment | str:

@@ -57,6 +57,18 @@ async def test_plan_mode_refuses_the_call_that_is_meant(harness: Harness) -> Non
     assert not (at.workspace / "a").exists()
 
 
+async def test_tools_that_another_mode_allows_are_told_and_called(harness: Harness) -> None:
+    write = through("write_file", {"file_path": "a", "content": "x"})
+    at = harness([Reply.of(Say("I may not.")), Reply.of(write), Reply.of(Say("Done."))], policy=Policy(may_ask=False))
+    await at.prompt("go")
+    assert "write_file" not in str(at.body()["tools"])
+    at.settings["approval_mode"] = "auto_edit"
+    await at.prompt("now you may")
+    assert '{"name":"write_file"' in at.body(1)["contents"][-1]["parts"][-1]["text"]
+    assert at.body(2)["tools"] == at.body(0)["tools"]
+    assert (at.workspace / "a").read_text() == "x"
+
+
 async def test_without_arguments_it_describes_the_other_tool_and_calls_nothing(harness: Harness) -> None:
     at = harness([Reply.of(Call(CALL_TOOL, {"name": "close_ticket"})), Reply.of(Say("I see."))], tools=tickets())
     assert (await at.prompt("go")).state is TaskState.COMPLETED

@@ -352,7 +352,10 @@ async def clear(place: Place) -> None:
 
 
 NEW_BEGINNINGS: Mapping[str, Happening] = {"compaction": compaction, "another model": another_model, "/clear": clear}
-"""All that may begin anew: the older part is summarised, another model has its own cache, or the session is new."""
+"""All that may begin anew: the older part is summarised, another model has its own cache, or the session is new.
+
+Old results that are removed are a part of the first one; the system prompt and the tools stay even then.
+"""
 
 
 @pytest.mark.parametrize("event", NEW_BEGINNINGS)

@@ -76,6 +76,18 @@ def test_openais_own_servers_get_a_key_that_stays_the_same_in_a_conversation(ori
         assert first["prompt_cache_key"] == responses_body(conversation(2), "gpt-5.6", origin)["prompt_cache_key"]
 
 
+def test_the_key_is_that_of_the_conversation_also_after_its_beginning_is_summarised() -> None:
+    origin = "openai@api.openai.com"
+    whole = replace(conversation(2), conversation="local\0c1")
+    summary = replace(whole, messages=(Message("user", (Text("Summary."),)), *whole.messages[-2:]))
+    other = replace(whole, conversation="local\0c2")
+    first, later, third = (
+        chat_body.request_body(request, "gpt-5.6", origin)["prompt_cache_key"] for request in (whole, summary, other)
+    )
+    assert first == later != third
+    assert "c1" not in first
+
+
 def test_gemini_gets_the_signatures_of_thoughts_back_and_not_their_summaries() -> None:
     signed = ModelThought("How about that?", ProviderState("gemini", {"thoughtSignature": "s=="}))
     unsigned = ModelThought("**Looking** at it", ProviderState("gemini", {}))

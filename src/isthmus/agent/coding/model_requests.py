@@ -83,6 +83,7 @@ class ModelRequests:
             messages=tuple(session.messages),
             effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
             tools=prefix.tools,
+            conversation=session.key,
             is_interactive=policy.may_ask and session.subagent is None,
         )
 

@@ -1,4 +1,4 @@
-"""The agent's memory: the instructions in GEMINI.md, AGENTS.md and CLAUDE.md, a part of every system prompt.
+"""The agent's memory: the instructions in GEMINI.md, AGENTS.md and CLAUDE.md, a part of the system prompt.
 
 :mod:`isthmus.agent.memory.reading` finds and reads the files; this module caches the result until one of the files or
 folders changes on the disk. Not here: changing the files, see :mod:`isthmus.agent.memory.save_memory`.

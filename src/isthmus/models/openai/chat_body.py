@@ -89,7 +89,8 @@ def request_body(
 def cache_key(request: ModelRequest) -> str:
     """Return a key that all requests of a conversation share, so that they reach the same cache."""
     first = text_of(request.messages[0]) if request.messages else ""
-    return hashlib.sha256(f"{request.system}\0{first}".encode(errors="replace")).hexdigest()[:32]
+    of_all = request.conversation or f"{request.system}\0{first}"
+    return hashlib.sha256(of_all.encode(errors="replace")).hexdigest()[:32]
 
 
 def _effort(request: ModelRequest, name: str, host: str, *, is_openai: bool) -> Effort | None:

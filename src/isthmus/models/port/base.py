@@ -174,7 +174,7 @@ class ModelRequest:
     be asked instead, so that an overload need not be waited out. ``choice`` is about ``tools``, which stay in the
     request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
     the answers, so that minutes may pass between two requests. ``refused`` are media of the messages that the provider
-    has refused before.
+    has refused before. ``conversation`` is the same in all requests of one, and no provider is sent it as it is.
     """
 
     system: str
@@ -187,6 +187,7 @@ class ModelRequest:
     sampling: Sampling = Sampling()
     is_interactive: bool = False
     refused: frozenset[Media] = frozenset()
+    conversation: str = ""
 
 
 @record
