@@ -17,6 +17,7 @@ from typing_extensions import override
 from isthmus.agent.part import PartBase, PartTurn
 from isthmus.record import record
 from isthmus.runtime.brief_work import briefly
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.tools.port.tool_set import ToolScope
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class LanguageServersPart(PartBase):
         self._servers: dict[_Key, RunningLanguageServer] = {}
         self._failures: dict[_Key, int] = {}
         self._watches: dict[str, _Watch] = {}
-        self._ending = set[asyncio.Task[None]]()
+        self._ending = RunningTasks()
 
     @override
     async def before_edit(self, turn: PartTurn, path: Path) -> None:
@@ -163,7 +164,7 @@ class LanguageServersPart(PartBase):
         for task_id in list(self._watches):
             self.task_ended(task_id)
         servers, self._servers = list(self._servers.values()), {}
-        await asyncio.gather(*self._ending, *(server.aclose() for server in servers))
+        await asyncio.gather(self._ending.wait(), *(server.aclose() for server in servers))
 
     async def _new_errors(self, path: Path, edited: _Edited) -> "tuple[Diagnostic, ...]":
         """Return the errors that a file has now and did not have before its edits; none if either is not known."""
@@ -223,9 +224,7 @@ class LanguageServersPart(PartBase):
         if key not in self._servers:
             while len(self._servers) >= MAXIMUM_SERVERS:
                 oldest = self._servers.pop(next(iter(self._servers)))
-                task = asyncio.create_task(oldest.aclose())
-                self._ending.add(task)
-                task.add_done_callback(self._ending.discard)
+                self._ending.start(oldest.aclose())
             self._servers[key] = RunningLanguageServer(server, program, workspace, environment)
         return self._servers[key]
 

@@ -37,6 +37,7 @@ from isthmus.models.port.base import (
     SearchingModel,
     StreamItem,
 )
+from isthmus.runtime.running_tasks import RunningTasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +122,7 @@ class ModelDirectory:
     _own: "asyncio.Task[ChatModel] | None" = None
     _others: "dict[str, asyncio.Task[SharedModel]]" = field(default_factory=dict[str, "asyncio.Task[SharedModel]"])
     _names: tuple[float, Sequence[str]] | None = None
-    _retiring: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
+    _retiring: RunningTasks = field(default_factory=RunningTasks)
 
     def begin(self) -> "asyncio.Task[ChatModel]":
         """Start to open the agent's own model in the background unless it is open or opening; retry after a failure."""
@@ -188,7 +189,7 @@ class ModelDirectory:
             if task is not None:
                 with contextlib.suppress(Exception):
                     await (await task).aclose()
-        await asyncio.gather(*self._retiring, return_exceptions=True)
+        await self._retiring.wait()
 
     def _is_own(self, name: str) -> bool:
         return name in (self.own.name, f"{self.own.provider}:{self.own.name}")
@@ -219,6 +220,4 @@ class ModelDirectory:
             with contextlib.suppress(IsthmusError):
                 await (await opening).retire()
 
-        task = asyncio.create_task(retire())
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
+        self._retiring.start(retire())

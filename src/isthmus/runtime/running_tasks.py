@@ -1,7 +1,7 @@
 """Tasks that run beside the one who started them; a reference to each is kept until it ends: asyncio keeps none."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,18 +13,30 @@ class RunningTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
 
-    def start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+    def start(self, work: Coroutine[object, object, T], name: str | None = None) -> asyncio.Task[T]:
         """Begin a task, and return it."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    async def wait(self) -> None:
+        """Wait for the tasks. Their errors are not raised."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def cancel(self) -> None:
+        """Cancel the tasks, and wait for them. Their errors are not raised."""
+        await _cancel(tuple(self._tasks))
 
     async def end(self, seconds: float) -> None:
         """Wait at most ``seconds`` for the tasks, and cancel those that still run. Their errors are not raised."""
         tasks = tuple(self._tasks)
         if tasks:
             await asyncio.wait(tasks, timeout=seconds)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancel(tasks)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[object]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

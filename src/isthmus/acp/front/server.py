@@ -4,7 +4,6 @@ Folders, MCP servers, trust and deletion are the business of :class:`~isthmus.ac
 between an agent in this process and one behind a server.
 """
 
-import asyncio
 import logging
 import re
 import uuid
@@ -33,6 +32,7 @@ from isthmus.errors import DecodeError, IsthmusError
 from isthmus.fronts.task_stream import FrontTimeouts
 from isthmus.record import record
 from isthmus.rpc.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from isthmus.runtime.running_tasks import RunningTasks
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class FrontServer:
         self._sessions: dict[str, FrontSession] = {}
         self._deleted: deque[str] = deque(maxlen=DELETED_SESSIONS)
         """Deleted sessions whose ids would otherwise stand for new ones."""
-        self._later: set[asyncio.Task[None]] = set()
+        self._later = RunningTasks()
 
     def attach(self, client: AcpConnection) -> None:
         """Set the connection to the client."""
@@ -161,9 +161,7 @@ class FrontServer:
 
     async def aclose(self) -> None:
         """Let go of all sessions; their turns belong to the agent."""
-        for task in self._later:
-            task.cancel()
-        await asyncio.gather(*self._later, return_exceptions=True)
+        await self._later.cancel()
         for session in self._sessions.values():
             await session.aclose()
 
@@ -357,9 +355,7 @@ class FrontServer:
         return await self._client.request(question.METHOD, self._wire.question(question), timeout=None)
 
     def _do_later(self, work: Awaitable[object]) -> None:
-        task = asyncio.create_task(self._logged(work))
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        self._later.start(self._logged(work))
 
     async def _logged(self, work: Awaitable[object]) -> None:
         try:

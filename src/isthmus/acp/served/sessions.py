@@ -20,6 +20,7 @@ from isthmus.acp.served.files import WorkspaceFiles
 from isthmus.acp.v1.updates import AvailableCommand
 from isthmus.errors import IsthmusError
 from isthmus.record import record
+from isthmus.runtime.running_tasks import RunningTasks
 
 SessionKey: TypeAlias = tuple[str, str]
 """User and contextId of a conversation."""
@@ -61,7 +62,7 @@ class AcpSessions:
         self._commands: dict[tuple[str, Path], tuple[AvailableCommand, ...]] = {}
         self._asking: dict[SessionKey, asyncio.Task[None]] = {}
         """Starts of agents for their commands, by user and folder."""
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = RunningTasks()
 
     def find(self, key: SessionKey) -> AgentSession | None:
         """Return the running session of a conversation."""
@@ -144,7 +145,7 @@ class AcpSessions:
             if place.session is not None:
                 self._close_later(place.session)
         self._places.clear()
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.wait()
 
     async def _begin(self, session: AgentSession, former: str | None) -> str:
         """Start a session, and return the reason why a former one was not continued."""
@@ -218,9 +219,7 @@ class AcpSessions:
             await session.aclose()
 
     def _close_later(self, session: AgentSession) -> None:
-        task = asyncio.create_task(session.aclose(), name="isthmus-acp-close")
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(session.aclose(), "isthmus-acp-close")
 
     @staticmethod
     def _stop_timer(place: _Place) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from isthmus.editors.jupyter.messages import RunningExecution
 from isthmus.ide.editor import CodeExecution, EditorError
+from isthmus.runtime.running_tasks import RunningTasks
 
 REPLY_SECONDS: Final = 10.0
 """Maximum wait in seconds for the reply after the kernel reported that it is idle; it sends both at once."""
@@ -55,7 +56,7 @@ class Kernel:
         self._connect = connect
         self._start_seconds = start_seconds
         self._turn = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     async def execute(self, code: str) -> CodeExecution:
         """Run code. Cancelling interrupts it and keeps the kernel's state; later calls wait until it has ended.
@@ -66,9 +67,7 @@ class Kernel:
         done: asyncio.Future[CodeExecution] = asyncio.get_running_loop().create_future()
         is_wanted = asyncio.Event()
         is_wanted.set()
-        task = asyncio.create_task(self._run(code, done, is_wanted))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._run(code, done, is_wanted))
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
@@ -79,9 +78,7 @@ class Kernel:
 
     async def aclose(self) -> None:
         """Leave the kernel at once; the code that it runs goes on."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     async def _run(self, code: str, done: asyncio.Future[CodeExecution], is_wanted: asyncio.Event) -> None:
         try:

@@ -6,7 +6,7 @@ A waiting call blocks nothing: other messages are read meanwhile, and answered o
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import assert_never
 
@@ -21,6 +21,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.mcp import mcp_peer
 from isthmus.rpc.messages import Notification, RequestId
+from isthmus.runtime.running_tasks import RunningTasks
 
 MESSAGES_IN_A_ROW = 16
 """Maximum number of messages read from one client in a row, before other clients."""
@@ -52,12 +53,12 @@ class AttachedClient:
         self._is_attached = False
         self._reader: asyncio.Task[None] | None = None
         self._closed = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
         self._calls: dict[RequestId, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Serve the CLI until one side closes; then close its views."""
-        self._begin(self._notify())
+        self._tasks.start(self._notify())
         self._read_on()
         try:
             await self._closed.wait()
@@ -65,10 +66,7 @@ class AttachedClient:
             self.session.connected = False
             # Detach first, so that typed text is kept; then end the tasks that wait for the views.
             await self._companion.detach(self.session.id)
-            tasks = tuple(self._tasks)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._tasks.cancel()
 
     async def finish_calls(self) -> None:
         """Close the CLI's views and send the last answers, because the companion ends."""
@@ -77,14 +75,8 @@ class AttachedClient:
         if self._calls:
             await asyncio.wait(self._calls.values(), timeout=LAST_ANSWERS_SECONDS)
 
-    def _begin(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def _read_on(self) -> None:
-        self._reader = self._begin(self._read())
+        self._reader = self._tasks.start(self._read())
 
     async def _read(self) -> None:
         """Read until the connection ends, or until another task reads because a call occupies this one."""
@@ -121,7 +113,7 @@ class AttachedClient:
                 was_initialized = self.session.is_initialized
                 self.session.notified(received)
                 if self.session.is_initialized and not was_initialized:
-                    self._begin(self._welcome())
+                    self._tasks.start(self._welcome())
             case mcp_peer.Ignored():
                 pass
             case _:

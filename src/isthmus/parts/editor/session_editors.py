@@ -22,6 +22,7 @@ from isthmus.development_tool import AgentSettings, McpServerSettings
 from isthmus.engine.followers.open_questions import QuestionOpened
 from isthmus.internal_events import EDITOR_NOTE
 from isthmus.parts.editor.directory import EditorDirectory, EditorTimeouts, IdeEditor, TurnMentions, ide_context
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.tools.port.tool_set import ToolScope
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SessionEditors(PartBase, EditorControl):
         self._context_seconds = timeouts.context_seconds
         self._peers: dict[str, dict[str, asyncio.Task[GeminiPeer | None]]] = {}
         self._others: dict[tuple[str, ...], float] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = RunningTasks()
         self._disabled: set[str] = set()
 
     async def find(self, question: QuestionOpened) -> IdeEditor | None:
@@ -143,16 +144,14 @@ class SessionEditors(PartBase, EditorControl):
     def task_ended(self, task_id: str) -> None:
         """Close the connections to the editors that a task has named."""
         for connecting in self._peers.pop(task_id, {}).values():
-            closing = asyncio.create_task(_close(connecting))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._closing.start(_close(connecting))
 
     @override
     async def aclose(self) -> None:
         """Close all connections."""
         for task_id in list(self._peers):
             self.task_ended(task_id)
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.wait()
 
     async def _named(self, task_id: str, servers: Sequence[McpServerSettings]) -> "GeminiPeer | None":
         """Return a connection to the first of a client's endpoints that is an editor, or None."""
