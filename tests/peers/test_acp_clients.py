@@ -47,7 +47,7 @@ async def test_the_client_reads_how_full_the_context_of_the_model_is(tmp_path: P
     assert usage["used"] > 100
 
 
-async def test_the_client_reads_the_tokens_of_a_turn_and_no_cost(tmp_path: Path, workspace: Path) -> None:
+async def test_the_client_reads_the_tokens_of_a_turn_and_the_cost(tmp_path: Path, workspace: Path) -> None:
     async with acp_user(tmp_path, workspace) as user:
         session = await user.new()
         answer = await user.agent.prompt(session_id=session, prompt=[acp.text_block("say hello")])
@@ -56,7 +56,7 @@ async def test_the_client_reads_the_tokens_of_a_turn_and_no_cost(tmp_path: Path,
     kinds = (usage.input_tokens, usage.output_tokens, usage.cached_read_tokens or 0, usage.thought_tokens or 0)
     assert usage.total_tokens == sum(kinds) > 100
     (update,) = user.client.of_kind("usage_update")
-    assert "cost" not in update
+    assert update["cost"] == {"amount": 0.0, "currency": "USD"}  # a script has no price
 
 
 async def test_a_fork_of_a_session_goes_on_by_itself(tmp_path: Path, workspace: Path) -> None:

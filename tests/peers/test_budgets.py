@@ -31,3 +31,10 @@ def test_a_run_ends_at_its_budget_after_its_calls(isthmus_here: InProcess, tmp_p
     status, _, errors = isthmus_here(*options, "-p", "write it", "--max-budget-usd", "five")
     assert status == 42
     assert "'five' is not an amount of money; expected US dollars, e.g. 2.50" in errors
+
+
+def test_another_agent_cannot_be_limited_and_that_is_said(isthmus_here: InProcess, tmp_path: Path) -> None:
+    options = ("--agent", "no-agent --acp", "--trust-agent", "--data-dir", str(tmp_path / "data"))
+    status, _, errors = isthmus_here("serve", *options, "-m", "demo", "--port", "0", "--max-budget-usd", "1")
+    assert status == 42
+    assert "--max-budget-usd cannot be used with --agent" in errors

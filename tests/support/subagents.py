@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from isthmus.development_tool import ToolCallConfirmation
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.workspaces import WorkspaceRule
 from isthmus.events import TaskState
+from isthmus.models.catalogue.facts import ModelOverride
 from isthmus.models.choose import choose, open_model
 from isthmus.models.port.base import ChatModel
 from isthmus.models.streaming import StreamOptions
@@ -125,10 +127,15 @@ async def delegation(
     home: Path | None = None,
     takes_over: bool = True,
     hooks: tuple[Hook, ...] = (),
+    price: Decimal | None = None,
 ) -> AsyncGenerator[Delegation]:
-    """Run an engine over the journal in ``folder``, with a model behind ``wire``; close both at the end."""
+    """Run an engine over the journal in ``folder``, with a model behind ``wire``; close both at the end.
+
+    ``price`` is the model's, in US dollars for a million tokens of any kind.
+    """
     environment = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
-    options = StreamOptions(sleep=lambda _: asyncio.sleep(0))
+    overrides = {"test": ModelOverride(100_000, None, price, price, price)} if price is not None else {}
+    options = StreamOptions(sleep=lambda _: asyncio.sleep(0), overrides=overrides)
     model = await asyncio.to_thread(open_model, choose("gemini:test", None, environment), environment, options)
     workspace = folder / "work"
     workspace.mkdir(exist_ok=True)

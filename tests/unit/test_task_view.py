@@ -233,4 +233,5 @@ def test_statistics_have_gemini_clis_shape_and_figures() -> None:
         "input": 90,
         "duration_ms": 5000,
         "tool_calls": 2,
+        "total_cost_usd": None,
     }

@@ -10,7 +10,7 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import ContentNotSupported, SessionStatus
+from isthmus.client import ContentNotSupported, Cost, SessionStatus
 from isthmus.events import StateChange, TaskState
 from isthmus.internal_events import Compacted, ModelReply
 from isthmus.models.port.base import Message, Text
@@ -86,6 +86,34 @@ async def test_the_answer_to_a_prompt_has_the_tokens_of_its_turn_and_no_cost_is_
             counts = {"totalTokens": given + said, "inputTokens": given, "outputTokens": said}
             assert answer == {"stopReason": "end_turn", "usage": counts}
         assert all("cost" not in usage for usage in usages(client))
+
+
+class PricedAgent(CountingAgent):
+    """A counting agent each of whose replies costs a cent."""
+
+    async def advance(self, turn: AgentTurn) -> StateChange:
+        await turn.emit(StateChange(TaskState.WORKING))
+        message = message_to_json(Message("assistant", (Text("x"),)))
+        for index, word in enumerate(turn.session.prompt.split()):
+            reply = ModelReply(f"m{index}", "model", message, input_tokens=int(word), output_tokens=5, cost=10**10)
+            await turn.emit(reply)
+        return StateChange(TaskState.COMPLETED)
+
+    async def status(self, session: Session) -> SessionStatus:
+        requests = sum(used.requests for used in session.statistics.models.values())
+        cost = Cost(requests / 100, "USD") if requests else None
+        return replace(await super().status(session), cost=cost)
+
+
+async def test_the_client_is_told_after_each_reply_what_the_session_has_cost(workspace: Path) -> None:
+    async with engine_on(workspace, PricedAgent()) as engine, front(engine) as client:
+        session = await client.new(workspace)
+        await client.prompt(session, "1000 1500")
+        await client.prompt(session, "2000")
+        costs = [(usage["used"], usage["cost"]) for usage in usages(client)]
+    assert costs == [
+        (used, {"amount": cost, "currency": "USD"}) for used, cost in ((1005, 0.01), (1505, 0.02), (2005, 0.03))
+    ]
 
 
 class CompactingAgent:

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from isthmus.acp.v1.updates import SessionUpdate, UsageUpdate
-from isthmus.client import AgentClient, CommandScope, SessionStatus, SessionStatusProvider
+from isthmus.client import US_DOLLARS, AgentClient, CommandScope, Cost, SessionStatus, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.internal_events import ModelReply
+from isthmus.text.money import in_dollars
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +52,26 @@ class SessionState:
             await self._tell(UsageUpdate(status.context_tokens, status.context_window, cost))
 
     async def after_reply(self, reply: ModelReply) -> None:
-        """Tell the client how full the context is after a reply of the model whose tokens were counted."""
+        """Tell the client how full the context is, and the cost, after a reply whose tokens were counted."""
         if not reply.input_tokens:
             return
         window = self._windows.get(reply.model)
         if window is None and (status := await self.read()) is not None and status.context_window:
             window = self._windows[reply.model] = status.context_window
         if window is not None:
-            await self._tell(UsageUpdate(reply.input_tokens + reply.output_tokens, window))
+            await self._tell(UsageUpdate(reply.input_tokens + reply.output_tokens, window, self._cost_with(reply)))
+
+    def _cost_with(self, reply: ModelReply) -> Cost | None:
+        """Return what the session has cost with a reply; None if a part of it is not known.
+
+        What else was used is told at the end of the turn.
+        """
+        if reply.cost is None:
+            return None
+        if self._told is None:  # The first reply: a session that is loaded is told before.
+            return Cost(in_dollars(reply.cost), US_DOLLARS)
+        before: Cost | None = self._told.cost
+        return None if before is None else replace(before, amount=round(before.amount + in_dollars(reply.cost), 12))
 
     def begin_anew(self) -> None:
         """Forget what the client was told."""

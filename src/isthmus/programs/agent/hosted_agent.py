@@ -206,8 +206,14 @@ async def hosted_engine(
     ``telemetry`` takes what happens.
 
     Raises:
+        BadInputError: there is a budget of the run.
         JournalError: the data folder cannot be used.
     """
+    if setup.run_budget is not None:
+        raise BadInputError(
+            "--max-budget-usd cannot be used with --agent: what the models of another agent cost is not known before"
+            " its work has ended. Leave it out, or limit the agent in its own settings"
+        )
     folder = setup.data_dir / HOSTED_AGENTS / command.id
     environment = {**agent_environment(setup.environment, command.agent, command.variables), **command.settings}
     launch = AgentLaunch(command.words, environment, command.agent)
