@@ -5,7 +5,8 @@ Each prompt is a process of its own that continues the session before it.
 
 import json
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from typing_extensions import override
 
 from bench.gemini import PACKAGE as GEMINI_PACKAGE
 from bench.gemini import SETTINGS as GEMINI_SETTINGS
+from bench.money.acp_client import AcpProcess
 from bench.money.prompt import Wire
 from bench.money.script import Step
 from bench.processes import ROOT, program, python_program
@@ -29,7 +31,11 @@ CLAUDE, CODEX = "ISTHMUS_CLAUDE", "ISTHMUS_CODEX"
 OPENCODE = ROOT / "tests" / "peers" / "node" / "node_modules" / "opencode-linux-x64" / "bin" / "opencode"
 _PACKAGES: Mapping[Wire, str] = {"anthropic": "@ai-sdk/anthropic", "chat": "@ai-sdk/openai-compatible"}
 """Packages of opencode by the wires that they speak."""
+_USUAL_SIZE = 150_000
+"""Tokens of the conversation at the step that asks for a summary."""
 _KEY = "sk-ant-api03-" + "x" * 40
+SECONDS = 180
+"""Maximum time of one process, or of one prompt."""
 _SMALL_WINDOW = 40_000
 """Tokens of a window in which a client without a command for it summarizes its conversation."""
 
@@ -67,6 +73,23 @@ class Client:
     def commands(self, place: Place, step: Step) -> list[list[str]]:
         """Return the commands that run a step, one after the other."""
         raise NotImplementedError
+
+    def run(self, place: Place, variables: Mapping[str, str], step: Step) -> Iterator[str]:
+        """Run a step, and yield what went wrong; processes that take too long are ended."""
+        for command in self.commands(place, step):
+            try:
+                done = subprocess.run(
+                    command, cwd=place.workspace, env=dict(variables), stdin=subprocess.DEVNULL, capture_output=True,
+                    text=True, encoding="utf-8", errors="replace", check=False, timeout=SECONDS,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                yield f"it did not end within {SECONDS} s"
+                continue
+            if done.returncode:
+                yield f"it ended with {done.returncode}: {done.stdout[-600:]}\n{done.stderr[-600:]}"
+
+    def close(self) -> None:
+        """End what goes on after a step."""
 
 
 class Isthmus(Client):
@@ -144,7 +167,7 @@ class GeminiCli(Client):
 
     @override
     def prepare(self, place: Place) -> Mapping[str, str]:
-        self._settings(place, summarizes=False)
+        self._settings(place)
         return {
             "GEMINI_API_KEY": "none",
             "GOOGLE_GEMINI_BASE_URL": place.url,
@@ -155,20 +178,53 @@ class GeminiCli(Client):
 
     @override
     def commands(self, place: Place, step: Step) -> list[list[str]]:
-        self._settings(place, summarizes=step.kind == "compact")
+        self._settings(place, _SMALL_WINDOW if step.kind == "compact" else 0)
         again = ["--resume", "latest"] if step.number > 1 else []
         mode = "plan" if step.kind == "plan" else "yolo"
         command = [program("node"), str(GEMINI_PACKAGE / "bundle" / "gemini.js"), "--model", MODELS["gemini"]]
         return [[*command, *again, "--approval-mode", mode, "--prompt", step.prompt]]
 
-    def _settings(self, place: Place, *, summarizes: bool) -> None:
-        model = {
-            "name": MODELS["gemini"],
-            **({"compressionThreshold": _SMALL_WINDOW / 1_000_000} if summarizes else {}),
-        }
+    def _settings(self, place: Place, window: int = 0) -> None:
+        model = {"name": MODELS["gemini"], **({"compressionThreshold": window / 1_000_000} if window else {})}
         path = place.home / ".gemini" / "settings.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({**GEMINI_SETTINGS, "model": model}), encoding="utf-8")
+
+
+class GeminiCliOverAcp(GeminiCli):
+    """Gemini CLI as one process for the whole session, behind the Agent Client Protocol.
+
+    It shows what the CLI costs without its way to continue a session, which sends results of tools twice. Over this
+    protocol it has no command that summarizes; it does so by itself at about the size that others have then.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "Gemini ACP"
+        self._process: AcpProcess | None = None
+
+    @override
+    def prepare(self, place: Place) -> Mapping[str, str]:
+        variables = super().prepare(place)
+        self._settings(place, _USUAL_SIZE)
+        return variables
+
+    @override
+    def run(self, place: Place, variables: Mapping[str, str], step: Step) -> Iterator[str]:
+        try:
+            if self._process is None:
+                command = [program("node"), str(GEMINI_PACKAGE / "bundle" / "gemini.js"), "--acp"]
+                self._process = AcpProcess([*command, "--model", MODELS["gemini"]], place.workspace, variables, SECONDS)
+            mode = "plan" if step.kind == "plan" else "yolo"
+            self._process.prompt(step.prompt, mode)
+        except RuntimeError as error:
+            yield str(error)
+
+    @override
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+            self._process = None
 
 
 class OpenCode(Client):
@@ -272,5 +328,5 @@ def every_client() -> list[Client]:
         *(Isthmus("anthropic"), ClaudeCode(), OpenCode("anthropic")),
         *(Isthmus("chat"), OpenCode("chat")),
         *(Isthmus("responses"), Codex()),
-        *(Isthmus("gemini"), GeminiCli()),
+        *(Isthmus("gemini"), GeminiCli(), GeminiCliOverAcp()),
     ]

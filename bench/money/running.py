@@ -13,9 +13,6 @@ from bench.money.script import IMAGE, Step, make_workspace, remember, session, w
 from bench.processes import clean_home
 from support.images import png
 
-SECONDS = 180
-"""Maximum time of one process."""
-
 
 @dataclass(frozen=True, slots=True)
 class SessionBill:
@@ -66,32 +63,19 @@ def run_session(
                 if step.kind == "remember":
                     remember(place.workspace, client.memory, step)
                 endpoint.begin(step)
-                _run_step(client, place, variables, step, endpoint)
+                problems = list(client.run(place, variables, step))
+                if not endpoint.is_done():
+                    problems.append("the conversation did not reach its last message")
+                endpoint.problems += [f"step {step.number} ({step.kind}): {each}" for each in problems]
                 if is_verbose:
                     _print(step, endpoint.bills)
+        client.close()
         problems = [*endpoint.problems, *(f"not edited: {each}" for each in wrong_edits(place.workspace, steps))]
     return SessionBill(client, tuple(endpoint.bills), tuple(endpoint.differences), tuple(problems))
 
 
 def _workspace(environment: dict[str, str]) -> Path:
     return Path(environment["PWD"])
-
-
-def _run_step(client: Client, place: Place, variables: dict[str, str], step: Step, endpoint: BilledEndpoint) -> None:
-    for command in client.commands(place, step):
-        try:
-            done = subprocess.run(
-                command, cwd=place.workspace, env=variables, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, encoding="utf-8", errors="replace", check=False, timeout=SECONDS,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            endpoint.problems.append(f"step {step.number}: {client.name} did not end within {SECONDS} s")
-            continue
-        if done.returncode:
-            end = f"{done.stdout[-600:]}\n{done.stderr[-600:]}"
-            endpoint.problems.append(f"step {step.number}: {client.name} ended with {done.returncode}: {end}")
-    if not endpoint.is_done():
-        endpoint.problems.append(f"step {step.number} ({step.kind}): the conversation did not reach its last message")
 
 
 def _git(place: Place, *arguments: str) -> None:
