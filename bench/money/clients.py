@@ -15,9 +15,10 @@ from typing_extensions import override
 from bench.gemini import PACKAGE as GEMINI_PACKAGE
 from bench.gemini import SETTINGS as GEMINI_SETTINGS
 from bench.money.acp_client import AcpProcess
+from bench.money.opencode_server import OpenCodeServer
 from bench.money.prompt import Wire
 from bench.money.script import Step
-from bench.processes import ROOT, program, python_program
+from bench.processes import ROOT, program
 
 MODELS: Mapping[Wire, str] = {
     "anthropic": "claude-sonnet-5",
@@ -71,7 +72,7 @@ class Client:
         raise NotImplementedError
 
     def commands(self, place: Place, step: Step) -> list[list[str]]:
-        """Return the commands that run a step, one after the other."""
+        """Return the commands that run a step, one after the other; clients with one process override :meth:`run`."""
         raise NotImplementedError
 
     def run(self, place: Place, variables: Mapping[str, str], step: Step) -> Iterator[str]:
@@ -228,10 +229,11 @@ class GeminiCliOverAcp(GeminiCli):
 
 
 class OpenCode(Client):
-    """OpenCode, of the peers of the tests, with the provider of a wire."""
+    """OpenCode, of the peers of the tests, with the provider of a wire, as one server for the whole session."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__(wire, "opencode", "AGENTS.md")
+        self._server: OpenCodeServer | None = None
 
     @override
     def missing(self) -> str:
@@ -248,13 +250,21 @@ class OpenCode(Client):
         }
 
     @override
-    def commands(self, place: Place, step: Step) -> list[list[str]]:
-        agent = "plan" if step.kind == "plan" else "build"
-        again = ["--continue"] if step.number > 1 else []
-        run = [str(OPENCODE), "run", *again, "--agent", agent, step.prompt]
-        if step.kind != "compact":
-            return [run]
-        return [python_program("bench.programs.opencode_compact", str(OPENCODE), *self._names()), run]
+    def run(self, place: Place, variables: Mapping[str, str], step: Step) -> Iterator[str]:
+        try:
+            if self._server is None:
+                self._server = OpenCodeServer(OPENCODE, place.workspace, variables, SECONDS)
+            if step.kind == "compact":
+                self._server.summarize(*self._names())
+            self._server.prompt(step.prompt, "plan" if step.kind == "plan" else "build", *self._names())
+        except RuntimeError as error:
+            yield str(error)
+
+    @override
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
 
     def _names(self) -> tuple[str, str]:
         """Return the names of the provider and the model."""
