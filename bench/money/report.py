@@ -44,17 +44,8 @@ def _share(name: str, ours: SessionBill, peer: SessionBill) -> Figure:
 def lines(sessions: Sequence[SessionBill]) -> Iterator[str]:
     """Yield a table of all sessions, then where requests stopped to repeat the one before, and all problems."""
     head = (
-        "wire",
-        "client",
-        "model",
-        "price",
-        "to ours",
-        "cached",
-        "input",
-        "output",
-        "requests",
-        "at the end",
-        "at most",
+        *("wire", "client", "model", "price", "to ours", "from summary"),
+        *("cached", "input", "output", "requests", "at the end", "at most"),
     )
     yield _row(head)
     for each in sessions:
@@ -67,6 +58,7 @@ def lines(sessions: Sequence[SessionBill]) -> Iterator[str]:
                 each.bills[-1].model if each.bills else "",
                 f"${each.price:.4f}" + "+?" * any(bill.price is None for bill in each.bills),
                 ratio,
+                f"${each.price_after_summary:.4f}",
                 f"{each.cached_share:.1%}",
                 f"{sum(bill.usage.input for bill in each.bills):,}",
                 f"{sum(bill.usage.output for bill in each.bills):,}",
@@ -95,7 +87,7 @@ def _remarks(session: SessionBill) -> Iterator[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    widths = (9, 11, 22, 10, 7, 6, 10, 7, 8, 10, 8)
+    widths = (9, 11, 22, 10, 7, 12, 6, 10, 7, 8, 10, 8)
     aligned = (
         cell.ljust(width) if place < 3 else cell.rjust(width)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))

@@ -19,6 +19,7 @@ class SessionBill:
     """Bill of a whole session. ``problems`` are all that did not go as the script says."""
 
     client: Client
+    steps: tuple[Step, ...]
     bills: tuple[Bill, ...]
     differences: tuple[Difference, ...]
     problems: tuple[str, ...]
@@ -27,6 +28,13 @@ class SessionBill:
     def price(self) -> Decimal:
         """US dollars of all requests whose price is known."""
         return sum((bill.price for bill in self.bills if bill.price is not None), Decimal(0))
+
+    @property
+    def price_after_summary(self) -> Decimal:
+        """US dollars of the requests from the step on that asks for a summary, itself included; 0 without one."""
+        first = next((step.number for step in self.steps if step.kind == "compact"), len(self.steps) + 1)
+        known = (bill.price for bill in self.bills if bill.price is not None and bill.step >= first)
+        return sum(known, Decimal(0))
 
     @property
     def cached_share(self) -> float:
@@ -71,7 +79,7 @@ def run_session(
                     _print(step, endpoint.bills)
         client.close()
         problems = [*endpoint.problems, *(f"not edited: {each}" for each in wrong_edits(place.workspace, steps))]
-    return SessionBill(client, tuple(endpoint.bills), tuple(endpoint.differences), tuple(problems))
+    return SessionBill(client, steps, tuple(endpoint.bills), tuple(endpoint.differences), tuple(problems))
 
 
 def _workspace(environment: dict[str, str]) -> Path:
