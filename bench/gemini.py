@@ -9,7 +9,7 @@ from bench.processes import ROOT, program, python_program, server
 
 PACKAGE = ROOT / "tests" / "peers" / "node" / "node_modules" / "@google" / "gemini-cli"
 MODEL = "gemini-2.5-flash"
-_SETTINGS = {
+SETTINGS = {
     "ide": {"enabled": False, "hasSeenNudge": True},
     "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -33,7 +33,7 @@ class GeminiCli:
         self.version: str = json.loads((PACKAGE / "package.json").read_text(encoding="utf-8"))["version"]
         settings = Path(environment["HOME"]) / ".gemini" / "settings.json"
         settings.parent.mkdir(exist_ok=True)
-        settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+        settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
         more = {"GOOGLE_GEMINI_BASE_URL": endpoint} if endpoint else {}
         # Offline, every look-up stalls until the resolver's timeout.
         self.environment = {**environment, "GEMINI_API_KEY": "none", "RES_OPTIONS": "timeout:1 attempts:1", **more}

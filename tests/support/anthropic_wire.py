@@ -52,7 +52,7 @@ class AnthropicWire(ScriptedWire):
     def events(self, reply: Reply, request: WireRequest) -> Sequence[bytes]:
         usage = reply.usage or WireUsage(0, 0)
         message: dict[str, Any] = {
-            "id": "msg_scripted",
+            "id": f"msg_{reply.identity}",
             "type": "message",
             "role": "assistant",
             "model": request.json.get("model"),
@@ -116,12 +116,15 @@ def _stop_reason(reply: Reply) -> str:
             return "tool_use" if any(isinstance(step, Call) for step in reply.steps) else "end_turn"
 
 
-def _input_usage(usage: WireUsage) -> dict[str, int]:
+def _input_usage(usage: WireUsage) -> dict[str, Any]:
+    short = usage.cache_write - usage.cache_write_1h
+    by_lifetime = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": usage.cache_write_1h}
     # Anthropic counts tokens read from and written to the cache beside the input.
     return {
         "input_tokens": usage.input - usage.cached - usage.cache_write,
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cached,
+        **({"cache_creation": by_lifetime} if usage.cache_write_1h else {}),
         "output_tokens": 1,
     }
 

@@ -67,13 +67,13 @@ class OpenAIWire(ScriptedWire):
 
     def events(self, reply: Reply, request: WireRequest) -> Sequence[bytes]:
         model = request.json.get("model")
-        events = [_chunk(model, delta) for delta in self._deltas(reply)]
+        events = [_chunk(model, reply.identity, delta) for delta in self._deltas(reply)]
         if reply.finish is not None:
             has_calls = any(isinstance(step, Call) for step in reply.steps)
             reason = "tool_calls" if has_calls and reply.finish == "stop" else FINISH[reply.finish]
-            events.append(_chunk(model, {}, finish_reason=None if self.quirks.no_reason else reason))
+            events.append(_chunk(model, reply.identity, {}, finish_reason=None if self.quirks.no_reason else reason))
         if reply.usage is not None and request.json.get("stream_options", {}).get("include_usage"):
-            events.append(_data({**_envelope(model), "choices": [], "usage": _usage(reply.usage)}))
+            events.append(_data({**_envelope(model, reply.identity), "choices": [], "usage": _usage(reply.usage)}))
         if reply.finish is not None and not self.quirks.no_done:
             events.append(b"data: [DONE]\n\n")
         return events
@@ -127,21 +127,22 @@ class OpenAIWire(ScriptedWire):
                 return _error(failure.status, failure.message, headers=retry_headers(failure))
 
 
-def _envelope(model: str | None) -> dict[str, Any]:
-    return {"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 1, "model": model}
+def _envelope(model: str | None, identity: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{identity}", "object": "chat.completion.chunk", "created": 1, "model": model}
 
 
-def _chunk(model: str | None, delta: Mapping[str, Any], finish_reason: str | None = None) -> bytes:
+def _chunk(model: str | None, identity: str, delta: Mapping[str, Any], finish_reason: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return _data({**_envelope(model), "choices": [choice]})
+    return _data({**_envelope(model, identity), "choices": [choice]})
 
 
 def _usage(usage: WireUsage) -> dict[str, Any]:
+    written = {"cache_write_tokens": usage.cache_write} if usage.cache_write else {}
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "prompt_tokens_details": {"cached_tokens": usage.cached, **written},
         "completion_tokens_details": {"reasoning_tokens": usage.thoughts},
     }
 

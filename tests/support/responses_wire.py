@@ -4,8 +4,9 @@ See scripted_wire.py for how to use it. A call of a tool that the request declar
 becomes a custom tool call; its arguments are a string.
 """
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from support.scripted_wire import (
@@ -39,8 +40,8 @@ class ResponsesWire(ScriptedWire):
         return _error(404, f"no such path: {request.path}")
 
     def events(self, reply: Reply, request: WireRequest) -> Sequence[bytes]:
-        custom = {tool["name"] for tool in request.json.get("tools", []) if tool["type"] == "custom"}
-        events = [_event("response.created", response={"id": "resp_scripted"})]
+        custom = {tool["name"] for tool in _tools(request) if tool["type"] == "custom"}
+        events = [_event("response.created", response={"id": f"resp_{reply.identity}"})]
         for index, step in enumerate(reply.steps):
             match step:
                 case Say(texts):
@@ -58,7 +59,7 @@ class ResponsesWire(ScriptedWire):
                 case Think(texts, signature):
                     events += _reasoning(index, texts, signature)
         usage = reply.usage or WireUsage(0, 0)
-        response: dict[str, Any] = {"id": "resp_scripted", "status": "completed", "usage": _usage(usage)}
+        response: dict[str, Any] = {"id": f"resp_{reply.identity}", "status": "completed", "usage": _usage(usage)}
         match reply.finish:
             case None:
                 return events
@@ -84,10 +85,19 @@ class ResponsesWire(ScriptedWire):
                 return _error(failure.status, failure.message, headers=retry_headers(failure))
 
 
+def _tools(request: WireRequest) -> Iterator[Mapping[str, Any]]:
+    """Yield the tools of a request, also those that Codex sends in its input, by namespaces."""
+    items: Sequence[Any] = request.json["input"]
+    further: list[Any] = [item["tools"] for item in items if not isinstance(item, str) and item.get("tools")]
+    for tool in itertools.chain(request.json.get("tools") or (), *further):
+        yield from tool["tools"] if tool["type"] == "namespace" else (tool,)
+
+
 def _usage(usage: WireUsage) -> dict[str, Any]:
+    written = {"cache_write_tokens": usage.cache_write} if usage.cache_write else {}
     return {
         "input_tokens": usage.input,
-        "input_tokens_details": {"cached_tokens": usage.cached},
+        "input_tokens_details": {"cached_tokens": usage.cached, **written},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.thoughts},
         "total_tokens": usage.input + usage.output,

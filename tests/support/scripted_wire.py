@@ -83,13 +83,17 @@ FinishName: TypeAlias = Literal["stop", "length", "safety"]
 
 @dataclass(frozen=True, slots=True)
 class WireUsage:
-    """Token counts; `input` includes `cached` and `cache_write`, `output` includes `thoughts`, on every wire."""
+    """Token counts; `input` includes `cached` and `cache_write`, `output` includes `thoughts`, on every wire.
+
+    `cache_write` includes `cache_write_1h`, which Anthropic alone has.
+    """
 
     input: int = 10
     output: int = 5
     cached: int = 0
     cache_write: int = 0
     thoughts: int = 0
+    cache_write_1h: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,8 @@ class Reply:
 
     `piece_size` cuts the stream into pieces of that many bytes; `split_at` cuts it at given text, in the middle of its
     first character's bytes. After `cut_after` bytes the connection is closed; after `hold_after` events no more is sent
-    the Hold in `hold` is released. `finish` None leaves out the end of the stream, as some servers do.
+    the Hold in `hold` is released. `finish` None leaves out the end of the stream, as some servers do. Clients may tell
+    messages apart by their ids, which have `identity` in them.
     """
 
     steps: tuple[Step, ...] = ()
@@ -111,6 +116,7 @@ class Reply:
     hold: Hold | None = None
     hold_after: int = 1
     framing: Framing = "chunked"
+    identity: str = "scripted"
 
     @classmethod
     def of(cls, *steps: Step, **options: Any) -> "Reply":
