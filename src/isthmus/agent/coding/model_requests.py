@@ -85,6 +85,7 @@ class ModelRequests:
             tools=prefix.tools,
             conversation=session.key,
             is_interactive=policy.may_ask and session.subagent is None,
+            refused=session.refused_media.get(key, frozenset()),
         )
 
     async def _sections(

@@ -22,6 +22,7 @@ OTHER_ROWS = 2
 """Number of rows that the line of the answer, and the empty one above the choices, take."""
 DIGITS = 9
 """Maximum number of lines of which a digit alone chooses one."""
+KEYS_ABOVE = "a key above, or an arrow key and Enter"
 TOO_SMALL = "the window is too small to answer"
 
 
@@ -32,6 +33,7 @@ class ChoicePrompt:
         self._question = question
         self._glyph = glyph
         self._note = note
+        self._beside = ""
         self._size = size
         self._marking = Marking(len(question.choices))
         self._keys = [choice.key for choice in question.choices]
@@ -40,7 +42,8 @@ class ChoicePrompt:
         """Return the choices and the prompt below them."""
         # The size is looked at for each drawing: choices that the window cuts could not be chosen.
         note = [("class:quiet", f"  {row}\n") for row in self._note_rows()]
-        return [*self._fitting(), *note, ("class:prompt", f"  {self._glyph} ")]
+        beside = [("class:quiet", f"  {self._beside}")] if self._beside else []
+        return [*self._fitting(), *note, *beside, ("class:prompt", f"  {self._glyph} ")]
 
     def everything(self) -> StyleAndTextTuples:
         """Return the choices with their descriptions."""
@@ -69,7 +72,11 @@ class ChoicePrompt:
 
     def refuse(self, event: KeyPressEvent | None = None) -> None:
         """Say which keys there are."""
+        note, is_whole = self._note, self.is_whole
         self._note = f"one of {', '.join(self._keys)}, or an arrow key and Enter"
+        if is_whole and not self.is_whole:
+            # The words about the keys must not take the place of what the answers cover.
+            self._note, self._beside = note, KEYS_ABOVE
         if event is not None:
             event.app.output.bell()
 

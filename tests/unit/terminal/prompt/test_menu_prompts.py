@@ -67,6 +67,14 @@ async def test_enter_without_a_mark_chooses_nothing_and_says_which_keys_there_ar
     assert "one of 1, 2, 3, e, t, or an arrow key and Enter" in shown(menu)
 
 
+async def test_without_a_free_row_the_keys_are_named_beside_the_prompt() -> None:
+    menu = choices(question_of(edit_call()), rows=7)
+    assert "what to do instead" in shown(menu)
+    await typed(menu.key_bindings(), ENTER + "n")
+    assert "what to do instead" in shown(menu)
+    assert shown(menu).endswith("\n  a key above, or an arrow key and Enter  > ")
+
+
 async def test_the_marked_choice_has_a_sign_with_and_without_descriptions() -> None:
     for rows in (24, 9):
         menu = choices(question_of(edit_call()), rows=rows)
