@@ -94,9 +94,9 @@ def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
             # Reads as empty, and git takes no notice of a device. What is written to it is lost.
             return ("--dev-bind", _NOWHERE, path)
         case MountKind.READ_ONLY | MountKind.PROTECTED | MountKind.LISTED_READ_ONLY:
-            return ("--ro-bind", path, path)
+            return ("--ro-bind", str(mount.source or mount.path), path)
         case MountKind.WRITABLE | MountKind.LISTED_WRITABLE:
-            return ("--bind", path, path)
+            return ("--bind", str(mount.source or mount.path), path)
         case MountKind.LINK:
             return ("--symlink", str(mount.target), path)
         case _:

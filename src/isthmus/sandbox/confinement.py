@@ -15,7 +15,7 @@ from pathlib import Path
 
 from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
-from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, view_of
+from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, WorkspaceCopy, view_of
 from isthmus.sandbox.placeholders import Placeholders, placeholders_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
@@ -69,6 +69,30 @@ class Confinement:
             release()
             raise
 
+    def confined_copy(self, launch: Launch, workspace: Path, copy: WorkspaceCopy) -> Launch:
+        """Return the launch of a program that sees a copy in place of `workspace`, and can change nothing else.
+
+        Looks at the file system: call it in a thread if that may be slow.
+
+        Raises:
+            SandboxError: the workspace has the home folder in it, or the program or its folder would not be visible.
+            OSError: the program or its folder does not exist.
+        """
+        workspace = workspace.resolve()
+        if workspace in (home := self.private.home.resolve(), *home.parents):
+            raise SandboxError("the home folder is in the workspace")
+        environment = {**launch.environment, "TMPDIR": "/tmp"}  # noqa: S108 - the sandbox's own
+        folders = _programs_of(environment)
+        view = view_of(SandboxPolicy(), self.private, workspace, _Files(), programs=folders, copy=copy)
+        folder = launch.folder.resolve()
+        _require_seen(view, folder, "the working folder")
+        words = (str(_program(launch, folders, view)), *launch.command[1:])
+        return Launch(
+            command_line(self.bubblewrap, view, words, folder=folder, has_network=False, system_calls=filter_file()),
+            Path("/"),
+            environment,
+        )
+
     def _confined(
         self,
         launch: Launch,
@@ -86,7 +110,7 @@ class Confinement:
             "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own, not shared
         }
         keep_git_at_home(workspace)
-        folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
+        folders = _programs_of(environment)
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
         missing = ((mount.path, mount.is_folder) for mount in view.missing)
         view = view.without(placeholders.make(missing, with_sockets=self.bubblewrap.can_mount_on_sockets))
@@ -148,6 +172,10 @@ def describe_policy(policy: SandboxPolicy) -> str:
     if names := (*policy.passed, *(name for name, _ in policy.variables)):
         parts.append(f"gets {', '.join(names)}")
     return "; ".join(parts)
+
+
+def _programs_of(environment: Mapping[str, str]) -> list[Path]:
+    return [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
 
 
 def _program(launch: Launch, folders: Sequence[Path], view: SandboxView) -> Path:

@@ -253,6 +253,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             commands = visible(details.command).rstrip("\n").split("\n")
             folded = [part for line in commands for part in _folded(line, max(10, width - len(INDENT) - 3))]
             body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(folded)]
+            body += _trial_lines(details)
         case McpDetails():
             own_name = "" if details.tool_name == call.tool_name else f"{visible_line(details.tool_name)} "
             head.append(f"  {own_name}of the MCP server {visible_line(details.server_name)}")
@@ -268,6 +269,15 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
         part for line in (facts.wants, f" {glyphs.dot} ".join(facts.facts)) if line for part in _wrapped(line, room)
     ]
     return [head, *(Text(INDENT + part, "quiet") for part in said), *body]
+
+
+def _trial_lines(details: ExecuteDetails) -> list[Text]:
+    """Return all of what a command did in a copy of its folder, if it was tried."""
+    if details.trial is None or not details.trial.changes:
+        return []
+    styles = {"+": "added", "-": "removed"}
+    lines = visible(details.trial.changes).rstrip("\n").split("\n")
+    return [Text(INDENT + line, styles.get(line[:1], "")) for line in lines]
 
 
 def choice_lines(question: CallQuestion, width: int) -> list[tuple[str, str]]:

@@ -1,0 +1,46 @@
+"""The view of a repository from a copy: its history, but no settings with addresses, logins or programs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from isthmus.files.atomic import read_regular
+from isthmus.sandbox.mounts import WorkspaceCopy
+from isthmus.tools.shell.trials.copying import FolderCopy
+
+MAXIMUM_BYTES = 1024 * 1024
+"""Maximum size in bytes of a repository's settings that are read."""
+_CLOSED = (".git/credentials", ".git/config.worktree", ".git/modules", ".git/hooks")
+_SECTION = re.compile(r"\s*\[\s*(?:core|extensions)\s*\]\s*", re.IGNORECASE)
+_ENTRY = re.compile(
+    r"\s*(?:repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|autocrlf|eol|objectformat"
+    r"|refstorage)\s*=\s*\w+\s*",
+    re.IGNORECASE,
+)
+
+
+def seen_copy(copy: FolderCopy, place: Path) -> WorkspaceCopy:
+    """Return what a program sees in place of the workspace; `place` is a folder for what stands in. Blocks.
+
+    Raises:
+        OSError: the repository's settings cannot be read, or what stands in for them cannot be written.
+    """
+    stand_ins: list[tuple[str, Path | None]] = []
+    if ".git" in copy.mounted and (copy.root / ".git" / "config").exists():
+        settings = place / "git-config"
+        text = read_regular(copy.root / ".git" / "config", MAXIMUM_BYTES).decode("utf-8", "replace")
+        settings.write_text("\n".join(plain_settings(text)) + "\n", encoding="utf-8")
+        stand_ins = [(".git/config", settings), *((name, None) for name in _CLOSED)]
+    return WorkspaceCopy(copy.place, tuple(copy.mounted), tuple(stand_ins))
+
+
+def plain_settings(text: str) -> Iterator[str]:
+    """Yield the lines of a repository's settings that say how it is stored. Pure."""
+    is_kept = False
+    for line in text.split("\n"):
+        if line.lstrip().startswith("["):
+            is_kept = _SECTION.fullmatch(line) is not None
+            if is_kept:
+                yield line
+        elif is_kept and _ENTRY.fullmatch(line):
+            yield line

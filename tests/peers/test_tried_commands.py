@@ -1,0 +1,75 @@
+"""Commands tried in a copy of their folder, in the real sandbox: nothing changes but what was shown."""
+
+import asyncio
+import tomllib
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isthmus.agent.approval.policy import Allow, Policy, decide
+from isthmus.agent.approval.tried_lines import may_be_tried
+from isthmus.development_tool import ExecuteDetails
+from isthmus.tools.port.base import Approved, ToolKind, ToolSucceeded
+from isthmus.tools.shell.trials.archive import unpacked
+from support.command_trials import TriedWorkspace
+from support.tool_calls import running
+
+pytestmark = pytest.mark.anyio
+
+LINES: dict[str, dict[str, list[str]]] = tomllib.loads(
+    Path(__file__).with_name("tried_lines.toml").read_text(encoding="utf-8")
+)
+AT_ONCE = 4
+"""Number of lines that are tried at the same time."""
+SURVIVOR = "31536777"
+"""Seconds that a process which outlives its line would sleep."""
+
+
+async def fate(command: str, place: TriedWorkspace) -> tuple[str, str]:
+    """Return what becomes of a line, and what is wrong with it; the workspace is changed as if the user agreed."""
+    before = place.states()
+    if not may_be_tried(command, place.root, place.context().workspace):
+        return "at_once", ""
+    shell, context = place.shell(), place.context()
+    details = await shell.try_out({"command": command}, context)
+    assert isinstance(details, ExecuteDetails)
+    assert details.trial is not None
+    problem = "" if place.states() == before else "changed by the trial alone; "
+    problem += "left a copy; " if any((place.data / "trials").iterdir()) else ""
+    if not details.trial.id:
+        return "plain", problem
+    kept = unpacked((context.output_folder / f"trial-{details.trial.id}.zip").read_bytes(), details.trial.id)
+    problem += "shows a secret; " if "of-the-user" in kept.shown + details.trial.changes else ""
+    result = await shell.run({"command": command}, running(context, Approved(details)))
+    problem += "" if isinstance(result, ToolSucceeded) else f"not applied: {result}; "
+    after = place.states()
+    changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+    applied = {f"workspace/{change.path}" for change in kept.changes}
+    problem += f"changed unseen: {sorted(changed - applied)}; " if changed - applied else ""
+    named = {path for path in changed if f" {path.removeprefix('workspace/')}" in details.trial.changes}
+    built = {path for path in changed - named if not path.startswith(("workspace/build", "workspace/dist"))}
+    built = {path for path in built if not path.endswith(".log")}
+    problem += f"changed unasked: {sorted(built)}; " if built else ""
+    return "shown" if details.trial.changes else "unasked", problem
+
+
+async def test_each_line_changes_what_was_shown_and_nothing_else(tmp_path: Path) -> None:
+    first, slots = TriedWorkspace(tmp_path / "first"), asyncio.Semaphore(AT_ONCE)
+    wanted = {line: kind for kinds in LINES.values() for kind, lines in kinds.items() for line in lines}
+    assert [sum(map(len, kinds.values())) >= 60 for kinds in LINES.values()] == [True, True]
+
+    async def judged(number: int, line: str) -> tuple[str, str, str]:
+        async with slots:
+            return line, *await fate(line, await asyncio.to_thread(first.another, str(number)))
+
+    found = await asyncio.gather(*(judged(number, line) for number, line in enumerate(wanted)))
+    assert {line: problem for line, _, problem in found if problem} == {}
+    assert {line: kind for line, kind, _ in found} == wanted
+    left = [each for each in psutil.process_iter(["cmdline"]) if SURVIVOR in (each.info["cmdline"] or ())]
+    assert left == []
+    before = sum(
+        not isinstance(decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": line}), Allow)
+        for line in LINES["everyday"]
+    )
+    assert before == len(LINES["everyday"])
