@@ -1,6 +1,8 @@
 """Commands tried in a copy of their folder, in the real sandbox: nothing changes but what was shown."""
 
 import asyncio
+import os
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from isthmus.development_tool import ExecuteDetails
 from isthmus.tools.port.base import Approved, ToolKind, ToolSucceeded
 from isthmus.tools.shell.trials.archive import unpacked
 from support.command_trials import TriedWorkspace
+from support.programs import require
 from support.tool_calls import running
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +27,17 @@ AT_ONCE = 4
 """Number of lines that are tried at the same time."""
 SURVIVOR = "31536777"
 """Seconds that a process which outlives its line would sleep."""
+
+
+async def tried(command: str, place: TriedWorkspace) -> tuple[str, str]:
+    """Return what a line printed in a copy, and the text of its question."""
+    details = await place.shell().try_out({"command": command}, place.context())
+    assert isinstance(details, ExecuteDetails)
+    assert details.trial is not None
+    if not details.trial.id:
+        return "", details.trial.changes
+    data = (place.context().output_folder / f"trial-{details.trial.id}.zip").read_bytes()
+    return unpacked(data, details.trial.id).shown, details.trial.changes
 
 
 async def fate(command: str, place: TriedWorkspace) -> tuple[str, str]:
@@ -68,8 +82,44 @@ async def test_each_line_changes_what_was_shown_and_nothing_else(tmp_path: Path)
     assert {line: kind for line, kind, _ in found} == wanted
     left = [each for each in psutil.process_iter(["cmdline"]) if SURVIVOR in (each.info["cmdline"] or ())]
     assert left == []
-    before = sum(
-        not isinstance(decide(Policy(), "run_shell_command", ToolKind.EXECUTE, {"command": line}), Allow)
-        for line in LINES["everyday"]
-    )
-    assert before == len(LINES["everyday"])
+    unasked = Policy()
+    before = [decide(unasked, "run_shell_command", ToolKind.EXECUTE, {"command": line}) for line in LINES["everyday"]]
+    assert Allow() not in before
+
+
+async def test_a_copy_has_the_history_but_no_logins_and_no_secrets_beside_packages(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    with (place.root / ".git" / "config").open("a") as file:
+        file.write('[remote "origin"]\n\turl = https://user:of-the-user@example.org/x\n[core]\n\tpager = evil\n')
+    (place.root / ".venv").mkdir()
+    for name in (".env", "known.py"):
+        (place.root / ".venv" / name).write_text("of-the-user" if name == ".env" else "known")
+    (place.home / ".gitconfig").write_text("[credential]\n\thelper = of-the-user\n")
+    shown, _ = await tried("cat .git/config ~/.gitconfig .venv/* .venv/.env; git log --format=%s; git remote -v", place)
+    assert "of-the-user" not in shown
+    assert "evil" not in shown
+    assert "known" in shown
+    assert "\na\n" in f"{shown}\n"
+    assert "touch: " in (await tried("touch .venv/made .git/made", place))[0]
+
+
+async def test_a_repository_with_secrets_in_it_is_left_out(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    subprocess.run([require("git"), "add", "-f", "secrets.json"], cwd=place.root, check=True, timeout=60)
+    shown, _ = await tried("git show :secrets.json; ls -A", place)
+    assert "of-the-user" not in shown
+    assert "not a git repository" in shown
+    assert ".git\n" not in shown
+    assert "it would change a file that is closed" in (await tried("git init -q", place))[1]
+
+
+async def test_a_workspace_with_the_users_own_folders_in_it_is_not_copied(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    for folder in ("home", "data"):
+        setattr(place, folder, place.root / folder)
+        (place.root / folder).mkdir()
+        assert f"{folder} is in the workspace" in (await tried("ls", place))[1]
+        place = TriedWorkspace(tmp_path / f"after-{folder}")
+    (place.root / "large").touch()
+    os.truncate(place.root / "large", 10**12)
+    assert "too large to be copied" in (await tried("ls", place))[1]

@@ -66,8 +66,12 @@ def command_line(
     folder: Path,
     has_network: bool,
     system_calls: Path | None = None,
+    temporary_bytes: int = MAXIMUM_TEMPORARY_BYTES,
 ) -> tuple[str, ...]:
-    """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter."""
+    """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter.
+
+    `temporary_bytes` is the maximum size in bytes of each folder in memory.
+    """
     return (
         *(() if system_calls is None else ("/bin/sh", "-c", _WITH_FILTER, str(system_calls))),
         str(bubblewrap.program),
@@ -76,18 +80,19 @@ def command_line(
         *(() if has_network else ("--unshare-net",)),
         *(("--disable-userns",) if bubblewrap.can_forbid_namespaces else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *(word for mount in view.mounts for word in _words(mount, bubblewrap)),
+        *(word for mount in view.mounts for word in _words(mount, bubblewrap, temporary_bytes)),
         *_sealed(view),
         *("--chdir", str(folder), "--"),
         *command,
     )
 
 
-def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
+def _words(mount: Mount, bubblewrap: Bubblewrap, temporary_bytes: int) -> tuple[str, ...]:
     path = str(mount.path)
     match mount.kind:
         case MountKind.EMPTY:
-            return (*_size(bubblewrap), "--tmpfs", path)
+            size = ("--size", str(temporary_bytes)) if bubblewrap.can_limit_memory else ()
+            return (*size, "--tmpfs", path)
         case MountKind.CLOSED:
             return ("--tmpfs", path) if mount.is_folder else ("--ro-bind", _NOWHERE, path)
         case MountKind.PROTECTED if mount.is_missing and not mount.is_folder:
@@ -101,10 +106,6 @@ def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
             return ("--symlink", str(mount.target), path)
         case _:
             assert_never(mount.kind)
-
-
-def _size(bubblewrap: Bubblewrap) -> tuple[str, ...]:
-    return ("--size", str(MAXIMUM_TEMPORARY_BYTES)) if bubblewrap.can_limit_memory else ()
 
 
 def _sealed(view: SandboxView) -> Iterator[str]:

@@ -15,11 +15,14 @@ from pathlib import Path
 
 from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
+from isthmus.sandbox.known_paths import HOME_SECRETS
 from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, WorkspaceCopy, view_of
 from isthmus.sandbox.placeholders import Placeholders, placeholders_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
+COPY_TEMPORARY_BYTES = 512 * 1024**2
+"""Maximum size in bytes of each folder in memory of a program that sees a copy of its workspace."""
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 """Variables that every confined program receives, besides those that begin with ``LC_``."""
 
@@ -69,18 +72,28 @@ class Confinement:
             release()
             raise
 
+    def require_copyable(self, workspace: Path) -> None:
+        """Check that a workspace may be seen by a program about which nobody was asked.
+
+        Raises:
+            SandboxError: the home folder, its secrets or folders of Isthmus's own are in it.
+        """
+        home = self.private.home.resolve()
+        secrets = (path for name in HOME_SECRETS if (path := home / name).exists())
+        for path in (home, *self.private.own, *secrets):
+            if path.resolve().is_relative_to(workspace):
+                raise SandboxError(f"{path} is in the workspace")
+
     def confined_copy(self, launch: Launch, workspace: Path, copy: WorkspaceCopy) -> Launch:
         """Return the launch of a program that sees a copy in place of `workspace`, and can change nothing else.
 
         Looks at the file system: call it in a thread if that may be slow.
 
         Raises:
-            SandboxError: the workspace has the home folder in it, or the program or its folder would not be visible.
+            SandboxError: the program or its folder would not be visible.
             OSError: the program or its folder does not exist.
         """
         workspace = workspace.resolve()
-        if workspace in (home := self.private.home.resolve(), *home.parents):
-            raise SandboxError("the home folder is in the workspace")
         environment = {**launch.environment, "TMPDIR": "/tmp"}  # noqa: S108 - the sandbox's own
         folders = _programs_of(environment)
         view = view_of(SandboxPolicy(), self.private, workspace, _Files(), programs=folders, copy=copy)
@@ -88,7 +101,15 @@ class Confinement:
         _require_seen(view, folder, "the working folder")
         words = (str(_program(launch, folders, view)), *launch.command[1:])
         return Launch(
-            command_line(self.bubblewrap, view, words, folder=folder, has_network=False, system_calls=filter_file()),
+            command_line(
+                self.bubblewrap,
+                view,
+                words,
+                folder=folder,
+                has_network=False,
+                system_calls=filter_file(),
+                temporary_bytes=COPY_TEMPORARY_BYTES,
+            ),
             Path("/"),
             environment,
         )

@@ -59,6 +59,9 @@ SYSTEM_SECRETS = (
 )
 """Files of the machine that root could read."""
 
+HOME_SETTINGS = frozenset({".config/git", ".gitconfig"})
+"""Entries of `HOME_TOOLS` that are settings, which may name logins."""
+
 HOME_TOOLS = (
     ".asdf",
     ".bun",

@@ -179,7 +179,7 @@ def view_of(
         view.add(path, MountKind.LISTED_READ_ONLY)
     for mount in listed:
         view.put(mount)
-    tools = [home / name for name in known.HOME_TOOLS]
+    tools = [home / name for name in known.HOME_TOOLS if copy is None or name not in known.HOME_SETTINGS]
     for path in (*tools, *programs):
         if not view.shows(path):  # a writable path stays writable
             is_free = copy is not None and path not in tools and not path.is_relative_to(workspace)
@@ -292,8 +292,7 @@ class _Builder:
         root = Path("/")
         for name in self._tree.entries(root):
             if name not in known.SYSTEM and not self._tree.is_link(root / name):
-                is_folder = self._tree.is_folder(root / name) is True
-                self.add(root / name, MountKind.EMPTY if is_folder else MountKind.CLOSED)
+                self.add(root / name, MountKind.CLOSED)
 
     def put_copy(self, workspace: Path, copy: WorkspaceCopy) -> None:
         """Mount a copy in place of the workspace, and in it what is not copied, read-only."""

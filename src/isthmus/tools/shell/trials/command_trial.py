@@ -74,7 +74,7 @@ class CommandTrials:
         context_files: tuple[str, ...] = (),
     ) -> None:
         self._confinement = confinement
-        self._folder = folder
+        self._folder = folder.resolve()
         self._seconds = seconds
         self._limits = limits or CopyLimits()
         self._context_files = context_files
@@ -92,6 +92,10 @@ class CommandTrials:
         Raises:
             TrialError: what it did does not count: the user must be asked about the command itself.
         """
+        try:
+            self._confinement.require_copyable(context.workspace.root)
+        except SandboxError as error:
+            raise TrialError(f"it could not be tried: {error}") from error
         place, lock = await asyncio.to_thread(new_place, self._folder)
         try:
             copy = await asyncio.to_thread(copy_of, context.workspace, place / "copy", self._limits)

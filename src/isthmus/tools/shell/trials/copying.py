@@ -12,13 +12,14 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from isthmus.errors import IsthmusError
+from isthmus.files.atomic import require_regular
 from isthmus.files.git_index import tracked_files
 from isthmus.files.nofollow import folder_of, open_file
-from isthmus.files.private_files import PRIVATE_FILES, is_private
+from isthmus.files.private_files import is_private
 from isthmus.record import record
 from isthmus.tools.port.workspace import Visibility, Workspace
 from isthmus.tools.shell.trials.archive import MAXIMUM_BYTES, digest_of
-from isthmus.tools.shell.trials.effect import MAXIMUM_CHANGES, MAXIMUM_DEPTH, PACKAGES, Change, Kind, State
+from isthmus.tools.shell.trials.effect import MAXIMUM_CHANGES, MAXIMUM_DEPTH, MOUNTED, PACKAGES, Change, Kind, State
 
 _CHUNK = 1024 * 1024
 _PERMISSIONS = 0o777
@@ -69,7 +70,7 @@ def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy
         TrialError: it is too large.
         OSError: it cannot be read, or the copy cannot be written.
     """
-    access = replace(workspace.access, asked=(PRIVATE_FILES,), asks_ignored=True)
+    access = replace(workspace.access, asked=(), asks_ignored=True)
     workspace = Workspace(workspace.root, access=access)
     copy = FolderCopy(workspace.root, place, tracked_files(workspace.root))
     # The history has the contents of tracked files, and every command of git would call those missing here removed.
@@ -86,15 +87,16 @@ def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy
         inside = around.inside(folder, relative, frozenset(entry.name for entry in entries))
         for entry in entries:
             path = relative + entry.name
-            if len(copy.originals) >= limits.entries or size > limits.size or time.monotonic() > end:
-                raise TrialError("the folder is too large to be copied for a trial")
             status = entry.stat(follow_symlinks=False)
             if path == ".git" and is_open:
                 _stand_in(copy, entry, status)
             elif _is_hidden(workspace, entry, path, inside):
                 continue
             else:
-                size += _copy_entry(copy, entry, path, status, waiting, inside)
+                size += status.st_size
+                if len(copy.originals) >= limits.entries or size > limits.size or time.monotonic() > end:
+                    raise TrialError("the folder is too large to be copied for a trial")
+                _copy_entry(copy, entry, path, status, waiting, inside)
     for path in copy.originals:
         copy.copied[path] = _stamp((place / path).lstat())
     return copy
@@ -115,7 +117,9 @@ def _stand_in(copy: FolderCopy, entry: os.DirEntry[str], status: os.stat_result)
 
 def _is_hidden(workspace: Workspace, entry: os.DirEntry[str], path: str, visible: Visibility) -> bool:
     slash = "/" if entry.is_dir(follow_symlinks=False) else ""
-    return visible.hides(path + slash, entry.name + slash) or not workspace.shows(Path(entry.path))
+    return visible.hides(path + slash, entry.name + slash) or (
+        entry.path not in workspace.access.agreed and is_private((entry.path,))
+    )
 
 
 def _copy_entry(
@@ -125,24 +129,22 @@ def _copy_entry(
     status: os.stat_result,
     waiting: list[tuple[Path, str, Visibility]],
     visible: Visibility,
-) -> int:
-    """Copy one entry, and return its size in bytes."""
+) -> None:
     target = copy.place / path
     if entry.is_symlink():
         target.symlink_to(os.readlink(entry.path))  # noqa: PTH115 - the target as it is written
     elif stat.S_ISDIR(status.st_mode):
         target.mkdir(mode=0o700)
         target.chmod(stat.S_IMODE(status.st_mode) & _PERMISSIONS | 0o700)
-        if is_package(Path(entry.path)):
+        if entry.name in MOUNTED:
             copy.mounted.append(path)
         else:
             waiting.append((Path(entry.path), f"{path}/", visible))
     elif stat.S_ISREG(status.st_mode):
         _copy_file(Path(entry.path), target, status)
     else:
-        return 0
+        return
     copy.originals[path] = _stamp(status)
-    return status.st_size
 
 
 def is_package(folder: Path) -> bool:
@@ -153,6 +155,7 @@ def is_package(folder: Path) -> bool:
 def _copy_file(source: Path, target: Path, status: os.stat_result) -> None:
     reading = open_file(source, os.O_RDONLY | os.O_NONBLOCK)
     try:
+        require_regular(os.fstat(reading))
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             left = status.st_size

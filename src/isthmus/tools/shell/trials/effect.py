@@ -26,6 +26,8 @@ PACKAGES = frozenset(
     }
 )
 """Names of folders with programs that later runs load: nothing in them is applied unasked."""
+MOUNTED = PACKAGES - {"vendor", "Pods", ".bundle", "elm-stuff", ".eggs"}
+"""Names of folders of packages that are large, so that their originals are mounted and not copied."""
 _CACHES = frozenset(
     {
         *(

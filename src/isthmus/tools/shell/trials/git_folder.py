@@ -1,10 +1,12 @@
 """The view of a repository from a copy: its history, but no settings with addresses, logins or programs."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from isthmus.files.atomic import read_regular
+from isthmus.files.private_files import is_private
 from isthmus.sandbox.mounts import WorkspaceCopy
 from isthmus.tools.shell.trials.copying import FolderCopy
 
@@ -25,13 +27,21 @@ def seen_copy(copy: FolderCopy, place: Path) -> WorkspaceCopy:
     Raises:
         OSError: the repository's settings cannot be read, or what stands in for them cannot be written.
     """
-    stand_ins: list[tuple[str, Path | None]] = []
+    stand_ins: list[tuple[str, Path | None]] = [(path, None) for path in _secrets_of_packages(copy)]
     if ".git" in copy.mounted and (copy.root / ".git" / "config").exists():
         settings = place / "git-config"
         text = read_regular(copy.root / ".git" / "config", MAXIMUM_BYTES).decode("utf-8", "replace")
         settings.write_text("\n".join(plain_settings(text)) + "\n", encoding="utf-8")
-        stand_ins = [(".git/config", settings), *((name, None) for name in _CLOSED)]
+        stand_ins += [(".git/config", settings), *((name, None) for name in _CLOSED)]
     return WorkspaceCopy(copy.place, tuple(copy.mounted), tuple(stand_ins))
+
+
+def _secrets_of_packages(copy: FolderCopy) -> Iterator[str]:
+    """Yield the files with secrets that somebody has put beside packages; those in packages were published."""
+    for folder in copy.mounted:
+        if folder != ".git":
+            names = os.listdir(copy.root / folder)  # noqa: PTH208 - names alone
+            yield from (f"{folder}/{name}" for name in names if is_private((f"/{folder}/{name}",)))
 
 
 def plain_settings(text: str) -> Iterator[str]:
