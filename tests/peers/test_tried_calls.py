@@ -206,7 +206,7 @@ async def test_a_command_that_runs_too_long_or_needs_too_large_a_copy_is_asked_a
     trial = trial_of(await asked(scene.agent("sleep 31536777")))
     assert trial is not None
     assert "it ran for more than 0.2 s" in trial.changes
-    scene.place.limits = replace(scene.place.limits, size=10)
+    scene.place.limits = replace(scene.place.limits, overlaid_entries=3)
     trial = trial_of(await asked(scene.agent("make")))
     assert trial is not None
     assert "too large to be copied" in trial.changes

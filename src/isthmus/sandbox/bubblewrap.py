@@ -67,16 +67,21 @@ def command_line(
     has_network: bool,
     system_calls: Path | None = None,
     temporary_bytes: int = MAXIMUM_TEMPORARY_BYTES,
+    around: Sequence[str] = (),
+    user: tuple[int, int] | None = None,
 ) -> tuple[str, ...]:
     """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter.
 
-    `temporary_bytes` is the maximum size in bytes of each folder in memory.
+    `temporary_bytes` is the maximum size in bytes of each folder in memory. `around` are words before bubblewrap, after
+    which the filter is no longer readable, and `user` the ids of user and group in the sandbox, None for those outside.
     """
     return (
         *(() if system_calls is None else ("/bin/sh", "-c", _WITH_FILTER, str(system_calls))),
+        *around,
         str(bubblewrap.program),
         *(() if system_calls is None else ("--seccomp", _FILTER_DESCRIPTOR)),
         *_ISOLATION,
+        *(() if user is None else ("--uid", str(user[0]), "--gid", str(user[1]))),
         *(() if has_network else ("--unshare-net",)),
         *(("--disable-userns",) if bubblewrap.can_forbid_namespaces else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),

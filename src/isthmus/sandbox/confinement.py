@@ -109,6 +109,8 @@ class Confinement:
                 has_network=False,
                 system_calls=filter_file(),
                 temporary_bytes=COPY_TEMPORARY_BYTES,
+                around=copy.around,
+                user=(os.getuid(), os.getgid()) if copy.around else None,
             ),
             Path("/"),
             environment,

@@ -74,6 +74,8 @@ class WorkspaceCopy:
     folder: Path
     originals: tuple[str, ...] = ()
     stand_ins: tuple[tuple[str, Path | None], ...] = ()
+    around: tuple[str, ...] = ()
+    """Words before the program that mount the copy, if it is an overlay."""
 
 
 class Tree(Protocol):

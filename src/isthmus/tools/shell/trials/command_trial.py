@@ -14,19 +14,13 @@ from isthmus.runtime.processes import end_process_fully
 from isthmus.sandbox.confinement import Confinement, Launch, environment_of
 from isthmus.sandbox.policy import SandboxError
 from isthmus.tools.port.base import ToolContext
-from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.shell.process_group import process_group
 from isthmus.tools.shell.shell_output import ShellOutput
-from isthmus.tools.shell.trials.copying import (
-    CopyLimits,
-    FolderCopy,
-    FoundChanges,
-    TrialError,
-    changes_of,
-    copy_of,
-    is_package,
-)
-from isthmus.tools.shell.trials.effect import Facts, Judgement, judge
+from isthmus.tools.shell.trials.begun_output import BegunOutput
+from isthmus.tools.shell.trials.copies import Copies
+from isthmus.tools.shell.trials.copying import CopyLimits, FolderCopy, FoundChanges, TrialError, changes_of
+from isthmus.tools.shell.trials.effect import Judgement, judge
+from isthmus.tools.shell.trials.facts import facts_of
 from isthmus.tools.shell.trials.git_folder import seen_copy
 from isthmus.tools.shell.trials.places import new_place, remove
 
@@ -76,8 +70,8 @@ class CommandTrials:
         self._confinement = confinement
         self._folder = folder.resolve()
         self._seconds = seconds
-        self._limits = limits or CopyLimits()
         self._context_files = context_files
+        self._copies = Copies(self._folder, limits or CopyLimits())
 
     async def attempt(
         self,
@@ -98,12 +92,12 @@ class CommandTrials:
             raise TrialError(f"it could not be tried: {error}") from error
         place, lock = await asyncio.to_thread(new_place, self._folder)
         try:
-            copy = await asyncio.to_thread(copy_of, context.workspace, place / "copy", self._limits)
-            if folder != copy.root and str(folder.relative_to(copy.root)) not in copy.copied:
+            copy, around = await asyncio.to_thread(self._copies.make, context.workspace, place)
+            if folder != copy.root and str(folder.relative_to(copy.root)) not in copy.originals:
                 raise TrialError("its folder is closed to commands in a trial")
-            begun = _Begun(output, secrets.token_hex(8))
+            begun = BegunOutput(output, secrets.token_hex(8))
             words = ("bash", "-c", _WATCHED, *command, begun.mark)
-            seen = await asyncio.to_thread(seen_copy, copy, place)
+            seen = await asyncio.to_thread(seen_copy, copy, place, around)
             launch = Launch(words, folder, environment_of(environment))
             confined = await asyncio.to_thread(self._confinement.confined_copy, launch, copy.root, seen)
             code = await self._run(confined, copy, begun)
@@ -113,14 +107,15 @@ class CommandTrials:
                 raise TrialError("it asked for the network")
             if code in _CANNOT_RUN:
                 raise TrialError("a program that it needs was not found in a trial")
-            found, facts = await asyncio.to_thread(self._found, copy, context.workspace)
+            found = await asyncio.to_thread(changes_of, copy)
+            facts = await asyncio.to_thread(facts_of, copy, found, context.workspace, self._context_files)
             return CommandEffect(code, judge(found.changes, facts), found)
         except (OSError, SandboxError) as error:
             raise TrialError(f"it could not be tried: {error}") from error
         finally:
             await asyncio.shield(asyncio.to_thread(remove, place, lock))
 
-    async def _run(self, launch: Launch, copy: FolderCopy, output: "_Begun") -> int:
+    async def _run(self, launch: Launch, copy: FolderCopy, output: BegunOutput) -> int:
         environment = {**launch.environment, "TERM": "dumb"}
         async with process_group(
             launch.command, launch.folder, environment, output.feed, spares_leader=True, grace_seconds=0
@@ -142,51 +137,3 @@ class CommandTrials:
                     await end_process_fully(group.process)
             group.drain()
             return group.exit_code if group.exit_code is not None else -1
-
-    def _found(self, copy: FolderCopy, workspace: Workspace) -> tuple[FoundChanges, Facts]:
-        found = changes_of(copy)
-        paths = [change.path for change in found.changes]
-        tracked = copy.tracked
-        visible = workspace.visibility(workspace.root, gemini=False)
-        ignored = frozenset(
-            path
-            for path in paths
-            if tracked is not None
-            and str(copy.root / path) not in tracked
-            and workspace.ignored_entry(copy.root / path / "x", visible) is not None
-        )
-        packages = frozenset(
-            path
-            for path in paths
-            if any(is_package(root / parent) for root in (copy.root, copy.place) for parent in (path, *_parents(path)))
-        )
-        return found, Facts(ignored, packages, found.links, self._context_files)
-
-
-class _Begun:
-    """Output of a command without its first line, a mark which says that it was started, and not only bubblewrap."""
-
-    def __init__(self, output: ShellOutput, mark: str) -> None:
-        self._output = output
-        self._before = b""
-        self.mark = mark
-        self.has_begun = False
-
-    @property
-    def size(self) -> int:
-        """Size in bytes."""
-        return self._output.size
-
-    def feed(self, data: bytes) -> None:
-        """Add output."""
-        if not self.has_begun:
-            self._before += data
-            first, end, data = self._before.partition(b"\n")
-            self.has_begun = bool(end) and first == self.mark.encode()
-        if self.has_begun and data:
-            self._output.feed(data)
-
-
-def _parents(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]

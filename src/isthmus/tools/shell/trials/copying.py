@@ -7,6 +7,7 @@ Links are not followed. Folders of packages are left out; their real ones are mo
 import os
 import stat
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from isthmus.tools.shell.trials.effect import MAXIMUM_CHANGES, MAXIMUM_DEPTH, MO
 
 _CHUNK = 1024 * 1024
 _PERMISSIONS = 0o777
+_FILE_STAMP = ("mode", "inode", "size", "changed at")
 
 
 class TrialError(IsthmusError):
@@ -31,11 +33,16 @@ class TrialError(IsthmusError):
 
 @record
 class CopyLimits:
-    """Greatest copy that is made: bytes and entries, and the seconds that this may take."""
+    """Greatest copy that is made: bytes and entries, and the seconds that this may take.
+
+    An overlay copies nothing: it has a limit of entries of its own, and one of ``hidden`` entries.
+    """
 
     size: int = 256 * 1024 * 1024
     entries: int = 20_000
     seconds: float = 5.0
+    overlaid_entries: int = 200_000
+    hidden: int = 500
 
 
 @record
@@ -43,7 +50,8 @@ class FolderCopy:
     """A copy: the states of the originals and of the copied entries, by their paths in the workspace.
 
     ``tracked`` are the files that git tracks, None if that is not known. ``mounted`` are the paths whose originals are
-    mounted: folders of packages, and the repository.
+    mounted: folders of packages, and the repository. If ``is_overlay``, nothing was copied: ``place`` gets what is
+    written, and ``hidden`` are the paths that must be closed. ``links`` are the symbolic links.
     """
 
     root: Path
@@ -52,6 +60,14 @@ class FolderCopy:
     originals: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     copied: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     mounted: list[str] = field(default_factory=list[str])
+    is_overlay: bool = False
+    hidden: list[str] = field(default_factory=list[str])
+    links: set[str] = field(default_factory=set[str])
+
+    @property
+    def size(self) -> int:
+        """Size in bytes of the original files."""
+        return sum(stamp[2] for stamp in self.originals.values() if len(stamp) == len(_FILE_STAMP))
 
 
 @record
@@ -63,8 +79,8 @@ class FoundChanges:
     contents: dict[str, tuple[bytes, bytes]]
 
 
-def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy:
-    """Copy the workspace's own folder to the new folder `place`.
+def copy_of(workspace: Workspace, place: Path, limits: CopyLimits, *, is_overlay: bool = False) -> FolderCopy:
+    """Copy the workspace's own folder to the new folder `place`; only look at it if an overlay shows it.
 
     Raises:
         TrialError: it is too large.
@@ -72,13 +88,15 @@ def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy
     """
     access = replace(workspace.access, asked=(), asks_ignored=True)
     workspace = Workspace(workspace.root, access=access)
-    copy = FolderCopy(workspace.root, place, tracked_files(workspace.root))
+    copy = FolderCopy(workspace.root, place, tracked_files(workspace.root), is_overlay=is_overlay)
     # The history has the contents of tracked files, and every command of git would call those missing here removed.
     is_open = copy.tracked is not None and not any(is_private((path,)) for path in copy.tracked)
     end = time.monotonic() + limits.seconds
     visible = workspace.visibility(workspace.root, git=False, for_contents=True)
     waiting = [(workspace.root, "", visible)]
-    place.mkdir(mode=0o700)
+    if not is_overlay:
+        place.mkdir(mode=0o700)
+    most = limits.overlaid_entries if is_overlay else limits.entries
     size = 0
     while waiting:
         folder, relative, around = waiting.pop()
@@ -91,13 +109,13 @@ def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy
             if path == ".git" and is_open:
                 _stand_in(copy, entry, status)
             elif _is_hidden(workspace, entry, path, inside):
-                continue
+                copy.hidden.append(path)
             else:
-                size += status.st_size
-                if len(copy.originals) >= limits.entries or size > limits.size or time.monotonic() > end:
+                size += 0 if is_overlay else status.st_size
+                if len(copy.originals) >= most or size > limits.size or time.monotonic() > end:
                     raise TrialError("the folder is too large to be copied for a trial")
                 _copy_entry(copy, entry, path, status, waiting, inside)
-    for path in copy.originals:
+    for path in () if is_overlay else copy.originals:
         copy.copied[path] = _stamp((place / path).lstat())
     return copy
 
@@ -105,7 +123,11 @@ def copy_of(workspace: Workspace, place: Path, limits: CopyLimits) -> FolderCopy
 def _stand_in(copy: FolderCopy, entry: os.DirEntry[str], status: os.stat_result) -> None:
     """Make a place in the copy on which the repository is mounted."""
     target = copy.place / entry.name
-    if stat.S_ISDIR(status.st_mode):
+    if copy.is_overlay:
+        if entry.is_symlink():
+            copy.hidden.append(entry.name)
+            return
+    elif stat.S_ISDIR(status.st_mode):
         target.mkdir(mode=0o700)
     elif stat.S_ISREG(status.st_mode):
         target.touch(mode=0o600)
@@ -132,19 +154,37 @@ def _copy_entry(
 ) -> None:
     target = copy.place / path
     if entry.is_symlink():
+        copy.links.add(path)
+    if copy.is_overlay:
+        if entry.is_dir(follow_symlinks=False):
+            _enter(copy, entry, path, waiting, visible)
+        elif not entry.is_symlink() and not stat.S_ISREG(status.st_mode):
+            copy.hidden.append(path)
+            return
+    elif entry.is_symlink():
         target.symlink_to(os.readlink(entry.path))  # noqa: PTH115 - the target as it is written
     elif stat.S_ISDIR(status.st_mode):
         target.mkdir(mode=0o700)
         target.chmod(stat.S_IMODE(status.st_mode) & _PERMISSIONS | 0o700)
-        if entry.name in MOUNTED:
-            copy.mounted.append(path)
-        else:
-            waiting.append((Path(entry.path), f"{path}/", visible))
+        _enter(copy, entry, path, waiting, visible)
     elif stat.S_ISREG(status.st_mode):
         _copy_file(Path(entry.path), target, status)
     else:
         return
     copy.originals[path] = _stamp(status)
+
+
+def _enter(
+    copy: FolderCopy,
+    entry: os.DirEntry[str],
+    path: str,
+    waiting: list[tuple[Path, str, Visibility]],
+    visible: Visibility,
+) -> None:
+    if entry.name in MOUNTED:
+        copy.mounted.append(path)
+    else:
+        waiting.append((Path(entry.path), f"{path}/", visible))
 
 
 def is_package(folder: Path) -> bool:
@@ -206,30 +246,53 @@ def changes_of(copy: FolderCopy) -> FoundChanges:
     """
     changes: list[Change] = []
     contents: dict[str, tuple[bytes, bytes]] = {}
-    links: set[str] = set()
-    seen: set[str] = set()
+    links = set(copy.links)
     room = MAXIMUM_BYTES
-    for path, status in _entries(copy.place, copy.mounted):
-        seen.add(path)
-        if stat.S_ISLNK(status.st_mode):
-            links.add(path)
-        if copy.copied.get(path) == _stamp(status):
-            continue
+    for path, status in _overlaid(copy) if copy.is_overlay else _touched(copy):
         if len(changes) > MAXIMUM_CHANGES:
             raise TrialError("it would change too many files and folders")
-        before, old = _original(copy, path)
-        after, new = state_in(copy.place, path, room)
+        before, old = _original(copy, path, is_removed=status is None)
+        after, new = (None, b"") if status is None else state_in(copy.place, path, room)
         room -= len(new)
-        if _is_same(before, after):
-            continue
-        changes.append(Change(path, before, after))
-        contents[path] = (old, new)
-    for path in copy.originals:
-        if path not in seen:
-            before, old = _original(copy, path, is_removed=True)
-            changes.append(Change(path, before, None))
-            contents[path] = (old, b"")
+        if after is not None and after.kind is Kind.LINK:
+            links.add(path)
+        else:
+            links.discard(path)
+        if not _is_same(before, after):
+            changes.append(Change(path, before, after))
+            contents[path] = (old, new)
     return FoundChanges(tuple(changes), frozenset(links), contents)
+
+
+def _touched(copy: FolderCopy) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield the entries of a copy that may have changed; None for those that are gone."""
+    seen: set[str] = set()
+    for path, status in _entries(copy.place, copy.mounted):
+        seen.add(path)
+        if copy.copied.get(path) != _stamp(status):
+            yield path, status
+    yield from ((path, None) for path in copy.originals if path not in seen)
+
+
+def _overlaid(copy: FolderCopy) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield the entries that were written over the originals; None for those that are gone."""
+    known = sorted(copy.originals)
+    for path, status in _entries(copy.place, copy.mounted):
+        below = known[bisect_left(known, f"{path}/") : bisect_left(known, f"{path}0")]  # what follows a slash
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+            yield from ((gone, None) for gone in (path, *below))
+            continue
+        yield path, status
+        if below and stat.S_ISDIR(status.st_mode) and _is_opaque(copy.place / path):
+            yield from ((gone, None) for gone in below if not os.path.lexists(copy.place / gone))
+
+
+def _is_opaque(folder: Path) -> bool:
+    """Return whether a folder hides the original one of its name."""
+    try:
+        return os.getxattr(folder, "user.overlay.opaque", follow_symlinks=False) == b"y"
+    except OSError:
+        return False
 
 
 def _is_same(before: State | None, after: State | None) -> bool:
@@ -241,7 +304,7 @@ def _is_same(before: State | None, after: State | None) -> bool:
     if before is None or after is None:
         return before is after
     if before.kind is after.kind is Kind.FOLDER:
-        if after.mode != before.mode & _PERMISSIONS | 0o700:
+        if after.mode not in (before.mode, before.mode & _PERMISSIONS | 0o700):
             raise TrialError("it would change the mode of a folder")
         return True
     return before == after

@@ -8,6 +8,7 @@ from pathlib import Path
 from isthmus.files.atomic import read_regular
 from isthmus.files.private_files import is_private
 from isthmus.sandbox.mounts import WorkspaceCopy
+from isthmus.sandbox.overlay import MERGED
 from isthmus.tools.shell.trials.copying import FolderCopy
 
 MAXIMUM_BYTES = 1024 * 1024
@@ -21,19 +22,24 @@ _ENTRY = re.compile(
 )
 
 
-def seen_copy(copy: FolderCopy, place: Path) -> WorkspaceCopy:
+def seen_copy(copy: FolderCopy, place: Path, around: tuple[str, ...] = ()) -> WorkspaceCopy:
     """Return what a program sees in place of the workspace; `place` is a folder for what stands in. Blocks.
+
+    ``around`` are the words that mount an overlay.
 
     Raises:
         OSError: the repository's settings cannot be read, or what stands in for them cannot be written.
     """
-    stand_ins: list[tuple[str, Path | None]] = [(path, None) for path in _secrets_of_packages(copy)]
+    stand_ins: list[tuple[str, Path | None]] = [(path, None) for path in (*copy.hidden, *_secrets_of_packages(copy))]
+    if not copy.is_overlay:
+        del stand_ins[: len(copy.hidden)]
     if ".git" in copy.mounted and (copy.root / ".git" / "config").exists():
         settings = place / "git-config"
         text = read_regular(copy.root / ".git" / "config", MAXIMUM_BYTES).decode("utf-8", "replace")
         settings.write_text("\n".join(plain_settings(text)) + "\n", encoding="utf-8")
         stand_ins += [(".git/config", settings), *((name, None) for name in _CLOSED)]
-    return WorkspaceCopy(copy.place, tuple(copy.mounted), tuple(stand_ins))
+    folder = place / MERGED if copy.is_overlay else copy.place
+    return WorkspaceCopy(folder, tuple(copy.mounted), tuple(stand_ins), around)
 
 
 def _secrets_of_packages(copy: FolderCopy) -> Iterator[str]:
