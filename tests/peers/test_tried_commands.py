@@ -16,9 +16,11 @@ from isthmus.sandbox.overlay import find_overlays
 from isthmus.tools.port.base import Approved, ToolKind, ToolSucceeded
 from isthmus.tools.shell.trials.archive import unpacked
 from isthmus.tools.shell.trials.copying import CopyLimits
+from isthmus.tools.shell.trials.places import new_place, remove
 from support.command_trials import TriedWorkspace
 from support.programs import require, unavailable
 from support.tool_calls import running
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -133,3 +135,37 @@ async def test_a_workspace_with_the_users_own_folders_in_it_is_not_copied(tmp_pa
     os.truncate(place.root / "large", 10**12)
     shown, reason = await tried("stat -c %s large", place)
     assert shown == str(10**12) or "too large to be copied" in reason
+
+
+async def test_a_tracked_file_in_a_build_folder_is_asked_about(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    assert "changed dist/tracked.js" in (await tried("echo other > dist/tracked.js", place))[1]
+    assert (await tried("echo other > dist/other.js", place))[1] == ""
+
+
+async def test_a_folder_that_changes_during_a_trial_is_asked_about(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    for name, text in (("src/app.py", "of the user\n"), ("new.txt", "of the user\n")):
+        waits = f"mkdir build; : > build/begun; while [ ! -e build/go ]; do sleep 0.02; done; echo mine > {name}"
+        trial = asyncio.create_task(tried(waits, place))
+        (begun,) = await eventually_async(lambda: list((place.data / "trials").glob("*/copy/build/begun")))
+        (place.root / name).write_text(text)
+        (begun.parent / "go").touch()
+        reason = (await trial)[1]
+        assert "the folder changed while" in reason or "closed to commands" in reason
+        assert (place.root / name).read_text() == text
+
+
+async def test_a_copy_that_a_killed_program_left_goes_and_one_in_use_stays(
+    tmp_path: Path,
+) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    left = place.data / "trials" / "left"
+    (left / "copy" / "closed").mkdir(parents=True)
+    (left / "copy" / "closed").chmod(0)
+    held, lock = new_place(place.data / "trials")
+    assert not left.exists()
+    await tried("ls", place)
+    assert held.exists()
+    remove(held, lock)
+    assert list((place.data / "trials").iterdir()) == []

@@ -144,6 +144,13 @@ def test_files_that_are_asked_about_each_time_make_it_a_plain_question(name: str
     assert "asked about each time" in judge([Change("a.py", None, FILE), Change(name, None, FILE)], Facts()).refusal
 
 
+def test_a_link_through_a_link_is_refused() -> None:
+    link = Change("l", None, State(Kind.LINK, 0, "away/x"))
+    assert judge([link], Facts()).shown == (link,)
+    assert "lead out" in judge([link], Facts(links=frozenset({"away"}))).refusal
+    assert "write through a link" in judge([Change("away/x", None, FILE)], Facts(links=frozenset({"away"}))).refusal
+
+
 def test_too_many_changes_are_refused() -> None:
     assert "3000" in judge([Change(f"a{number}", None, FILE) for number in range(3000)], Facts()).refusal
 
