@@ -74,7 +74,7 @@ async def fate(command: str, place: TriedWorkspace) -> tuple[str, str]:
 
 @pytest.mark.parametrize("kind", ["copy", "overlay"])
 async def test_each_line_changes_what_was_shown_and_nothing_else(tmp_path: Path, kind: str) -> None:
-    limits = CopyLimits() if kind == "copy" else CopyLimits(size=0)
+    limits = CopyLimits() if kind == "copy" else CopyLimits(overlay_from=0)
     if kind == "overlay" and find_overlays(os.environ, tmp_path) is None:
         unavailable("overlays do not work on this machine")
     first, slots = TriedWorkspace(tmp_path / "first", limits), asyncio.Semaphore(AT_ONCE)

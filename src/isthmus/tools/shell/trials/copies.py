@@ -6,7 +6,7 @@ from threading import Lock
 
 from isthmus.sandbox.overlay import UPPER, Overlays, find_overlays, make_folders
 from isthmus.tools.port.workspace import Workspace
-from isthmus.tools.shell.trials.copying import CopyLimits, FolderCopy, TrialError, copy_of
+from isthmus.tools.shell.trials.copying import CopyLimits, FolderCopy, copy_of
 
 
 class Copies:
@@ -27,14 +27,14 @@ class Copies:
             TrialError: the workspace is too large.
             OSError: it cannot be read, or the copy cannot be written.
         """
-        seen = copy_of(workspace, place / UPPER, self._limits, is_overlay=True)
-        if seen.size <= self._limits.size and len(seen.originals) <= self._limits.entries:
-            return copy_of(workspace, place / "copy", self._limits), ()
+        limits = self._limits
+        seen = copy_of(workspace, place / UPPER, limits, is_overlay=True)
+        if seen.size < limits.overlay_from_size and len(seen.originals) < limits.overlay_from:
+            return copy_of(workspace, place / "copy", limits), ()
         overlays = self._found()
-        if overlays is None or not overlays.can_show(workspace.root, place):
-            raise TrialError("the folder is too large to be copied for a trial")
-        if len(seen.hidden) > self._limits.hidden:
-            raise TrialError("too many files of the folder are closed to commands in a trial")
+        may_overlay = overlays is not None and overlays.can_show(workspace.root, place)
+        if overlays is None or not may_overlay or len(seen.hidden) > limits.hidden:
+            return copy_of(workspace, place / "copy", limits), ()
         make_folders(place)
         return seen, overlays.around(workspace.root, place)
 

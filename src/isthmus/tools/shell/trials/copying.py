@@ -35,7 +35,8 @@ class TrialError(IsthmusError):
 class CopyLimits:
     """Greatest copy that is made: bytes and entries, and the seconds that this may take.
 
-    An overlay copies nothing: it has a limit of entries of its own, and one of ``hidden`` entries.
+    An overlay copies nothing: it has a limit of entries of its own, and one of ``hidden`` entries. Where it works, it
+    is used from ``overlay_from`` entries or ``overlay_from_size`` bytes on, since it is quicker.
     """
 
     size: int = 256 * 1024 * 1024
@@ -43,6 +44,8 @@ class CopyLimits:
     seconds: float = 5.0
     overlaid_entries: int = 200_000
     hidden: int = 500
+    overlay_from: int = 1_000
+    overlay_from_size: int = 64 * 1024 * 1024
 
 
 @record
