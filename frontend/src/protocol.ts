@@ -26,7 +26,7 @@ export interface ConfirmationOption {
 
 export interface ConfirmationRequest {
   options: ConfirmationOption[];
-  execute_details?: { command: string; working_directory?: string };
+  execute_details?: { command: string; working_directory?: string; trial?: { id: string; changes?: string } };
   file_edit_details?: FileDiff;
   mcp_details?: { server_name: string; tool_name: string };
   generic_details?: { description: string };

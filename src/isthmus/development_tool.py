@@ -166,11 +166,25 @@ class ConfirmationOption:
 
 
 @record
+class CommandTrial:
+    """Effect of a command that was tried in a throw-away copy of its folder; our own.
+
+    ``id`` names the changes that a yes applies; empty: nothing was kept, and a yes runs the command. ``changes`` is the
+    text of all changes that a user is asked about, or the reason why none was kept. ``files`` are the paths of these.
+    """
+
+    id: Annotated[str, 1]
+    changes: Annotated[str, 2] = ""
+    files: Annotated[tuple[str, ...], 3] = ()
+
+
+@record
 class ExecuteDetails:
-    """A shell command that wants to run."""
+    """A shell command that wants to run. ``trial``, our own, is what it did in a copy."""
 
     command: Annotated[str, 1]
     working_directory: Annotated[str | None, 2] = None
+    trial: Annotated[CommandTrial | None, 101] = None
 
 
 @record

@@ -78,6 +78,7 @@ class AgentHarness:
     user: str = ""
     may_include_folders: bool = False
     included_folders: tuple[Path, ...] = ()
+    tries_commands: bool = False
     fallback: ScriptedWire | None = None
     """The server of another model, `gemini:other`, which answers while the first is overloaded."""
     hook_programs: HookPrograms | None = None
@@ -116,6 +117,7 @@ class AgentHarness:
             tool_search=self.search,
             may_include_folders=self.may_include_folders,
             included_folders=self.included_folders,
+            tries_commands=self.tries_commands,
             fallback_models=("gemini:gone", "gemini:other") if self.fallback is not None else (),
             appended_prompt=self.instructions,
         )

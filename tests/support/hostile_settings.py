@@ -58,6 +58,7 @@ HOSTILE: dict[str, Any] = {
     "admin.mcp.enabled": False,
     "admin.mcp.config": {"theirs": {"url": "https://theirs.test/"}},
     "isthmus.approval.readOnlyTools": "allow",
+    "isthmus.approval.allowByEffect": True,
     "isthmus.toolSearch": "never",
     "isthmus.toolSearchShare": 1,
     "isthmus.journal.maxSize": 1,

@@ -55,7 +55,7 @@ export class QuestionCard extends AnswerCard {
     const request = this.call.confirmation_request;
     if (!request) return nothing;
     const facts = factsOf(this.call, this.workspace), diff = request.file_edit_details;
-    const command = request.execute_details?.command;
+    const command = request.execute_details?.command, tried = request.execute_details?.trial?.changes;
     const title = `${facts.verb} ${facts.object}`.trim();
     return html`
       <article class="question" aria-label=${title}>
@@ -69,7 +69,7 @@ export class QuestionCard extends AnswerCard {
         </div>
         <div class="card-body" tabindex="-1">
           ${diff ? this.shownDiff(facts.object, diff.old_content, diff.new_content, countsOf(diff))
-          : command !== undefined ? this.shownText(command, t("run"))
+          : command !== undefined ? this.shownText(tried ? `${command}\n\n${tried}` : command, t("run"))
           : this.#parameters(request.generic_details?.description)}
         </div>
         ${this.problems()}

@@ -55,6 +55,8 @@ class AgentOptions:
     is_in_terminal: bool = False
     included_folders: tuple[Path, ...] = ()
     may_include_folders: bool = False
+    tries_commands: bool = False
+    """Whether commands about which a user would be asked are tried in a copy first."""
 
     def workspace_of(
         self, folder: Path, user: str, added: AddedFolders = NO_FOLDERS, access: PathAccess | None = None

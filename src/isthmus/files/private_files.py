@@ -4,6 +4,7 @@ Not here: what `.geminiignore` closes, see `isthmus.tools.port.workspace`, and w
 `isthmus.ide.workspace.privacy`.
 """
 
+import re
 from collections.abc import Iterable
 
 from isthmus.files.path_rules import PathRule, compiled
@@ -21,9 +22,16 @@ _LINES = (
     *("secrets.yml", "secrets.yaml", "secrets.json", "secrets.toml", "terraform.tfstate", "terraform.tfstate.backup"),
 )
 """Lines of an ignore file; a later line counts before an earlier one."""
+_NAMES = "|".join(
+    re.escape(line.lower()).replace(r"\*", "[^/]*") for line in _LINES if "/" not in line and not line.startswith("!")
+)
+_FOLDERS = r"\.ssh|\.gnupg|\.aws|\.azure|gcloud|\.docker|\.kube|\.git"
+_MAYBE = re.compile(rf"(?:^|/)(?:{_NAMES}|{_FOLDERS})(?:$|/)")
+"""Found in each path that a line may be about; most paths have none of these names, and lines are slow."""
 PRIVATE_FILES = PathRule("private files", tuple(("/", line) for line in _LINES))
 
 
 def is_private(paths: Iterable[str]) -> bool:
     """Return whether a file holds secrets by one of its absolute paths, such as its own and the one it leads to."""
-    return compiled((PRIVATE_FILES,)).find_any(paths) is not None
+    likely = [path for path in paths if not path.isascii() or _MAYBE.search(path.lower())]
+    return bool(likely) and compiled((PRIVATE_FILES,)).find_any(likely) is not None

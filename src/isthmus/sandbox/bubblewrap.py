@@ -66,45 +66,51 @@ def command_line(
     folder: Path,
     has_network: bool,
     system_calls: Path | None = None,
+    temporary_bytes: int = MAXIMUM_TEMPORARY_BYTES,
+    around: Sequence[str] = (),
+    user: tuple[int, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter."""
+    """Return the command line that runs `command` in `folder`; `system_calls` is a file with a seccomp filter.
+
+    `temporary_bytes` is the maximum size in bytes of each folder in memory. `around` are words before bubblewrap, after
+    which the filter is no longer readable, and `user` the ids of user and group in the sandbox, None for those outside.
+    """
     return (
         *(() if system_calls is None else ("/bin/sh", "-c", _WITH_FILTER, str(system_calls))),
+        *around,
         str(bubblewrap.program),
         *(() if system_calls is None else ("--seccomp", _FILTER_DESCRIPTOR)),
         *_ISOLATION,
+        *(() if user is None else ("--uid", str(user[0]), "--gid", str(user[1]))),
         *(() if has_network else ("--unshare-net",)),
         *(("--disable-userns",) if bubblewrap.can_forbid_namespaces else ()),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-        *(word for mount in view.mounts for word in _words(mount, bubblewrap)),
+        *(word for mount in view.mounts for word in _words(mount, bubblewrap, temporary_bytes)),
         *_sealed(view),
         *("--chdir", str(folder), "--"),
         *command,
     )
 
 
-def _words(mount: Mount, bubblewrap: Bubblewrap) -> tuple[str, ...]:
+def _words(mount: Mount, bubblewrap: Bubblewrap, temporary_bytes: int) -> tuple[str, ...]:
     path = str(mount.path)
     match mount.kind:
         case MountKind.EMPTY:
-            return (*_size(bubblewrap), "--tmpfs", path)
+            size = ("--size", str(temporary_bytes)) if bubblewrap.can_limit_memory else ()
+            return (*size, "--tmpfs", path)
         case MountKind.CLOSED:
             return ("--tmpfs", path) if mount.is_folder else ("--ro-bind", _NOWHERE, path)
         case MountKind.PROTECTED if mount.is_missing and not mount.is_folder:
             # Reads as empty, and git takes no notice of a device. What is written to it is lost.
             return ("--dev-bind", _NOWHERE, path)
         case MountKind.READ_ONLY | MountKind.PROTECTED | MountKind.LISTED_READ_ONLY:
-            return ("--ro-bind", path, path)
+            return ("--ro-bind", str(mount.source or mount.path), path)
         case MountKind.WRITABLE | MountKind.LISTED_WRITABLE:
-            return ("--bind", path, path)
+            return ("--bind", str(mount.source or mount.path), path)
         case MountKind.LINK:
             return ("--symlink", str(mount.target), path)
         case _:
             assert_never(mount.kind)
-
-
-def _size(bubblewrap: Bubblewrap) -> tuple[str, ...]:
-    return ("--size", str(MAXIMUM_TEMPORARY_BYTES)) if bubblewrap.can_limit_memory else ()
 
 
 def _sealed(view: SandboxView) -> Iterator[str]:

@@ -15,11 +15,14 @@ from pathlib import Path
 
 from isthmus.record import record
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
-from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, view_of
+from isthmus.sandbox.known_paths import HOME_SECRETS
+from isthmus.sandbox.mounts import MAXIMUM_ENTRIES, PrivatePlaces, SandboxView, WorkspaceCopy, view_of
 from isthmus.sandbox.placeholders import Placeholders, placeholders_of
 from isthmus.sandbox.policy import SandboxError, SandboxPolicy
 from isthmus.sandbox.system_calls import filter_of
 
+COPY_TEMPORARY_BYTES = 512 * 1024**2
+"""Maximum size in bytes of each folder in memory of a program that sees a copy of its workspace."""
 PASSED = ("COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 """Variables that every confined program receives, besides those that begin with ``LC_``."""
 
@@ -69,6 +72,50 @@ class Confinement:
             release()
             raise
 
+    def require_copyable(self, workspace: Path) -> None:
+        """Check that a workspace may be seen by a program about which nobody was asked.
+
+        Raises:
+            SandboxError: the home folder, its secrets or folders of Isthmus's own are in it.
+        """
+        home = self.private.home.resolve()
+        secrets = (path for name in HOME_SECRETS if (path := home / name).exists())
+        for path in (home, *self.private.own, *secrets):
+            if path.resolve().is_relative_to(workspace):
+                raise SandboxError(f"{path} is in the workspace")
+
+    def confined_copy(self, launch: Launch, workspace: Path, copy: WorkspaceCopy) -> Launch:
+        """Return the launch of a program that sees a copy in place of `workspace`, and can change nothing else.
+
+        Looks at the file system: call it in a thread if that may be slow.
+
+        Raises:
+            SandboxError: the program or its folder would not be visible.
+            OSError: the program or its folder does not exist.
+        """
+        workspace = workspace.resolve()
+        environment = {**launch.environment, "TMPDIR": "/tmp"}  # noqa: S108 - the sandbox's own
+        folders = _programs_of(environment)
+        view = view_of(SandboxPolicy(), self.private, workspace, _Files(), programs=folders, copy=copy)
+        folder = launch.folder.resolve()
+        _require_seen(view, folder, "the working folder")
+        words = (str(_program(launch, folders, view)), *launch.command[1:])
+        return Launch(
+            command_line(
+                self.bubblewrap,
+                view,
+                words,
+                folder=folder,
+                has_network=False,
+                system_calls=filter_file(),
+                temporary_bytes=COPY_TEMPORARY_BYTES,
+                around=copy.around,
+                user=(os.getuid(), os.getgid()) if copy.around else None,
+            ),
+            Path("/"),
+            environment,
+        )
+
     def _confined(
         self,
         launch: Launch,
@@ -86,7 +133,7 @@ class Confinement:
             "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own, not shared
         }
         keep_git_at_home(workspace)
-        folders = [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
+        folders = _programs_of(environment)
         view = view_of(policy, self.private, workspace, _Files(), programs=folders, readable=readable)
         missing = ((mount.path, mount.is_folder) for mount in view.missing)
         view = view.without(placeholders.make(missing, with_sockets=self.bubblewrap.can_mount_on_sockets))
@@ -148,6 +195,10 @@ def describe_policy(policy: SandboxPolicy) -> str:
     if names := (*policy.passed, *(name for name, _ in policy.variables)):
         parts.append(f"gets {', '.join(names)}")
     return "; ".join(parts)
+
+
+def _programs_of(environment: Mapping[str, str]) -> list[Path]:
+    return [Path(folder) for folder in environment.get("PATH", "").split(":") if folder.startswith("/")]
 
 
 def _program(launch: Launch, folders: Sequence[Path], view: SandboxView) -> Path:

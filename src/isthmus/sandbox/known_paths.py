@@ -7,6 +7,11 @@ not complete: a home folder is closed as a whole, and they count when it is open
 HOMES = ("/home", "/root")
 """Folders that contain home folders; they are closed except for paths that are opened in them."""
 
+SYSTEM = frozenset(
+    "bin dev etc gnu lib lib32 lib64 libx32 nix opt proc sbin sys usr".split()  # noqa: SIM905 - as the other lists
+)
+"""Names of the root folders in which a system has its programs."""
+
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own
 """Folders that are empty and private in the sandbox."""
 
@@ -53,6 +58,9 @@ SYSTEM_SECRETS = (
     "/etc/sudoers.d",
 )
 """Files of the machine that root could read."""
+
+HOME_SETTINGS = frozenset({".config/git", ".gitconfig"})
+"""Entries of `HOME_TOOLS` that are settings, which may name logins."""
 
 HOME_TOOLS = (
     ".asdf",

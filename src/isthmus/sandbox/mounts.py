@@ -53,6 +53,7 @@ class Mount:
     """A path without symbolic links, and how the sandbox mounts it. ``target`` is the destination of a LINK.
 
     ``is_missing``: nothing is at the path, so that an empty file or folder has to be made there to mount on.
+    ``source`` is what is mounted there, if it is another path.
     """
 
     path: Path
@@ -60,6 +61,21 @@ class Mount:
     is_folder: bool = True
     target: Path | None = None
     is_missing: bool = False
+    source: Path | None = None
+
+
+@record
+class WorkspaceCopy:
+    """A throw-away copy of a workspace, with paths in it that the program only reads.
+
+    Of ``originals`` it sees the workspace's own, and of ``stand_ins`` other files in their place; None closes a path.
+    """
+
+    folder: Path
+    originals: tuple[str, ...] = ()
+    stand_ins: tuple[tuple[str, Path | None], ...] = ()
+    around: tuple[str, ...] = ()
+    """Words before the program that mount the copy, if it is an overlay."""
 
 
 class Tree(Protocol):
@@ -135,10 +151,12 @@ def view_of(
     *,
     programs: Iterable[Path] = (),
     readable: Iterable[Path] = (),
+    copy: "WorkspaceCopy | None" = None,
 ) -> SandboxView:
     """Return the view for a program that works in `workspace`.
 
     `programs` are the folders in which programs are looked up; `readable` are further readable paths, even if closed.
+    With a `copy` the program sees it in place of the workspace, and of other folders the system's alone.
 
     Raises:
         SandboxError: the policy names a path that does not exist, or opens everything.
@@ -149,25 +167,34 @@ def view_of(
     listed = [_listed(path, private.home, workspace, tree) for path in policy.paths]
     view = _Builder(tree)
     home = tree.resolve(private.home)
-    _refuse_links(workspace, home, tree, {_absolute(path, private.home, workspace) for path in policy.paths})
+    if copy is None:
+        _refuse_links(workspace, home, tree, {_absolute(path, private.home, workspace) for path in policy.paths})
+    else:
+        view.close_all_but_system()
     for folder in (*known.HOMES, *known.TEMPORARY, known.RUN, str(home)):
         view.add(Path(folder), MountKind.EMPTY)
     for path in (*known.RUN_READABLE, *known.KERNEL_SETTINGS):
         view.add(Path(path), MountKind.READ_ONLY)
-    view.add(workspace, MountKind.WRITABLE)
+    if copy is None:
+        view.add(workspace, MountKind.WRITABLE)
     for path in readable:
         view.add(path, MountKind.LISTED_READ_ONLY)
     for mount in listed:
         view.put(mount)
-    for path in (*(home / name for name in known.HOME_TOOLS), *programs):
+    tools = [home / name for name in known.HOME_TOOLS if copy is None or name not in known.HOME_SETTINGS]
+    for path in (*tools, *programs):
         if not view.shows(path):  # a writable path stays writable
-            view.add(path, MountKind.READ_ONLY, within=home)
-    _protect(view, workspace, home)
+            is_free = copy is not None and path not in tools and not path.is_relative_to(workspace)
+            view.add(path, MountKind.READ_ONLY, within=None if is_free else home)
+    if copy is None:
+        _protect(view, workspace, home)
     secrets = (*map(Path, known.SYSTEM_SECRETS), *(home / name for name in known.HOME_SECRETS), *private.own)
     view.drop_unlisted_mounts_in({tree.resolve(path) for path in secrets} - {workspace, *workspace.parents})
     for path in secrets:
         if view.shows(path):
             view.add(path, MountKind.CLOSED)
+    if copy is not None:
+        view.put_copy(workspace, copy)
     view.drop_files_in_writable_folders()
     for wanted, mount in zip(policy.paths, listed, strict=True):
         view.link(_absolute(wanted, private.home, workspace), mount.path)
@@ -261,6 +288,30 @@ class _Builder:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._mounts: dict[Path, Mount] = {}
+
+    def close_all_but_system(self) -> None:
+        """Show empty folders in place of the root folders that are not the system's."""
+        root = Path("/")
+        for name in self._tree.entries(root):
+            if name not in known.SYSTEM and not self._tree.is_link(root / name):
+                self.add(root / name, MountKind.CLOSED)
+
+    def put_copy(self, workspace: Path, copy: WorkspaceCopy) -> None:
+        """Mount a copy in place of the workspace, and in it what is not copied, read-only."""
+        for path in [path for path in self._mounts if workspace in (path, *path.parents)]:
+            del self._mounts[path]
+        self.put(Mount(workspace, MountKind.WRITABLE, source=copy.folder))
+        for name in copy.originals:
+            path = workspace / name
+            is_folder = self._tree.is_folder(path)
+            if is_folder is not None and not self._tree.is_link(path):
+                self.put(Mount(path, MountKind.PROTECTED, is_folder))
+        for name, source in copy.stand_ins:
+            path = workspace / name
+            is_folder = self._tree.is_folder(path)
+            if is_folder is not None and self._tree.resolve(path) == path:
+                kind = MountKind.CLOSED if source is None else MountKind.PROTECTED
+                self.put(Mount(path, kind, is_folder, source=source))
 
     def add(self, path: Path, kind: MountKind, *, within: Path | None = None) -> None:
         """Mount a path if it exists.

@@ -300,6 +300,13 @@ READ_ONLY_TOOLS = SettingKey(
     "MCP servers whose tools run without asking if they only read",
     is_shown=True,
 )
+ALLOW_BY_EFFECT = SettingKey(
+    "isthmus.approval.allowByEffect",
+    first_or(False, flag),
+    _YOURS,
+    "`true` tries commands in a copy of the folder first, and asks only if they change more than build outputs there",
+    is_shown=True,
+)
 TOOL_SEARCH = SettingKey(
     "isthmus.toolSearch",
     first(choice("auto", "always", "never")),

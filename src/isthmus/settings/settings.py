@@ -62,6 +62,8 @@ class Settings:
     tool_search: str | None = of(keys.TOOL_SEARCH)
     tool_search_share: float | None = of(keys.TOOL_SEARCH_SHARE)
     read_only_tools: ReadOnlyTools = of(keys.READ_ONLY_TOOLS)
+    allows_by_effect: bool = of(keys.ALLOW_BY_EFFECT)
+    """Whether commands are tried in a copy before a user is asked about them."""
     keeps_approvals: bool = of(keys.PERMANENT_TOOL_APPROVAL)
     sandbox: CommandSandbox = of(keys.SANDBOX, keys.SANDBOX_ALLOWED_PATHS, keys.SANDBOX_NETWORK_ACCESS)
     rules: FolderRules = made_of(

@@ -16,6 +16,7 @@ from isthmus.tools.shell.background_commands import BackgroundCommands
 from isthmus.tools.shell.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
 from isthmus.tools.shell.run_shell_command import INACTIVITY_SECONDS, RunShellCommand
 from isthmus.tools.shell.shell_sandbox import ShellSandbox
+from isthmus.tools.shell.trials.command_trial import CommandTrials
 from isthmus.tools.web.google_web_search import GoogleWebSearch
 from isthmus.tools.web.web_fetch import WebFetch
 from isthmus.tools.write_todos import WriteTodos
@@ -27,10 +28,11 @@ def builtin_tools(
     shell_sandbox: ShellSandbox | None = None,
     editor_text: EditorText = no_editor,
     background: BackgroundCommands | None = None,
+    trials: CommandTrials | None = None,
 ) -> ToolSet:
     """Return the built-in tools, always in the same order, because providers cache the beginnings of prompts.
 
-    Without ``background`` no command runs in the background.
+    Without ``background`` no command runs in the background; with ``trials`` commands are tried in a copy.
     """
     beside = ()
     if background is not None:
@@ -47,7 +49,7 @@ def builtin_tools(
         Replace(editor_text),
         WriteFile(editor_text),
         NotebookEdit(editor_text),
-        RunShellCommand(shell_inactivity_seconds, shell_sandbox, background=background),
+        RunShellCommand(shell_inactivity_seconds, shell_sandbox, background=background, trials=trials),
         *beside,
         ReadManyFiles(),
         WriteTodos(),

@@ -62,6 +62,7 @@ def test_an_untrusted_folder_can_only_forbid() -> None:
         "tools.sandboxNetworkAccess",
         "security.enablePermanentToolApproval",
         "isthmus.approval.readOnlyTools",
+        "isthmus.approval.allowByEffect",
     }
 
 

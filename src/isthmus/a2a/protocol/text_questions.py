@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option
 from isthmus.development_tool import (
+    CommandTrial,
     ConfirmationRequest,
     ExecuteDetails,
     FileDiff,
@@ -84,6 +85,9 @@ def _is_to_fill_in(call: ToolCall) -> bool:
 
 def _action(call: ToolCall, request: ConfirmationRequest | None) -> str:
     match request.details if request is not None else None:
+        case ExecuteDetails(command, directory, CommandTrial() as trial) if trial.changes:
+            asked = "keep what this command changed" if trial.id else "run this command"
+            return f"May {call.tool_name} {asked}{f' in {directory}' if directory else ''}?\n{command}\n{trial.changes}"
         case ExecuteDetails(command, directory):
             return f"May {call.tool_name} run this command{f' in {directory}' if directory else ''}?\n{command}"
         case FileDiff() as document if call.tool_name in (ELICITATION, ASK_USER):

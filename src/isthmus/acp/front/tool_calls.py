@@ -117,9 +117,10 @@ def _content(call: ToolCall) -> tuple[CallContent, ...]:
     match _details(call):
         case FileDiff() as diff:
             return (_diff(diff),)
-        case ExecuteDetails(command, directory):
+        case ExecuteDetails(command, directory, trial):
             place = f"In {directory}:\n" if directory else ""
-            return _shown_text(f"{place}{fenced(_capped(command), 'sh')}")
+            shown = _shown_text(f"{place}{fenced(_capped(command), 'sh')}")
+            return shown if trial is None else (*shown, BlockContent(TextBlock(fenced(trial.changes, "diff"))))
         case McpDetails(server, tool):
             return _shown_text(f"{tool} of the MCP server {server}")
         case GenericDetails(description):

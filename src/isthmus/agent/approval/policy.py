@@ -302,6 +302,8 @@ def grants_of(
 def _prefix_grants(analysis: ShellAnalysis, folder: str) -> Iterator[PrefixGrant]:
     """Yield the grants of all prefixes that a line offers, each for the folders in which its command runs."""
     for command in analysis.commands if analysis.prefixes else ():
+        if command.is_wrapper:
+            continue
         if command.is_free_of_folder:
             yield PrefixGrant(command.prefix)
         else:
@@ -348,6 +350,8 @@ def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant], folder: str) 
 
 def _is_granted(command: SimpleCommand, words: Sequence[str], given: Sequence[PrefixGrant], folder: str) -> bool:
     """Return whether words of a command are covered in each folder in which it may run."""
+    if command.is_wrapper:
+        return True
     covering = {grant.folder for grant in given if _begins(words, grant.prefix)}
     if "" in covering or (covering and command.is_free_of_folder):
         return True

@@ -24,6 +24,7 @@ from isthmus.settings.settings_file import SettingsError
 from isthmus.tools.port.base import Arguments, CallContext, Tool, ToolContext, ToolKind, ToolResult, TranslatedTool
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope, ToolSet, ToolSource
+from isthmus.tools.port.trying import TryingTool
 
 _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
     "glob": ("GlobTool",),
@@ -231,6 +232,16 @@ class RestrictedShell:
         proposal = await self._tool.propose(arguments, context)
         self._check(arguments)
         return proposal
+
+    async def try_out(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Try the command, unless the rules forbid it."""
+        self._check(arguments)
+        return await self._tool.try_out(arguments, context) if isinstance(self._tool, TryingTool) else None
+
+    async def discard(self, details: ConfirmationDetails, context: ToolContext) -> None:
+        """Throw away what is kept of a trial."""
+        if isinstance(self._tool, TryingTool):
+            await self._tool.discard(details, context)
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Run the command, unless the rules forbid it by now."""

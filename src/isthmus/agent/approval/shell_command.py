@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.agent.approval.command_folders import ANYWHERE, CHANGERS, HERE, Folders, folders_of
 from isthmus.agent.approval.free_options import PACKAGE_RUNNERS, WRAPPERS, asked_each_time, has_prefix
+from isthmus.agent.approval.harmless_wrappers import begins_pipeline, inner_command, is_activation, is_harmless
 from isthmus.agent.approval.known_programs.rows import known_program
 from isthmus.agent.approval.shell_rules import RULES, Rule
 from isthmus.agent.approval.shell_syntax import (
@@ -45,6 +46,8 @@ class SimpleCommand:
     """The program with the option or operand that needs an answer each time; see `free_options`."""
     folders: Folders = HERE
     """Possible folders in which it runs."""
+    is_wrapper: bool = False
+    """Whether it only runs the command after it, about which permissions decide; see `harmless_wrappers`."""
 
     @property
     def prefix(self) -> tuple[str, ...]:
@@ -142,11 +145,8 @@ _SCRIPTED = _names("awk gawk mawk nawk")
 _SCRIPT = re.compile(r"(?!/dev/|/proc/)[\w.@%+/,][\w.@%+/,:=-]*[./][\w.@%+/,:=-]*")
 """A file that a shell may be allowed to run: its name is that of a file, not of a program."""
 
-_RESERVED = frozenset(
-    {"!", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then"}
-    | {"time", "until", "while", "{", "}", "[[", "]]"}
-)
-"""Words of the shell's own syntax."""
+_RESERVED = _names("! case coproc do done elif else esac fi for function if in select then until while { } [[ ]]")
+"""Words of the shell's own syntax, without `time`, which counts as a wrapper alone."""
 
 _FIND_ACTIONS = frozenset({"-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"})
 
@@ -209,10 +209,12 @@ def _analysis(root: "Node", rules: Sequence[Rule]) -> ShellAnalysis:
         raise _NotAnalysableError
     commands = _commands(syntax)
     writes_files = True in [_writes_file(node) for node in syntax.nodes if node.type == "file_redirect"]
-    prefixes = [command.prefix for command in commands]
+    prefixes = [command.prefix for command in commands if not command.is_wrapper]
     known = tuple(dict.fromkeys(prefix for prefix in prefixes if prefix))
     asked = tuple(command.asked for command in commands if command.asked) + _programs_in_other_folders(commands)
-    are_placed = all(command.is_free_of_folder or None not in command.folders for command in commands)
+    are_placed = all(
+        command.is_wrapper or command.is_free_of_folder or None not in command.folders for command in commands
+    )
     return ShellAnalysis(commands, known if all(prefixes) and are_placed and not asked else (), writes_files, asked)
 
 
@@ -221,7 +223,8 @@ def _commands(syntax: Syntax) -> tuple[SimpleCommand, ...]:
     folders = folders_of(syntax.root)
     for node in syntax.nodes:
         if node.type == "command":
-            commands.append(replace(_simple_command(node), folders=folders.get(node.id, ANYWHERE)))
+            place = folders.get(node.id, ANYWHERE)
+            commands += [replace(command, folders=place) for command in _simple_commands(node)]
         elif node.type == "test_command":
             commands.append(SimpleCommand((text_of(node.children[0]),), (True,)))
     return tuple(commands)
@@ -252,6 +255,9 @@ def _check(node: "Node") -> None:
             # A loop over PATH or IFS changes what the names in its body mean; http_proxy, where they connect.
             variable = node.child_by_field_name("variable")
             understood = variable is not None and _LOOP_VARIABLE.fullmatch(text_of(variable)) is not None
+        case "variable_assignment":
+            is_in_front = node.parent is not None and node.parent.type == "command"
+            understood = is_in_front and is_harmless(text_of(node))
         case _:
             understood = node.type in _TRANSPARENT
     if not understood:
@@ -273,11 +279,17 @@ def _programs_in_other_folders(commands: Sequence[SimpleCommand]) -> tuple[str, 
     return tuple(f"{name} in another folder" for name in names if "/" in name and not name.startswith("/"))
 
 
-def _simple_command(node: "Node") -> SimpleCommand:
+def _simple_commands(node: "Node") -> list[SimpleCommand]:
+    """Return the command of a node, behind the wrappers around it."""
     words: list[ShellWord] = []
+    written = ""
     for child in node.children:
+        if child.type == "variable_assignment" and not words:
+            continue
         if child.type == "command_name":
-            words.append(_name(child.children[0] if child.children else child))
+            inner = child.children[0] if child.children else child
+            written = text_of(inner) if child == node.children[0] and begins_pipeline(node) else ""
+            words.append(_name(inner))
         elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
             continue
         elif not words:
@@ -285,10 +297,19 @@ def _simple_command(node: "Node") -> SimpleCommand:
             raise _NotAnalysableError
         else:
             words.append(word_of(child))
-    if not words or _runs_others(words):
+    if not words:
         raise _NotAnalysableError
-    certain = tuple(word.extent is Extent.EXACT for word in words)
-    return SimpleCommand(tuple(word.text for word in words), certain, asked_each_time(words))
+    commands: list[SimpleCommand] = []
+    while (inner := inner_command(words, written)) is not None:
+        commands.append(SimpleCommand(*_texts(words), is_wrapper=True))
+        words, written = list(inner), ""
+    if _runs_others(words):
+        raise _NotAnalysableError
+    return [*commands, SimpleCommand(*_texts(words), asked_each_time(words))]
+
+
+def _texts(words: Sequence[ShellWord]) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    return tuple(word.text for word in words), tuple(word.extent is Extent.EXACT for word in words)
 
 
 def _name(node: "Node") -> ShellWord:
@@ -314,6 +335,8 @@ def _runs_others(words: Sequence[ShellWord]) -> bool:
         case "bash" | "dash" | "ksh" | "sh" | "zsh":
             # A named script is like an interpreter's file; a device or the result of a substitution is not.
             return not (len(words) > 1 and words[1].extent is Extent.EXACT and _SCRIPT.fullmatch(words[1].text))
+        case "." | "source" if words[0].text == name:
+            return not is_activation(words)
         case "wait":
             return any(word.may_be_option or word.text.startswith("-") for word in words[1:])
         case _ if name in WRAPPERS and len(words) > 2 and words[1].text == "run":
@@ -340,6 +363,8 @@ def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the prefix under which a command can be allowed; empty if too little is known of what it allows."""
     program = words[0]
     name = program.rpartition("/")[2]
+    if name in (".", "source"):
+        return words
     if _INTERPRETERS.fullmatch(name):
         return words[:2] if len(words) > 1 and _is_plain(words[1]) else ()
     if name in WRAPPERS and len(words) > 2 and words[1] == "run":

@@ -255,7 +255,11 @@ def _test_word(node: "Node") -> ShellWord:
 
 
 def _is_plain_test_program(command: "Node") -> bool:
-    words = [word_of(child) for child in command.children if child.is_named and child.type != "command_name"]
+    words = [
+        word_of(child)
+        for child in command.children
+        if child.is_named and child.type not in ("command_name", "variable_assignment")
+    ]
     name = next((literal(child.children[0]) for child in command.children if child.type == "command_name"), None)
     match (name or "").rpartition("/")[2]:
         case "test":

@@ -38,6 +38,7 @@ from isthmus.agent.approval.private_reads import AskedReads, agreed_reads, asked
 from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
+from isthmus.agent.approval.tried_lines import may_be_tried
 from isthmus.agent.calls.call_rules import moved_files, ruling_of, server_of
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.options import AgentOptions
@@ -118,6 +119,24 @@ class CallDecisions:
         if reads and isinstance(decision, Deny):
             return decide_reads(policy, tool.name, reads)
         return self._with_kept_answers(decision)
+
+    def may_try(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> bool:
+        """Return whether a call about which a user would be asked may be tried first, where that has no effect.
+
+        Not where the user is asked about it whatever it does: by a setting, a policy, or because of what it reads.
+        """
+        if not self._options.tries_commands or self._is_permitted or not isinstance(proposal, ExecuteDetails):
+            return False
+        if any(item.request.arguments.get(name) is True for name in ("is_background", "outside_trial")):
+            return False
+        policy, ruling = self._policy_for(proposal), self.ruling(item, tool, proposal)
+        if not policy.may_ask or policy.mode not in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT):
+            return False
+        if self._reason_to_ask(tool, ruling) is not None or self._asked_reads(item, tool, policy):
+            return False
+        workspace = self._workspace
+        folder = workspace.root / (proposal.working_directory or "")
+        return may_be_tried(proposal.command, folder, workspace, self._context_files)
 
     def _policy_for(self, proposal: ConfirmationDetails | None) -> Policy:
         """Return the policy of the session for a call; nothing is granted in advance to a server of the client."""

@@ -32,6 +32,7 @@ from isthmus.client import APPROVAL_REQUIRED, QUESTION_MARK
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
+    ExecuteDetails,
     FileDiff,
     ToolCall,
     ToolCallConfirmation,
@@ -100,9 +101,10 @@ class CallExecution:
                 await self._turn.emit(*refusal_events(announced, ErrorDetails(message, "checkpoint_failure")))
                 return
             await self._turn.emit(Checkpoint(checkpoint_id, call.tool_call_id))
-        if self._checkpoints is not None and isinstance(tool, DelegatingTool):
+        tried = _files_of_trial(approved, place)
+        if self._checkpoints is not None and (tried or isinstance(tool, DelegatingTool)):
             with contextlib.suppress(CheckpointError):  # edits of the subagent find the same fault, and are not made
-                before = await self._checkpoints.take(self._checkpoint_for(call), [])
+                before = await self._checkpoints.take(self._checkpoint_for(call), tried)
                 await self._turn.emit(Checkpoint(before, call.tool_call_id))
         if self._before_edit is not None and edit is not None:
             await self._before_edit(Path(edit.file_path))
@@ -356,6 +358,12 @@ class CallExecution:
         # Only needed to see later whether another program has changed the file; the edit itself is done.
         with contextlib.suppress(CheckpointError):
             await self._checkpoints.edited(checkpoint_id)
+
+
+def _files_of_trial(approved: Approved, place: ToolContext) -> list[Path]:
+    """Return the files that the changes of a tried command replace; none for any other call."""
+    trial = approved.details.trial if isinstance(approved.details, ExecuteDetails) else None
+    return [] if trial is None or not trial.id else [place.workspace.root / path for path in trial.files]
 
 
 def _files_seen(shown: Sequence[SeenText], own: Sequence[SeenText]) -> Sequence[AgentEvent]:

@@ -42,6 +42,7 @@ from isthmus.agent.calls.events import (
 )
 from isthmus.agent.calls.execution import BeforeEdit, CallExecution
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
+from isthmus.agent.calls.trying import is_harmless, options_for, without_trial
 from isthmus.agent.calls.web_search import search_web
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.hooks.tool_hooks import HookPrograms
@@ -82,6 +83,7 @@ from isthmus.tools.port.base import (
 )
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolSet
+from isthmus.tools.port.trying import TryingTool
 
 ABOUT_CHARACTERS = 80
 _REJECTED = ("Rejected by the user", "The user rejected this call; it was not run.")
@@ -284,9 +286,23 @@ class CallRunner:
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # Proposed once the earlier edit of this file is decided, based on its outcome.
         decision = self._decisions.decide(item, tool, ready.proposal)
-        if blocked and isinstance(decision, Allow):
-            return
-        await self._carry_out(ready, await self._after_hooks(ready, decision))
+        is_tried = isinstance(decision, ApprovalRequired) and isinstance(tool, TryingTool) and not is_again
+        is_tried = is_tried and self._decisions.may_try(item, tool, ready.proposal)
+        if blocked and (isinstance(decision, Allow) or is_tried):
+            return  # It was meant to come after what the user decides first.
+        after_hooks = await self._after_hooks(ready, decision)
+        if is_tried and after_hooks is decision:
+            ready = await self._tried(ready)
+            after_hooks = Allow() if is_harmless(ready.proposal) else decision
+        await self._carry_out(ready, after_hooks)
+
+    async def _tried(self, ready: _Ready) -> _Ready:
+        """Return a call with what it did in a trial, which has no effect."""
+        if not isinstance(ready.tool, TryingTool):
+            return ready
+        await self._turn.emit(ToolCallUpdate(ready.announced))
+        found = await ready.tool.try_out(ready.announced.input_parameters, ready.context)
+        return ready if found is None else replace(ready, proposal=found)
 
     async def _read_again(self, item: OpenCall, tool: Tool) -> None:
         """Run again, after noting it, a call without an effect that was open when the previous process ended."""
@@ -324,7 +340,7 @@ class CallRunner:
         match decision:
             case ApprovalRequired(options):
                 generic = GenericDetails(ready.announced.description or f"Run {ready.tool.name}")
-                request = ConfirmationRequest.of(options, ready.proposal or generic)
+                request = ConfirmationRequest.of(options_for(options, ready.proposal), ready.proposal or generic)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason, category):
@@ -364,6 +380,8 @@ class CallRunner:
             return
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
             shown, result = _REJECTED if not isinstance(tool, AskingTool) else _UNANSWERED
+            if isinstance(tool, TryingTool) and item.proposal is not None:
+                await tool.discard(item.proposal, self._context(item))
             await self._turn.emit(
                 ToolCallUpdate(cancelled_call(call, shown)),
                 ToolResultRecorded(call.tool_call_id, result, is_error=True),
@@ -392,6 +410,8 @@ class CallRunner:
         chosen = confirmation.selected_option_id if confirmation is not None else ""
         # The document of a question is not a file to edit.
         proposal = item.proposal if not isinstance(tool, AskingTool) else None
+        if confirmation is None:
+            proposal = without_trial(proposal)
         approved = Approved(proposal, content, version, chosen)
         at_rest = replace(call, confirmation_request=None)
         if confirmation is None and await self._is_refused(_Ready(tool, self._context(item), proposal, at_rest)):

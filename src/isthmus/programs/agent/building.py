@@ -34,6 +34,7 @@ from isthmus.tools.builtin import builtin_tools
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope
 from isthmus.tools.shell.background_commands import BackgroundCommands
+from isthmus.tools.shell.trials.command_trial import TRIALS_FOLDER, CommandTrials
 
 
 def model_directory(setup: Setup, telemetry: Telemetry, *, is_watched: bool) -> ModelDirectory:
@@ -77,6 +78,7 @@ def agent_options(setup: Setup, workspaces: WorkspaceRule, options: LocalAgentOp
         tool_search=_tool_search(setup.settings),
         unused_settings=unused_settings(setup.settings),
         is_in_terminal=setup.is_in_terminal,
+        tries_commands=setup.sandbox.trials is not None,
     )
 
 
@@ -125,8 +127,21 @@ def mcp_host(
         run_servers=setup.run_servers,
         allows_client_programs=use.client_programs is not ClientPrograms.OF_NOBODY,
     )
-    tools = builtin_tools(shell_sandbox=setup.sandbox.commands, editor_text=options.editor_text, background=background)
+    tools = builtin_tools(
+        shell_sandbox=setup.sandbox.commands,
+        editor_text=options.editor_text,
+        background=background,
+        trials=_trials(setup),
+    )
     return McpHost(tools, host_options)
+
+
+def _trials(setup: Setup) -> CommandTrials | None:
+    """Return what tries commands in copies; None where the user's settings do not want it, or it is not possible."""
+    found = setup.sandbox.trials
+    if found is None:
+        return None
+    return CommandTrials(found, setup.data_dir / TRIALS_FOLDER, context_files=setup.context_files)
 
 
 def _tool_search(settings: Settings) -> SearchOptions:

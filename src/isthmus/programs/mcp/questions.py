@@ -115,6 +115,8 @@ def shown(call: ToolCall) -> str:
     lines = [call.description or call.tool_name]
     if request is not None and request.execute_details is not None:
         lines += [f"Command: {request.execute_details.command}"]
+        if (trial := request.execute_details.trial) is not None:
+            lines += [trial.changes]
     elif request is not None and request.file_edit_details is not None:
         diff = request.file_edit_details
         lines += [unified_diff(diff.old_content, diff.new_content, diff.file_path)]

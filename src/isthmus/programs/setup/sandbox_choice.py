@@ -6,6 +6,7 @@ The user is warned before anything runs, because a requested but missing sandbox
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import click
 from isthmus.record import record
 
 if TYPE_CHECKING:
+    from isthmus.sandbox.confinement import Confinement
     from isthmus.sandbox.finding import SandboxFinder
     from isthmus.sandbox.settings import CommandSandbox
     from isthmus.tools.shell.shell_sandbox import ShellSandbox
@@ -48,16 +50,41 @@ class SandboxSetup:
     commands: "ShellSandbox | None"
     level: str
     warnings: tuple[str, ...] = ()
+    trials: "Confinement | None" = None
+    """Sandbox in which commands are tried before a user is asked about them; None to try none."""
 
 
 def decide_sandbox(
-    given: str | None, settings: "CommandSandbox", environment: Mapping[str, str], *, home: Path, data_dir: Path
+    given: str | None,
+    settings: "CommandSandbox",
+    environment: Mapping[str, str],
+    *,
+    home: Path,
+    data_dir: Path,
+    allows_by_effect: bool = False,
 ) -> SandboxSetup:
-    """Decide on the sandbox; look for bubblewrap if a sandbox is wanted for commands.
+    """Decide on the sandbox; look for bubblewrap if a sandbox is wanted for commands, or to try them.
 
     Raises:
         SandboxRequiredError: a sandbox is required but does not work.
     """
+    from isthmus.sandbox.support import NoSandbox
+
+    setup = _decide_commands(given, settings, environment, home=home, data_dir=data_dir)
+    if not allows_by_effect:
+        return setup
+    found = setup.finder.find()
+    if not isinstance(found, NoSandbox):
+        return replace(setup, trials=found)
+    warning = (
+        f"isthmus.approval.allowByEffect needs a sandbox, so you are asked about commands as usual: {found.reason}"
+    )
+    return replace(setup, warnings=(*setup.warnings, warning))
+
+
+def _decide_commands(
+    given: str | None, settings: "CommandSandbox", environment: Mapping[str, str], *, home: Path, data_dir: Path
+) -> SandboxSetup:
     from isthmus.files.locations import runtime_directory
     from isthmus.sandbox.confinement import describe_policy
     from isthmus.sandbox.finding import SandboxFinder

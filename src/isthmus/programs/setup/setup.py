@@ -123,7 +123,14 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         raise BadInputError(str(error)) from error
     data_dir = data_directory(options)
     policy = _policy(options, settings, may_ask=may_ask)
-    sandbox = decide_sandbox(options.sandbox, settings.sandbox, environment, home=home, data_dir=data_dir)
+    sandbox = decide_sandbox(
+        options.sandbox,
+        settings.sandbox,
+        environment,
+        home=home,
+        data_dir=data_dir,
+        allows_by_effect=settings.allows_by_effect,
+    )
     return Setup(
         workspace=workspace,
         data_dir=data_dir,

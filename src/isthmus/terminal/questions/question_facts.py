@@ -7,7 +7,7 @@ a command is in a sandbox, for example. Pure; not the choices and their descript
 from dataclasses import replace
 
 from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
-from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall
+from isthmus.development_tool import CommandTrial, ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall
 from isthmus.forms.asked_question import question_in
 from isthmus.record import record
 from isthmus.text.units import show_count
@@ -64,6 +64,9 @@ def _facts(call: ToolCall, diff: FileDiff | None, workspace: str) -> QuestionFac
     match request.details if request is not None else None:
         case FileDiff() as proposed:
             return _edit(call, diff or proposed, workspace)
+        case ExecuteDetails(_, directory, CommandTrial(id=str(kept))) if kept:
+            place = f"ran in a copy of {visible_line(directory)}" if directory else "ran in a copy of the folder"
+            return QuestionFacts("Keep what a command changed", _reason(call), place, "these changes")
         case ExecuteDetails(_, directory):
             place = f"runs in {visible_line(directory)}" if directory else ""
             is_beside = call.input_parameters.get("is_background") is True

@@ -240,6 +240,7 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
             commands = visible(details.command).rstrip("\n").split("\n")
             folded = [part for line in commands for part in _command_rows(line, width - len(INDENT) - 3)]
             body = [Text(f"{INDENT}{'$' if index == 0 else ' '} {line}") for index, line in enumerate(folded)]
+            body += _trial_lines(details)
         case McpDetails():
             own_name = "" if details.tool_name == call.tool_name else f"{visible_line(details.tool_name)} "
             head.append(f"  {own_name}of the MCP server {visible_line(details.server_name)}")
@@ -259,6 +260,15 @@ def question_block(question: CallQuestion, workspace: str, width: int, glyphs: G
         *(Text(INDENT + part, "quiet") for part in said),
         *(row for line in body for row in wrapped(line, width - 1)),
     ]
+
+
+def _trial_lines(details: ExecuteDetails) -> list[Text]:
+    """Return all of what a command did in a copy of its folder, if it was tried."""
+    if details.trial is None or not details.trial.changes:
+        return []
+    styles = {"+": "added", "-": "removed"}
+    lines = visible(details.trial.changes).rstrip("\n").split("\n")
+    return [Text(INDENT + line, styles.get(line[:1], "")) for line in lines]
 
 
 def choice_lines(

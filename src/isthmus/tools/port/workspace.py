@@ -96,6 +96,11 @@ class Workspace:
             dict.fromkeys(other for folder in others if not (other := folder.resolve()).is_relative_to(self.root))
         )
 
+    @property
+    def access(self) -> PathAccess:
+        """The rules on its paths."""
+        return self._access
+
     def resolve(self, path: str) -> Path:
         """Return the absolute path of `path` without symbolic links; it may be relative, and need not exist.
 

@@ -4,7 +4,6 @@ import asyncio
 import math
 import secrets
 import shutil
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,7 +12,6 @@ from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ExecuteDetails, ToolOutput
 from isthmus.encoding.codec import JsonObject
-from isthmus.text.command_outcome import EXIT_CODE, SIGNAL
 from isthmus.text.visible import printable
 from isthmus.tools.edits.patch_text import APPLY_PATCH, PATCH_ARGUMENTS, in_folder
 from isthmus.tools.port.arguments import INVALID_ARGUMENTS, CheckedArguments, check_arguments, path_parameter
@@ -30,10 +28,13 @@ from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.kept_files import stem_of
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.shell.background_commands import BackgroundCommand, BackgroundCommands, BackgroundLaunch
+from isthmus.tools.shell.command_result import result_of
 from isthmus.tools.shell.patch_command import is_patch_command, patch_of_command
 from isthmus.tools.shell.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell.shell_output import ShellOutput
 from isthmus.tools.shell.shell_sandbox import ShellSandbox
+from isthmus.tools.shell.trials.command_trial import CommandTrials
+from isthmus.tools.shell.trials.tried_calls import apply_trial, discard_trial, try_command
 
 MINIMUM_TIMEOUT_MS = 1_000
 """Least timeout of a call: a smaller number is one in seconds, which some models send."""
@@ -75,6 +76,16 @@ IN_BACKGROUND: Mapping[str, Any] = {
     },
 }
 """Parameter of an agent that can run commands in the background."""
+OUTSIDE_TRIAL: Mapping[str, Any] = {
+    "outside_trial": {
+        "type": "boolean",
+        "description": (
+            "True asks the user at once to run it on the machine itself. Commands are first tried in a copy of the "
+            "workspace, without network; use this for one that needs more, or failed there because of it."
+        ),
+    },
+}
+"""Parameter of an agent that tries commands in a copy."""
 EARLY_SECONDS = 1.0
 """Time in which a command in the background may fail at once, or print its first lines."""
 _NOT_A_COMMAND = (
@@ -88,7 +99,8 @@ class RunShellCommand:
     """Runs shell commands, each in `sandbox` if given.
 
     `inactivity_seconds` is the maximum time without output, `grace_seconds` the delay between SIGTERM and SIGKILL.
-    With `background` commands may run in the background; their calls return after `early_seconds`.
+    With `background` commands may run in the background; their calls return after `early_seconds`. With `trials` a
+    command can be tried in a copy of its folder.
     """
 
     name = "run_shell_command"
@@ -108,12 +120,16 @@ class RunShellCommand:
         grace_seconds: float = GRACE_SECONDS,
         background: BackgroundCommands | None = None,
         early_seconds: float = EARLY_SECONDS,
+        trials: CommandTrials | None = None,
     ) -> None:
         properties: dict[str, Any] = dict(PARAMETERS["properties"])
         if background is not None:
             properties |= IN_BACKGROUND
+        if trials is not None:
+            properties |= OUTSIDE_TRIAL
         self.parameters: Mapping[str, Any] = {**PARAMETERS, "properties": properties}
         self._background = background
+        self._trials = trials
         self._early_seconds = early_seconds
         self._inactivity_seconds = inactivity_seconds
         self._grace_seconds = grace_seconds
@@ -148,20 +164,41 @@ class RunShellCommand:
             raise ToolFailure(_NOT_A_COMMAND, INVALID_ARGUMENTS)
         return ExecuteDetails(checked.string("command"), str(_folder(context.workspace, checked)))
 
+    async def try_out(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
+        """Return the command with what it did in a copy; None if it cannot be tried there."""
+        checked = self._check(arguments)
+        folder = _folder(context.workspace, checked)
+        if self._trials is None or checked.boolean("is_background") or checked.boolean("outside_trial"):
+            return None
+        if not folder.is_relative_to(context.workspace.root):
+            return None
+        details = ExecuteDetails(checked.string("command"), str(folder))
+        output = _new_output(context)
+        try:
+            return await try_command(
+                self._trials, _shell(context), details, _certain_environment(context.environment), context, output
+            )
+        finally:
+            output.close()
+
+    async def discard(self, details: ConfirmationDetails, context: ToolContext) -> None:
+        """Throw away what is kept of a command that was tried and rejected."""
+        if isinstance(details, ExecuteDetails) and details.trial is not None and details.trial.id:
+            await asyncio.to_thread(discard_trial, details.trial, context)
+
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
-        """Run the command and show its output as it comes. Cancellation ends the command."""
+        """Run the command and show its output as it comes, or apply what it did in a copy. Cancellation ends it."""
         checked = self._check(arguments)
         folder = _folder(context.workspace, checked)
         proposal = context.approved.details
+        if isinstance(proposal, ExecuteDetails) and proposal.trial is not None and proposal.trial.id:
+            return await apply_trial(proposal.trial, ExecuteDetails(checked.string("command"), str(folder)), context)
         if isinstance(proposal, ExecuteDetails) and proposal.working_directory not in (None, str(folder)):
             message = f"{checked.string('dir_path', '.')} is no longer the approved folder; nothing was run"
             raise ToolFailure(message, "file_changed")
-        # Never a name of another call: models reuse the ids of calls, also on other machines.
-        name = f"{stem_of(context.tool_call_id)}-{secrets.token_hex(4)}.txt"
-        output = ShellOutput(context.output_folder / name)
+        output = _new_output(context)
         environment = {**_certain_environment(context.environment), "TERM": "dumb"}
-        shell = shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
-        command = (shell, "-c", checked.string("command"))
+        command = (_shell(context), "-c", checked.string("command"))
         is_confined = self._sandbox is not None
         is_kept = False
         release: Callable[[], None] | None = None
@@ -224,7 +261,7 @@ class RunShellCommand:
         finally:
             ending.cancel()
         code = group.exit_code
-        return _result(output, code, outlived) if not reason else _ended(output, reason)
+        return result_of(output, code, outlived) if not reason else _ended(output, reason)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         checked = check_arguments(self.name, self.parameters, arguments, _ALIASES)
@@ -238,6 +275,15 @@ class RunShellCommand:
             )
             raise ToolFailure(message, INVALID_ARGUMENTS)
         return checked
+
+
+def _new_output(context: ToolContext) -> ShellOutput:
+    # Never a name of another call: models reuse the ids of calls, also on other machines.
+    return ShellOutput(context.output_folder / f"{stem_of(context.tool_call_id)}-{secrets.token_hex(4)}.txt")
+
+
+def _shell(context: ToolContext) -> str:
+    return shutil.which("bash", path=context.environment.get("PATH")) or "/bin/sh"
 
 
 async def _early_result(item: BackgroundCommand, seconds: float) -> ToolResult:
@@ -319,30 +365,8 @@ def _folder(workspace: Workspace, checked: CheckedArguments) -> Path:
     return folder
 
 
-def _result(output: ShellOutput, code: int | None, left: tuple[int, ...]) -> ToolSucceeded:
-    text = output.text().rstrip("\n")
-    facts: list[str] = []
-    if code is not None and code < 0:
-        facts.append(f"{SIGNAL}{-code} ({_signal_name(-code)})")
-    elif code:
-        facts.append(f"{EXIT_CODE}{code}")
-    if left:
-        facts.append(f"Background processes that were still running were ended: {', '.join(map(str, left))}")
-    if note := output.note():
-        facts.append(printable(note))
-    shown = "\n".join((text, *facts) if text.strip() else facts)
-    return ToolSucceeded(ToolOutput(text=shown), "\n".join((f"Output: {text or '(empty)'}", *facts)))
-
-
 def _ended(output: ShellOutput, reason: str) -> ToolFailed:
     message = f"The command was ended: {reason}."
     details = "\n".join(part for part in (output.text(), printable(output.note())) if part)
     shown = f"{message} Its output until then:\n{details}" if details else f"{message} It had no output."
     return ToolFailed(ErrorDetails(shown, "shell_timeout"), shown)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"
