@@ -361,7 +361,7 @@ class SessionStatus:
     effort: str | None = None
     cost: Cost | None = None
     efforts: tuple[str, ...] = ()
-    unpriced_models: tuple[str, ...] = ()
+    unpriced_models: tuple[str, ...] | None = None
 
 
 @runtime_checkable

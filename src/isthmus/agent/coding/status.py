@@ -31,7 +31,7 @@ async def session_status(session: Session, resources: AgentResources, options: A
         effort=_effort(session, options, levels),
         cost=_cost(session),
         efforts=tuple(level.value for level in levels),
-        unpriced_models=unpriced_models(session.statistics.models),
+        unpriced_models=unpriced_models(session.statistics.models) or None,
     )
     if not session.measured_messages:
         return status
