@@ -370,7 +370,7 @@ class SessionStatus:
     cost: Cost | None = None
     efforts: tuple[str, ...] = ()
     cached_share: float | None = None
-    unpriced_models: tuple[str, ...] = ()
+    unpriced_models: tuple[str, ...] | None = None
 
 
 @runtime_checkable

@@ -31,7 +31,7 @@ async def session_status(session: Session, resources: AgentResources, options: A
         cost=_cost(session),
         efforts=tuple(level.value for level in levels),
         cached_share=session.statistics.cached_share,
-        unpriced_models=unpriced_models(session.statistics.models),
+        unpriced_models=unpriced_models(session.statistics.models) or None,
     )
     if (used := session.conversation.tokens) is None:
         return status
