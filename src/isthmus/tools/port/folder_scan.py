@@ -1,0 +1,77 @@
+"""Reads one folder from the disk for the index of files: names, large files, and a stamp by which changes are seen."""
+
+import os
+import stat
+from collections.abc import Callable
+from typing import TypeAlias
+
+from isthmus.record import record
+
+LARGE_FILE_BYTES = 10 * 1024 * 1024
+"""Size in bytes above which a file is large; searches leave such files out."""
+RULE_NAMES = frozenset({".git", ".gitignore", ".geminiignore"})
+"""Names of entries that change which files are shown."""
+
+FolderStamp: TypeAlias = tuple[int, int]
+"""Time of the last change in nanoseconds, and inode. Nobody can set the first back, unlike the time of modification."""
+
+
+@record
+class ScannedFolder:
+    """The entries of a folder, in any order: regular files and folders, without links.
+
+    ``large`` are names of files of more than LARGE_FILE_BYTES. ``special`` are the entries of any kind whose names are
+    in RULE_NAMES. ``stamp`` was taken before the folder was read; None if the folder cannot be read.
+    """
+
+    stamp: FolderStamp | None
+    files: list[str]
+    folders: list[str]
+    large: tuple[str, ...] = ()
+    special: frozenset[str] = frozenset()
+
+
+ScanFolder: TypeAlias = Callable[[str], ScannedFolder]
+"""Reads the folder at an absolute path."""
+StampFolder: TypeAlias = Callable[[str], FolderStamp | None]
+"""Returns the stamp of the folder at an absolute path; None if it is something else."""
+
+
+def scan_folder(path: str) -> ScannedFolder:
+    """Return the entries of the folder at an absolute path; none if it cannot be read."""
+    files: list[str] = []
+    folders: list[str] = []
+    large: list[str] = []
+    special: list[str] = []
+    stamp = folder_stamp(path)
+    try:
+        with os.scandir(path) as found:
+            for entry in found:
+                name = entry.name
+                if name in RULE_NAMES:
+                    special.append(name)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    files.append(name)
+                    if _size(entry) > LARGE_FILE_BYTES:
+                        large.append(name)
+    except OSError:
+        stamp = None
+    return ScannedFolder(stamp, files, folders, tuple(large), frozenset(special))
+
+
+def folder_stamp(path: str) -> FolderStamp | None:
+    """Return the stamp of the folder at an absolute path; None if it is something else, or a link to a folder."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return (status.st_ctime_ns, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return 0
