@@ -13,7 +13,20 @@ from pathlib import Path
 
 from bench.figures import Figure, table
 
-BENCHMARKS = ("start", "headless", "a2a", "waiting", "ide", "mcp_host", "acp", "session", "edits", "web", "cluster")
+BENCHMARKS = (
+    "start",
+    "headless",
+    "a2a",
+    "waiting",
+    "ide",
+    "mcp_host",
+    "acp",
+    "session",
+    "edits",
+    "trees",
+    "web",
+    "cluster",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--rounds", type=int, metavar="N", help="number of interleaved rounds; default: as each benchmark needs"
     )
-    parser.add_argument("--quick", action="store_true", help="the short form of benchmarks that have one: cluster")
+    parser.add_argument(
+        "--quick", action="store_true", help="the short form of benchmarks that have one: trees, cluster"
+    )
     options = parser.parse_args(arguments)
     names: list[str] = options.names or list(BENCHMARKS)
     if unknown := [name for name in names if name not in BENCHMARKS]:
