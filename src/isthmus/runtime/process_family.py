@@ -139,19 +139,20 @@ async def start_family(
 async def _end(parent: Process, grace_seconds: float) -> None:
     """Have a parent end all below itself, and wait for its own end; kill it if it does not come."""
     if parent.stdin is not None:
-        parent.stdin.close()
+        with suppress(OSError):
+            parent.stdin.write(b"e")
     with suppress(TimeoutError):
         async with asyncio.timeout(grace_seconds + family_program.KILL_SECONDS + WAIT_SECONDS):
             await parent.wait()
+    _hurry(parent)  # closes the pipe, too
     if parent.returncode is None:
         await end_process_fully(parent)
 
 
 def _hurry(parent: Process) -> None:
     """Have a parent kill at once what it ends."""
-    if parent.returncode is None:
-        with suppress(ProcessLookupError):
-            os.kill(parent.pid, signal.SIGTERM)
+    if parent.stdin is not None:
+        parent.stdin.close()
 
 
 async def _reader(descriptor: int) -> asyncio.StreamReader:
