@@ -1,26 +1,30 @@
-"""The parent of a command that keeps all that the command starts below itself, as a program of its own. Linux.
+"""Parents of commands that keep all that a command starts below themselves, as a program of its own. Linux.
 
-It is a "child subreaper": what loses its parent becomes its child, also after ``setsid`` or a double fork, and with an
-empty environment. A byte of input has it end all that is left. When its input ends, which happens when the agent's
-program does, too, it kills it at once. Each shell command starts it, so it imports as little as possible.
-
-Its arguments are a descriptor for its reports, the time in seconds between SIGTERM and SIGKILL, a variable for the
-command's environment as NAME=VALUE, and the command. It reports lines: ``started PID`` or ``failed ERRNO``; ``ended
+A parent is a "child subreaper": what loses its own parent becomes its child, also after ``setsid`` or a double fork,
+and with an empty environment. A byte of input has it end all that is left. When its input ends, which happens when the
+agent's program does, too, it kills it at once. It reports lines: ``started PID OWN_PID`` or ``failed ERRNO``; ``ended
 STATUS`` as of waitpid; at the end ``left PID...`` and ``survived PID...``.
+
+The program makes a parent for each request on a socket, by a fork, since Python takes ten times as long to start. Its
+argument is the descriptor of the socket, with which it ends.
 """
 
 import _thread
+import array
 import ctypes
 import os
+import signal
+import socket
 import sys
 import time
+from contextlib import suppress
 
 PR_SET_CHILD_SUBREAPER = 36
-SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ = 9, 13, 15, 25
-"""Signals on Linux; the module of their names takes half as long to import as Python to start."""
 KILL_SECONDS = 1.0
 """Time in seconds for killed processes to end; then they are reported as survivors."""
 POLL_SECONDS = 0.02
+HEAD_BYTES = 8
+"""Size in bytes of the length before a request."""
 
 
 class Family:
@@ -33,19 +37,17 @@ class Family:
 
     def tell(self, *words: object) -> None:
         """Report a line; nobody may be there to read it."""
-        try:  # noqa: SIM105 - contextlib takes long to import
+        with suppress(OSError):
             os.write(self._report, (" ".join(map(str, words)) + "\n").encode())
-        except OSError:
-            pass
 
-    def start(self, command: list[str], variable: str) -> int | None:
+    def start(self, folder: str, command: list[str]) -> int | None:
         """Start the command as the leader of a session, and return its id; None if it cannot be started."""
-        name, _, value = variable.partition("=")
-        environment = {**os.environ, name: value}
+        environment = dict(os.environ)
         without_input = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         # Python ignores some signals, and the command must not.
-        usual = (SIGPIPE, SIGXFSZ)
+        usual = (signal.SIGPIPE, signal.SIGXFSZ)
         try:
+            os.chdir(folder)
             try:
                 pid = os.posix_spawnp(
                     command[0], command, environment, file_actions=without_input, setsid=True, setsigdef=usual
@@ -57,7 +59,7 @@ class Family:
         except OSError as error:
             self.tell("failed", error.errno)
             return None
-        self.tell("started", pid)
+        self.tell("started", pid, os.getpid())
         return pid
 
     def watch(self, leader: int) -> None:
@@ -94,10 +96,8 @@ class Family:
             waited = time.monotonic() - begun
             is_over = waited >= self._grace
             for pid in rest if is_over else rest - asked:
-                try:  # noqa: SIM105 - as above
-                    os.kill(pid, SIGKILL if is_over else SIGTERM)
-                except (ProcessLookupError, PermissionError):
-                    pass
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL if is_over else signal.SIGTERM)
             asked |= rest
             if waited > self._grace + KILL_SECONDS:
                 break
@@ -139,13 +139,30 @@ def has_children() -> bool:
     return True
 
 
-def main(arguments: list[str]) -> None:
-    """Run a command and end all that it started."""
-    report, grace, variable, *command = arguments
-    family = Family(int(report), float(grace))
-    os.set_inheritable(int(report), False)
+def become_parent(request: bytes, control: int, output: int, report: int) -> None:
+    """Be the parent of a command: until it, and all that it started, has ended.
+
+    Args:
+        request: texts that end in NUL: the folder, the grace period, the number of words of the command, these, and the
+            variables of its environment.
+        control: the descriptor of the input.
+        output: the descriptor for the output and errors of the command.
+        report: the descriptor for reports.
+    """
+    folder, grace, count, *texts = os.fsdecode(request).split("\0")[:-1]
+    command, variables = texts[: int(count)], texts[int(count) :]
+    os.environ.clear()
+    for variable in variables:
+        name, _, value = variable.partition("=")
+        os.environ[name] = value
+    for target, descriptor in ((0, control), (1, output), (2, output)):
+        os.dup2(descriptor, target)
+    os.set_inheritable(report, False)
+    for descriptor in {control, output}:
+        os.close(descriptor)
+    family = Family(report, float(grace))
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    leader = family.start(command, variable)
+    leader = family.start(folder, command)
     # The pipe of the output ends with those that write to it, and this program is none of them.
     for number in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
@@ -153,5 +170,42 @@ def main(arguments: list[str]) -> None:
         family.run(leader)
 
 
+def serve(channel: socket.socket) -> None:
+    """Make parents, as requests come."""
+    while True:
+        head, descriptors = received_descriptors(channel)
+        if not head:
+            return
+        request = received(channel, int.from_bytes(head, "big"))
+        while has_children() and os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        if os.fork() == 0:
+            try:
+                channel.close()
+                become_parent(request, *descriptors)
+            finally:
+                os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def received_descriptors(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """Return the length of a request and its descriptors; empty at the end of the socket."""
+    descriptors = array.array("i")
+    room = socket.CMSG_SPACE(3 * descriptors.itemsize)
+    head, ancillary, _, _ = channel.recvmsg(HEAD_BYTES, room, socket.MSG_CMSG_CLOEXEC)
+    for _, _, data in ancillary:
+        descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return head, list(descriptors)
+
+
+def received(channel: socket.socket, size: int) -> bytes:
+    """Return so many bytes; fewer if the socket ends before them."""
+    data = bytearray()
+    while len(data) < size and (more := channel.recv(size - len(data))):
+        data += more
+    return bytes(data)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    serve(socket.socket(fileno=int(sys.argv[1])))

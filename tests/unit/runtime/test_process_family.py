@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from isthmus.runtime import family_program, process_family
-from isthmus.runtime.group_guard import MARK
 from isthmus.runtime.process_family import ProcessFamily, can_start_families, start_family
 from isthmus.tools.shell.run_shell_command import RunShellCommand
 from support.tool_calls import success_of, tool_context
@@ -83,8 +82,8 @@ async def test_nothing_outside_of_the_group_survives_a_kill_of_the_agent(workspa
 
 async def test_a_process_that_survives_is_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Surviving(ProcessFamily):
-        async def end_rest(self, *, at_once: bool = False) -> None:
-            await super().end_rest(at_once=at_once)
+        async def end_rest(self) -> None:
+            await super().end_rest()
             self.survived = (os.getpid(),)
 
     monkeypatch.setattr(process_family, "ProcessFamily", Surviving)
@@ -114,10 +113,8 @@ def test_a_process_of_another_user_is_reported_as_a_survivor(monkeypatch: pytest
 
 
 async def started(folder: Path, *command: str, output: int = 1) -> ProcessFamily:
-    mark, environment = (MARK, "x"), {"PATH": os.environ["PATH"]}
-    return await start_family(
-        command, folder=folder, environment=environment, mark=mark, output=output, grace_seconds=0.2
-    )
+    environment = {"PATH": os.environ["PATH"]}
+    return await start_family(command, folder=folder, environment=environment, output=output, grace_seconds=0.2)
 
 
 async def test_a_command_that_cannot_be_started_says_why(tmp_path: Path) -> None:
@@ -152,10 +149,10 @@ async def test_a_parent_that_is_killed_does_not_hold_the_call(tmp_path: Path) ->
 async def test_a_cancelled_end_kills_at_once(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     try:
-        mark, environment = (MARK, "x"), {"PATH": os.environ["PATH"]}
+        environment = {"PATH": os.environ["PATH"]}
         deaf = "trap '' TERM; echo deaf; while :; do sleep 0.05; done"
         family = await start_family(
-            ("sh", "-c", deaf), folder=tmp_path, environment=environment, mark=mark, output=write_end, grace_seconds=600
+            ("sh", "-c", deaf), folder=tmp_path, environment=environment, output=write_end, grace_seconds=600
         )
         assert await asyncio.to_thread(os.read, read_end, 16) == b"deaf\n"
         ending = asyncio.create_task(family.end_rest())
@@ -168,3 +165,21 @@ async def test_a_cancelled_end_kills_at_once(tmp_path: Path) -> None:
     finally:
         os.close(read_end)
         os.close(write_end)
+
+
+async def test_a_command_is_started_after_the_program_of_parents_was_killed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_family, "_makers", {})
+    family = await started(workspace, "sleep", "1000")
+    parent = psutil.Process(family.leader).parent()
+    assert parent is not None
+    maker = parent.parent()
+    assert maker is not None
+    maker.kill()
+    # A command that runs is ended as before, and the next one gets a new program.
+    await family.end_rest()
+    assert await family.wait() == -signal.SIGTERM
+    result = await success_of(RunShellCommand(), tool_context(workspace), command="echo on")
+    process_family.close()
+    assert result.for_model == "Output: on"

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from isthmus.runtime.group_guard import MARK, group_guard, group_members, signal_followers
-from isthmus.runtime.process_family import ProcessFamily, can_start_families, start_family
+from isthmus.runtime.process_family import NoParent, ProcessFamily, can_start_families, start_family
 from isthmus.runtime.processes import end_process_fully, start_process
 
 GRACE_SECONDS = 2.0
@@ -235,15 +235,10 @@ async def _start(
     grace_seconds: float,
 ) -> Process | ProcessFamily:
     """Start a command; a sandbox ends by itself all that runs in it."""
+    marked = {**environment, MARK: mark}
     if can_start_families() and not is_confined:
-        return await start_family(
-            command,
-            folder=folder,
-            environment=environment,
-            mark=(MARK, mark),
-            output=output,
-            grace_seconds=grace_seconds,
-        )
-    return await start_process(
-        *command, stdin=DEVNULL, stdout=output, stderr=output, cwd=folder, env={**environment, MARK: mark}
-    )
+        with contextlib.suppress(NoParent):
+            return await start_family(
+                command, folder=folder, environment=marked, output=output, grace_seconds=grace_seconds
+            )
+    return await start_process(*command, stdin=DEVNULL, stdout=output, stderr=output, cwd=folder, env=marked)
