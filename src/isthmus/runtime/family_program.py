@@ -27,7 +27,7 @@ HEAD_BYTES = 8
 """Size in bytes of the length before a request."""
 
 
-class Family:
+class CommandFamily:
     """A command and all that it started."""
 
     def __init__(self, report: int, grace: float) -> None:
@@ -160,7 +160,7 @@ def become_parent(request: bytes, control: int, output: int, report: int) -> Non
     os.set_inheritable(report, False)
     for descriptor in {control, output}:
         os.close(descriptor)
-    family = Family(report, float(grace))
+    family = CommandFamily(report, float(grace))
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     leader = family.start(folder, command)
     # The pipe of the output ends with those that write to it, and this program is none of them.

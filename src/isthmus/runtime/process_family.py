@@ -17,7 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isthmus.errors import IsthmusError
 from isthmus.runtime import family_program
 from isthmus.runtime.brief_work import briefly
 
@@ -27,7 +26,7 @@ _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
 """Variables that Python needs to start."""
 
 
-class NoParent(IsthmusError):
+class NoParent(Exception):
     """No parent can be made for a command."""
 
 

@@ -105,7 +105,7 @@ def test_a_process_of_another_user_is_reported_as_a_survivor(monkeypatch: pytest
     monkeypatch.setattr(family_program, "KILL_SECONDS", 0.0)
     monkeypatch.setattr(family_program, "descendants", {os.getpid(): {7}}.__getitem__)
     monkeypatch.setattr(os, "kill", refuse)
-    family_program.Family(write_end, 0.0).end_rest()
+    family_program.CommandFamily(write_end, 0.0).end_rest()
     os.close(write_end)
     with os.fdopen(read_end) as reports:
         assert reports.read() == "left\nsurvived 7\n"

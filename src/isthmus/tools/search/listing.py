@@ -15,6 +15,7 @@ from isthmus.tools.port.file_index import FileIndex, IndexedFolder
 from isthmus.tools.port.workspace import Workspace
 
 DEADLINE_SECONDS = 30.0
+"""Maximum time for finding the files of a call."""
 
 
 @record

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from isthmus.tools.port.workspace import FoundFile, Workspace
+from isthmus.tools.search.listing import DEADLINE_SECONDS
 
 T = TypeVar("T")
 
 MAXIMUM_FILES = 200_000
 """Maximum number of files of one walk."""
-DEADLINE_SECONDS = 30.0
 
 
 class Walk:
