@@ -31,7 +31,7 @@ from isthmus.tools.search.skipped_files import SkippedFiles
 
 MAXIMUM_HIDDEN = 20_000
 """Maximum number of hidden folders and large files that ripgrep is told; it searches the rest, in vain."""
-MANY_LINES = 20_000
+MANY_LINES = 5_000
 """Number of matching lines from which on the files are searched in order, so that the search ends with the first."""
 MANY_BYTES = 32 * 1024 * 1024
 """Size in bytes of the output of ripgrep from which on the same is done."""
@@ -63,7 +63,7 @@ class _Selection:
         for file in found:
             self.files.append(file)
             self.lines += len(file.lines)
-        if self.lines > 4 * (self.wanted + 1) + MANY_LINES // 4:
+        if self.lines > 8 * (self.wanted + 1):
             self.cut()
 
     def cut(self) -> list[FileMatches]:
@@ -122,7 +122,7 @@ async def _select(run: TreeRun, judge: "_Judge", wanted: int, *, in_order: bool)
             waiting = []
             if in_order and selection.lines > wanted:
                 return selection
-            if not in_order and (lines > MANY_LINES or run.received > MANY_BYTES):
+            if not in_order and (lines > max(MANY_LINES, 4 * wanted) or run.received > MANY_BYTES):
                 return None
     selection.add(await briefly(judge.allowed, waiting))
     return selection
