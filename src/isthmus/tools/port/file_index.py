@@ -10,14 +10,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.files.stamps import UNSETTLED_NANOSECONDS, Stamps, stamp_of
 from isthmus.record import record
 from isthmus.tools.port.content import BINARY_SUFFIXES
-from isthmus.tools.port.folder_scan import FolderStamp, ScanFolder, StampFolder, folder_stamp, scan_folder
+from isthmus.tools.port.folder_scan import (
+    FolderStamp,
+    ScanFolder,
+    StampFolder,
+    folder_stamp,
+    large_files_of,
+    scan_folder,
+)
 
 if TYPE_CHECKING:
     from isthmus.tools.port.workspace import Visibility
@@ -36,7 +43,8 @@ class IndexedFolder:
     """A folder of an index. `names` has the names of its shown files, sorted and joined by NUL.
 
     `count` is their number, and `binary` how many of them have names of files that are not text. `large` are the names
-    of shown large files. `folders` are the names of the shown folders, and `hidden` of the others but ``.git``.
+    of shown large text files; None as long as nobody has asked for them. `folders` are the names of the shown folders,
+    and `hidden` of the others but ``.git``.
     """
 
     stamp: FolderStamp | None
@@ -44,7 +52,7 @@ class IndexedFolder:
     count: int
     folders: tuple[str, ...]
     hidden: tuple[str, ...]
-    large: tuple[str, ...]
+    large: tuple[str, ...] | None
     binary: int
     special: frozenset[str]
 
@@ -156,6 +164,21 @@ class FileIndex:
             else:
                 self._list_anew(should_stop)
 
+    def find_large(self, start: str = "", should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Find the large files below `start` in folders where they are not known; False if it was stopped.
+
+        The status of each file is read, which takes longer than the listing.
+        """
+        with self._refreshing:
+            for key, folder in self.folders(start):
+                if should_stop():
+                    return False
+                if folder.large is None:
+                    texts = (name for name in folder.files() if not is_binary_name(name))
+                    found = large_files_of(self._path(key), texts)
+                    self._listed.folders[key] = replace(folder, large=found)
+        return True
+
     def _list_anew(self, should_stop: Callable[[], bool]) -> None:
         at = time.time_ns()
         above = tuple((path, stamp_of(path)) for path in self._rule_files_above())
@@ -231,7 +254,7 @@ class FileIndex:
             len(files),
             tuple(sorted(shown)),
             tuple(name for name in scanned.folders if name not in shown and name != ".git"),
-            tuple(name for name in scanned.large if name in files),
+            None,
             sum(map(is_binary_name, files)),
             scanned.special,
         )

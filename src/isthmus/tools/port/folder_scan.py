@@ -1,8 +1,8 @@
-"""Reads one folder from the disk for the index of files: names, large files, and a stamp by which changes are seen."""
+"""Reads one folder from the disk for the index of files: names, and a stamp by which changes are seen."""
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from isthmus.record import record
@@ -20,14 +20,13 @@ FolderStamp: TypeAlias = tuple[int, int]
 class ScannedFolder:
     """The entries of a folder, in any order: regular files and folders, without links.
 
-    ``large`` are names of files of more than LARGE_FILE_BYTES. ``special`` are the entries of any kind whose names are
-    in RULE_NAMES. ``stamp`` was taken before the folder was read; None if the folder cannot be read.
+    ``special`` are the entries of any kind whose names are in RULE_NAMES. ``stamp`` was taken before the folder was
+    read; None if the folder cannot be read.
     """
 
     stamp: FolderStamp | None
     files: list[str]
     folders: list[str]
-    large: tuple[str, ...] = ()
     special: frozenset[str] = frozenset()
 
 
@@ -41,7 +40,6 @@ def scan_folder(path: str) -> ScannedFolder:
     """Return the entries of the folder at an absolute path; none if it cannot be read."""
     files: list[str] = []
     folders: list[str] = []
-    large: list[str] = []
     special: list[str] = []
     stamp = folder_stamp(path)
     try:
@@ -54,11 +52,9 @@ def scan_folder(path: str) -> ScannedFolder:
                     folders.append(name)
                 elif entry.is_file(follow_symlinks=False):
                     files.append(name)
-                    if _size(entry) > LARGE_FILE_BYTES:
-                        large.append(name)
     except OSError:
         stamp = None
-    return ScannedFolder(stamp, files, folders, tuple(large), frozenset(special))
+    return ScannedFolder(stamp, files, folders, frozenset(special))
 
 
 def folder_stamp(path: str) -> FolderStamp | None:
@@ -70,8 +66,13 @@ def folder_stamp(path: str) -> FolderStamp | None:
     return (status.st_ctime_ns, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
-def _size(entry: os.DirEntry[str]) -> int:
-    try:
-        return entry.stat(follow_symlinks=False).st_size
-    except OSError:
-        return 0
+def large_files_of(path: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of files in the folder at an absolute path that have more than LARGE_FILE_BYTES."""
+    large: list[str] = []
+    for name in names:
+        try:
+            if os.lstat(f"{path}/{name}").st_size > LARGE_FILE_BYTES:
+                large.append(name)
+        except OSError:
+            continue
+    return tuple(large)

@@ -30,7 +30,7 @@ from isthmus.tools.port.shown_files import ShownFiles
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.search import line_matcher
 from isthmus.tools.search.glob_pattern import FileFilter
-from isthmus.tools.search.listing import DEADLINE_SECONDS, list_files, search_folder
+from isthmus.tools.search.listing import DEADLINE_SECONDS, list_files_with_sizes, search_folder
 from isthmus.tools.search.ripgrep_tree import SearchedTree, binary_names, large_files, search_tree
 from isthmus.tools.search.search_engines import FileMatches, LineQuery, Ripgrep, SearchEngine, available_engine
 from isthmus.tools.search.skipped_files import SkippedFiles
@@ -133,7 +133,7 @@ class GrepSearch:
                     git = not checked.boolean("no_ignore")
                     seconds = min(LISTING_SECONDS, self._deadline / 2)
                     options = {"git": git, "for_contents": True}
-                    listing = await list_files(context.workspace, where, **options, seconds=seconds)
+                    listing = await list_files_with_sizes(context.workspace, where, **options, seconds=seconds)
                     shown = await briefly(partial(ShownFiles, context.workspace, where, **options))
                     include = checked.string("include_pattern")
                     tree = SearchedTree(context.workspace, listing, shown, include)
@@ -240,6 +240,7 @@ def _look_at_listing(tree: SearchedTree, skipped: SkippedFiles) -> None:
         is_there = path.is_file() and path.stat().st_size > line_matcher.MAXIMUM_FILE_BYTES
         if is_there and tree.shown.shows(path.relative_to(root).as_posix()) and tree.workspace.shows(path):
             skipped.too_large.add(shown)
+    skipped.are_large_unknown = not tree.listing.knows_large
     skipped.binary_names = binary_names(tree.listing, tree.include)
 
 

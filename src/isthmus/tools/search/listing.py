@@ -7,6 +7,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.record import record
@@ -20,12 +21,16 @@ DEADLINE_SECONDS = 30.0
 
 @record
 class FileListing:
-    """The files below `start`, a folder of an index; `shown_prefix` is what their paths begin with for the user."""
+    """The files below `start`, a folder of an index; `shown_prefix` is what their paths begin with for the user.
+
+    `knows_large`: the large ones among them are known.
+    """
 
     index: FileIndex
     start: str
     shown_prefix: str
     is_whole: bool
+    knows_large: bool = False
 
     @property
     def place(self) -> Path:
@@ -53,6 +58,26 @@ class FileListing:
             f"[Only {self.index.count} files were listed in time, or as many as are kept: there may be more. "
             "Name a folder with dir_path.]\n"
         )
+
+
+async def list_files_with_sizes(
+    workspace: Workspace, folder: Path, *, git: bool, for_contents: bool, seconds: float
+) -> FileListing:
+    """Return what :func:`list_files` does, with the large files, if they can be found in time."""
+    ends = time.monotonic() + seconds
+    listing = await list_files(workspace, folder, git=git, for_contents=for_contents, seconds=seconds)
+    if not listing.is_whole:
+        return listing
+    stopped = threading.Event()
+
+    def should_stop() -> bool:
+        return stopped.is_set() or time.monotonic() > ends
+
+    try:
+        knows_large = await asyncio.to_thread(listing.index.find_large, listing.start, should_stop)
+    finally:
+        stopped.set()
+    return replace(listing, knows_large=knows_large)
 
 
 async def list_files(

@@ -181,7 +181,7 @@ class _Judge:
 def _options(tree: SearchedTree, *, in_order: bool) -> tuple[str, ...]:
     simple = (f"--glob={tree.include}",) if _SIMPLE_FILTER.fullmatch(tree.include) else ()
     # Where large files are not known, ripgrep looks at the size of each, which takes its time.
-    bounded = () if tree.listing.is_whole else (f"--max-filesize={LARGE_FILE_BYTES}",)
+    bounded = () if tree.listing.knows_large else (f"--max-filesize={LARGE_FILE_BYTES}",)
     return (*simple, *bounded, *(("--sort=path",) if in_order else ()))
 
 
@@ -214,7 +214,7 @@ def _hidden(listing: FileListing) -> Iterator[str]:
     """Yield the whole paths of hidden folders and large files below the start, as lines of an ignore file."""
     for relative, _, folder in listing.folders():
         above = relative.rstrip("/")
-        for name, slash in (*((name, "/") for name in folder.hidden), *((name, "") for name in folder.large)):
+        for name, slash in (*((name, "/") for name in folder.hidden), *((name, "") for name in folder.large or ())):
             path = inside(above, name)
             if path.isprintable():
                 yield "/" + _SPECIAL.sub(r"\\\1", path) + slash
@@ -224,8 +224,8 @@ def large_files(listing: FileListing, include: str) -> Iterator[tuple[str, Path]
     """Yield the large files of a listing that a search would have taken, as shown and by their places."""
     chosen = FileFilter(include) if include else None
     for relative, shown, folder in listing.folders():
-        for name in folder.large:
-            if not is_binary_name(name) and (chosen is None or chosen.matches(relative + name)):
+        for name in folder.large or ():
+            if chosen is None or chosen.matches(relative + name):
                 yield shown + name, Path(f"{listing.place}/{relative}{name}")
 
 

@@ -22,6 +22,8 @@ class SkippedFiles:
     not_text: set[str] = field(default_factory=set[str])
     unreadable: set[str] = field(default_factory=set[str])
     binary_names: int = 0
+    are_large_unknown: bool = False
+    """Whether large files were left out without a look at which there are."""
 
     def of_kind(self, kind: str) -> set[str]:
         """Return the files of a kind that engines tell apart: ``large``, ``binary``, otherwise unreadable ones."""
@@ -36,6 +38,7 @@ class SkippedFiles:
         limit = LARGE_FILE_BYTES // (1024 * 1024)
         parts = [
             _named(self.too_large, f"more than {limit} MiB"),
+            f"any files of more than {limit} MiB" if self.are_large_unknown and not self.too_large else "",
             _named(self.unreadable, "cannot be read"),
             _named(self.not_text, "not text"),
         ]

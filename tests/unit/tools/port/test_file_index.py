@@ -138,6 +138,7 @@ def test_large_files_and_hidden_folders_are_known_by_name(tmp_path: Path) -> Non
         file.truncate(LARGE_FILE_BYTES + 1)
     index = Workspace(tmp_path).index_below(tmp_path.resolve())
     index.refresh()
+    assert index.find_large()
     top = index.at("")
     assert top is not None
     assert (top.large, top.hidden, top.files()) == (("big",), ("v",), [".gitignore", "big", "small"])

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from isthmus.files.path_rules import PathAccess, PathRule
 from isthmus.tools.port.base import ToolContext
+from isthmus.tools.port.file_index import FileIndex
 from isthmus.tools.port.shown_files import ShownFiles
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.search import ripgrep_tree
 from isthmus.tools.search.glob_pattern import FileFilter
 from isthmus.tools.search.grep_search import GrepSearch
 from isthmus.tools.search.line_matcher import is_binary
-from isthmus.tools.search.listing import list_files
+from isthmus.tools.search.listing import list_files, list_files_with_sizes
 from isthmus.tools.search.ripgrep_tree import SearchedTree, search_tree
 from isthmus.tools.search.search_engines import LineQuery, OwnEngine, Ripgrep, SearchEngine
 from isthmus.tools.search.skipped_files import SkippedFiles
@@ -77,7 +78,8 @@ async def test_no_matches_says_which_files_were_not_searched(workspace: Path, en
 async def test_a_file_that_has_grown_since_the_listing_is_not_shown(workspace: Path) -> None:
     make(workspace, {"big": "x1\n", "a": "x1"})
     context = tool_context(workspace)
-    listing = await list_files(context.workspace, workspace)
+    listing = await list_files_with_sizes(context.workspace, workspace, git=True, for_contents=True, seconds=60.0)
+    assert listing.knows_large
     with (workspace / "big").open("r+b") as file:
         file.truncate(BIG)
     shown = ShownFiles(context.workspace, workspace)
@@ -86,6 +88,19 @@ async def test_a_file_that_has_grown_since_the_listing_is_not_shown(workspace: P
     found = await search_tree(Ripgrep(RG), LineQuery("x1"), tree, 10, skipped)
     assert [file.path.name for file in found or ()] == ["a"]
     assert skipped.too_large == {"big"}
+
+
+async def test_large_files_that_are_not_known_are_left_out_with_a_word(
+    workspace: Path, engine: SearchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(workspace, {"big": b"x1\n" + b"y" * BIG, "a": "y"})
+
+    def without_time(_index: FileIndex, _start: str, _should_stop: object) -> bool:
+        return False
+
+    monkeypatch.setattr(FileIndex, "find_large", without_time)
+    text = await text_of(workspace, engine, pattern="z1")
+    assert "big (more than 10 MiB)" in text or "[Not searched - any files of more than 10 MiB]" in text
 
 
 async def test_rules_that_came_after_the_listing_hide_files(workspace: Path) -> None:
