@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,7 +31,7 @@ from isthmus.tools.port.shown_files import ShownFiles
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.search import line_matcher
 from isthmus.tools.search.glob_pattern import FileFilter
-from isthmus.tools.search.listing import DEADLINE_SECONDS, list_files_with_sizes, search_folder
+from isthmus.tools.search.listing import DEADLINE_SECONDS, list_files, search_folder, with_sizes
 from isthmus.tools.search.ripgrep_tree import SearchedTree, binary_names, large_files, search_tree
 from isthmus.tools.search.search_engines import FileMatches, LineQuery, Ripgrep, SearchEngine, available_engine
 from isthmus.tools.search.skipped_files import SkippedFiles
@@ -40,6 +41,8 @@ MAXIMUM_MATCHES = 5_000
 MAXIMUM_CONTEXT_LINES = 50
 MAXIMUM_OWN_FILES = 200_000
 """Maximum number of files that are searched without ripgrep."""
+SIZES_SECONDS = 0.3
+"""Maximum time for finding the large files before a search: enough for 100,000 files."""
 LISTING_SECONDS = 20.0
 """Maximum time for finding the files; after it those that were found are searched."""
 MAXIMUM_CHARACTERS = 40_000
@@ -133,7 +136,8 @@ class GrepSearch:
                     git = not checked.boolean("no_ignore")
                     seconds = min(LISTING_SECONDS, self._deadline / 2)
                     options = {"git": git, "for_contents": True}
-                    listing = await list_files_with_sizes(context.workspace, where, **options, seconds=seconds)
+                    listing = await list_files(context.workspace, where, **options, seconds=seconds)
+                    listing = await with_sizes(listing, SIZES_SECONDS)
                     shown = await briefly(partial(ShownFiles, context.workspace, where, **options))
                     include = checked.string("include_pattern")
                     tree = SearchedTree(context.workspace, listing, shown, include)
@@ -166,13 +170,15 @@ class GrepSearch:
         found: Sequence[FileMatches] | None = None
         if isinstance(engine, Ripgrep):
             found = await search_tree(engine, query, tree, wanted, skipped)
-        await asyncio.to_thread(_look_at_listing, tree, skipped)
         if found is not None:
+            await _look_at_listing(tree, skipped, 0.0 if found else self._deadline)
             return found
         own = engine.own if isinstance(engine, Ripgrep) else engine
         files = await asyncio.to_thread(_files_to_search, tree)
         names = tree.workspace.relative
-        return await _search(own, query, files, wanted, skipped, names)
+        matches = await _search(own, query, files, wanted, skipped, names)
+        await _look_at_listing(tree, skipped, 0.0 if matches else self._deadline)
+        return matches
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
@@ -233,7 +239,14 @@ def _files_to_search(tree: SearchedTree) -> list[Path]:
     return list(islice(shown, MAXIMUM_OWN_FILES))
 
 
-def _look_at_listing(tree: SearchedTree, skipped: SkippedFiles) -> None:
+async def _look_at_listing(tree: SearchedTree, skipped: SkippedFiles, seconds: float) -> None:
+    """Note the files of a tree that no engine searches; so many seconds are worth it to know the large ones."""
+    if seconds:
+        tree = replace(tree, listing=await with_sizes(tree.listing, seconds))
+    await asyncio.to_thread(_note_left_out, tree, skipped)
+
+
+def _note_left_out(tree: SearchedTree, skipped: SkippedFiles) -> None:
     """Note the files of a tree that no engine searches: the large ones, and those with names of binary files."""
     root = tree.listing.place
     for shown, path in large_files(tree.listing, tree.include):

@@ -60,15 +60,12 @@ class FileListing:
         )
 
 
-async def list_files_with_sizes(
-    workspace: Workspace, folder: Path, *, git: bool, for_contents: bool, seconds: float
-) -> FileListing:
-    """Return what :func:`list_files` does, with the large files, if they can be found in time."""
-    ends = time.monotonic() + seconds
-    listing = await list_files(workspace, folder, git=git, for_contents=for_contents, seconds=seconds)
-    if not listing.is_whole:
+async def with_sizes(listing: FileListing, seconds: float) -> FileListing:
+    """Return a listing whose large files are known, if so many seconds suffice; the next call goes on from there."""
+    if listing.knows_large or not listing.is_whole:
         return listing
     stopped = threading.Event()
+    ends = time.monotonic() + seconds
 
     def should_stop() -> bool:
         return stopped.is_set() or time.monotonic() > ends

@@ -33,15 +33,16 @@ class SkippedFiles:
         """Return one line about what was left out; empty if nothing was. Files with binary names are ordinary.
 
         Args:
-            has_matches: other files have matches; then the ordinary ones are not worth a word.
+            has_matches: other files have matches; then ordinary and unknown ones are not worth a word.
         """
         limit = LARGE_FILE_BYTES // (1024 * 1024)
         parts = [
             _named(self.too_large, f"more than {limit} MiB"),
-            f"any files of more than {limit} MiB" if self.are_large_unknown and not self.too_large else "",
             _named(self.unreadable, "cannot be read"),
             _named(self.not_text, "not text"),
         ]
+        if self.are_large_unknown and not self.too_large and not has_matches:
+            parts.append(f"any files of more than {limit} MiB")
         if self.binary_names and not has_matches:
             parts.append(f"{show_count(self.binary_names, 'file')} whose names say that they are not text")
         said = "; ".join(part for part in parts if part)

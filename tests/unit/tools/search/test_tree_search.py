@@ -15,11 +15,11 @@ from isthmus.tools.port.base import ToolContext
 from isthmus.tools.port.file_index import FileIndex
 from isthmus.tools.port.shown_files import ShownFiles
 from isthmus.tools.port.workspace import Workspace
-from isthmus.tools.search import ripgrep_tree
+from isthmus.tools.search import grep_search, ripgrep_tree
 from isthmus.tools.search.glob_pattern import FileFilter
 from isthmus.tools.search.grep_search import GrepSearch
 from isthmus.tools.search.line_matcher import is_binary
-from isthmus.tools.search.listing import list_files, list_files_with_sizes
+from isthmus.tools.search.listing import list_files, with_sizes
 from isthmus.tools.search.ripgrep_tree import SearchedTree, search_tree
 from isthmus.tools.search.search_engines import LineQuery, OwnEngine, Ripgrep, SearchEngine
 from isthmus.tools.search.skipped_files import SkippedFiles
@@ -78,7 +78,7 @@ async def test_no_matches_says_which_files_were_not_searched(workspace: Path, en
 async def test_a_file_that_has_grown_since_the_listing_is_not_shown(workspace: Path) -> None:
     make(workspace, {"big": "x1\n", "a": "x1"})
     context = tool_context(workspace)
-    listing = await list_files_with_sizes(context.workspace, workspace, git=True, for_contents=True, seconds=60.0)
+    listing = await with_sizes(await list_files(context.workspace, workspace), 60.0)
     assert listing.knows_large
     with (workspace / "big").open("r+b") as file:
         file.truncate(BIG)
@@ -101,6 +101,15 @@ async def test_large_files_that_are_not_known_are_left_out_with_a_word(
     monkeypatch.setattr(FileIndex, "find_large", without_time)
     text = await text_of(workspace, engine, pattern="z1")
     assert "big (more than 10 MiB)" in text or "[Not searched - any files of more than 10 MiB]" in text
+
+
+async def test_large_files_are_looked_for_when_nothing_is_found(
+    workspace: Path, engine: SearchEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grep_search, "SIZES_SECONDS", -1.0)  # in a tree that is too wide to look at each file first
+    make(workspace, {"big": b"x1\n" + b"y" * BIG, "a": "y"})
+    assert (await text_of(workspace, engine, pattern="z1")).endswith("\n[Not searched - big (more than 10 MiB)]")
+    assert "Found 1 match" in await text_of(workspace, engine, pattern="y", include_pattern="a")
 
 
 async def test_rules_that_came_after_the_listing_hide_files(workspace: Path) -> None:
