@@ -169,14 +169,15 @@ class FileIndex:
 
         The status of each file is read, which takes longer than the listing.
         """
-        with self._refreshing:
-            for key, folder in self.folders(start):
-                if should_stop():
-                    return False
-                if folder.large is None:
-                    texts = (name for name in folder.files() if not is_binary_name(name))
-                    found = large_files_of(self._path(key), texts)
-                    self._listed.folders[key] = replace(folder, large=found)
+        for key, folder in self.folders(start):
+            if should_stop():
+                return False
+            if folder.large is None:
+                texts = (name for name in folder.files() if not is_binary_name(name))
+                found = large_files_of(self._path(key), texts)
+                with self._refreshing:  # only for a moment, so that a refresh does not wait
+                    if self._listed.folders.get(key) is folder:
+                        self._listed.folders[key] = replace(folder, large=found)
         return True
 
     def _list_anew(self, should_stop: Callable[[], bool]) -> None:

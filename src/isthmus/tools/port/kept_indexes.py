@@ -26,6 +26,7 @@ class KeptIndex:
         self._next: Future[None] | None = None
         self._is_running = False
         self._ended_at: float | None = None
+        self._is_finding_large = False
 
     def refreshed(self) -> "Future[None]":
         """Return a future of a refresh that begins from now on."""
@@ -37,6 +38,20 @@ class KeptIndex:
                 self._is_running = True
                 threading.Thread(target=self._run, name="isthmus-files", daemon=True).start()
         return future
+
+    def find_large_soon(self) -> None:
+        """Find the large files in a thread, so that the next search knows them."""
+        with self._lock:
+            if self._is_finding_large:
+                return
+            self._is_finding_large = True
+        threading.Thread(target=self._find_large, name="isthmus-files", daemon=True).start()
+
+    def _find_large(self) -> None:
+        try:
+            self.index.find_large()
+        finally:
+            self._is_finding_large = False
 
     def is_newer_than(self, seconds: float) -> bool:
         """Return whether the last refresh ended less than so many seconds ago."""

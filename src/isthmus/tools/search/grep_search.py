@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -127,6 +128,7 @@ class GrepSearch:
         where = search_folder(context.workspace, checked.string("dir_path", "."))
         wanted = min(checked.integer("total_max_matches", DEFAULT_MATCHES), MAXIMUM_MATCHES)
         skipped, note = SkippedFiles(), ""
+        ends = time.monotonic() + self._deadline
         try:
             async with asyncio.timeout(self._deadline):
                 if where.is_file():
@@ -141,7 +143,7 @@ class GrepSearch:
                     shown = await briefly(partial(ShownFiles, context.workspace, where, **options))
                     include = checked.string("include_pattern")
                     tree = SearchedTree(context.workspace, listing, shown, include)
-                    files = await self._search_below(query, tree, wanted, skipped)
+                    files = await self._search_below(query, tree, wanted, skipped, ends)
                     note = listing.note
         except TimeoutError as error:
             message = (
@@ -164,20 +166,20 @@ class GrepSearch:
         return ToolSucceeded(ToolOutput(text=text), text)
 
     async def _search_below(
-        self, query: LineQuery, tree: SearchedTree, wanted: int, skipped: SkippedFiles
+        self, query: LineQuery, tree: SearchedTree, wanted: int, skipped: SkippedFiles, ends: float
     ) -> Sequence[FileMatches]:
         engine = self._engine or available_engine()
         found: Sequence[FileMatches] | None = None
         if isinstance(engine, Ripgrep):
             found = await search_tree(engine, query, tree, wanted, skipped)
         if found is not None:
-            await _look_at_listing(tree, skipped, 0.0 if found else self._deadline)
+            await _look_at_listing(tree, skipped, 0.0 if found else _most_of(ends))
             return found
         own = engine.own if isinstance(engine, Ripgrep) else engine
         files = await asyncio.to_thread(_files_to_search, tree)
         names = tree.workspace.relative
         matches = await _search(own, query, files, wanted, skipped, names)
-        await _look_at_listing(tree, skipped, 0.0 if matches else self._deadline)
+        await _look_at_listing(tree, skipped, 0.0 if matches else _most_of(ends))
         return matches
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
@@ -239,10 +241,19 @@ def _files_to_search(tree: SearchedTree) -> list[Path]:
     return list(islice(shown, MAXIMUM_OWN_FILES))
 
 
+def _most_of(ends: float) -> float:
+    """Return most of the time in seconds until then; the rest is for the answer."""
+    return max(0.0, 0.8 * (ends - time.monotonic()))
+
+
 async def _look_at_listing(tree: SearchedTree, skipped: SkippedFiles, seconds: float) -> None:
     """Note the files of a tree that no engine searches; so many seconds are worth it to know the large ones."""
     if seconds:
         tree = replace(tree, listing=await with_sizes(tree.listing, seconds))
+    elif tree.listing.is_whole and not tree.listing.knows_large:
+        kept = tree.workspace.kept_index(tree.listing.place)
+        if kept.index is tree.listing.index:
+            kept.find_large_soon()
     await asyncio.to_thread(_note_left_out, tree, skipped)
 
 
