@@ -23,6 +23,7 @@ BENCHMARKS = (
     "acp",
     "session",
     "edits",
+    "trees",
     "web",
     "cluster",
     "money",
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--rounds", type=int, metavar="N", help="number of interleaved rounds; default: as each benchmark needs"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="the short form of benchmarks that have one: cluster, money"
+        "--quick", action="store_true", help="the short form of benchmarks that have one: trees, cluster, money"
     )
     options = parser.parse_args(arguments)
     names: list[str] = options.names or list(BENCHMARKS)

@@ -65,11 +65,11 @@ def clean_home() -> Generator[dict[str, str]]:
         }
 
 
-def measure(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
+def measure(command: Sequence[str], environment: Mapping[str, str], seconds: float = DEADLINE_SECONDS) -> Usage:
     """Run a program to its end.
 
     Raises:
-        RuntimeError: it did not end with status 0 within the deadline; its output is in the message.
+        RuntimeError: it did not end with status 0 within so many seconds; its output is in the message.
     """
     with tempfile.TemporaryFile() as captured:
         begin = time.monotonic()
@@ -83,7 +83,7 @@ def measure(command: Sequence[str], environment: Mapping[str, str]) -> Usage:
             start_new_session=True,
         )
         watch = _MemoryWatch(process.pid)
-        timer = threading.Timer(DEADLINE_SECONDS, process.kill)
+        timer = threading.Timer(seconds, process.kill)
         timer.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)

@@ -19,6 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from isthmus.runtime import process_family
 from support import clock_origin, leaks, network, programs, repetition
 from support.isolation import IsolatedFolders, isolate
 
@@ -154,6 +155,13 @@ def _seconds_of(item: pytest.Item) -> float:
 def anyio_backend() -> str:
     """Run async tests on asyncio, which the program uses."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parents_of_commands() -> None:
+    """Start the program for shell commands that lives as long as this process, before tests look at what they leave."""
+    if process_family.can_start_families():
+        process_family.prepare()
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from isthmus.models.port.costs import ModelCosts, cost
-
 from bench.money.prompt import BYTES_PER_TOKEN, DAY, HALF_HOUR, HOUR, Prompt, ends
 from isthmus.models.catalogue.table import facts_of, snapshot
 from isthmus.models.port.base import Usage
+from isthmus.models.port.costs import ModelCosts, cost
 
 Owner: TypeAlias = Literal["anthropic", "openai", "gemini"]
 STEP_TOKENS = 128

@@ -13,6 +13,7 @@ from isthmus.files.path_rules import PathAccess
 from isthmus.models.port.base import Effort
 from isthmus.record import record
 from isthmus.runtime.private_variables import EDITOR_ADDRESSES, OWN_TOKENS
+from isthmus.tools.port.kept_indexes import KeptIndexes
 from isthmus.tools.port.workspace import Workspace
 
 COMPACTION_SHARE = 0.7
@@ -57,6 +58,8 @@ class AgentOptions:
     may_include_folders: bool = False
     tries_commands: bool = False
     """Whether commands about which a user would be asked are tried in a copy first."""
+    file_indexes: KeptIndexes = field(default_factory=KeptIndexes)
+    """The indexes of files that the workspaces of all sessions share."""
 
     def workspace_of(
         self, folder: Path, user: str, added: AddedFolders = NO_FOLDERS, access: PathAccess | None = None
@@ -65,7 +68,7 @@ class AgentOptions:
 
         ``access`` has the rules on its paths.
         """
-        return Workspace(folder, self._further_folders(user, added), access or PathAccess())
+        return Workspace(folder, self._further_folders(user, added), access or PathAccess(), self.file_indexes)
 
     def further_folders_of(self, folder: Path, user: str, added: AddedFolders) -> tuple[Path, ...]:
         """Return the folders besides ``folder`` in which a session works, without links. Most sessions have none."""

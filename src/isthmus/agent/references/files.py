@@ -6,10 +6,9 @@ it in a thread. Reading is done by the agent's own tools, whose rules decide.
 """
 
 import re
-import time
 from collections.abc import Collection, Mapping
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from isthmus.agent.references.syntax import REFERENCE_BEGIN, bare_text, unescaped
@@ -23,11 +22,6 @@ WHOLE_FOLDER_FILES = 20
 """Maximum number of files of a folder that are read; a larger folder is listed."""
 WHOLE_FOLDER_BYTES = 100_000
 """Maximum size in bytes of a folder's files that are read."""
-MAXIMUM_CANDIDATES = 20_000
-"""Maximum number of files that a completion looks at."""
-COMPLETION_SECONDS = 0.5
-"""Maximum time of a completion in seconds."""
-MAXIMUM_COMPLETIONS = 50
 _QUOTED = re.compile(r'"([^"\n]{1,4096})"')
 _RANGE = re.compile(r"(?::|#L)(\d{1,9})(?:-L?(\d{1,9}))?$")
 
@@ -94,41 +88,3 @@ def _is_small(workspace: Workspace, folder: Path) -> bool:
     except (OSError, ToolFailure):
         return False
     return 0 < len(sizes) <= WHOLE_FOLDER_FILES and sum(sizes) <= WHOLE_FOLDER_BYTES
-
-
-def complete_path(line: str, workspace: Workspace) -> list[str]:
-    """Return whole lines that complete a reference to a file or folder at the end of a line, best first.
-
-    The letters that are typed must occur in the path in their order; ignored files are not offered.
-    """
-    starts = [match.end() for match in REFERENCE_BEGIN.finditer(line)]
-    if not starts or re.search(r"(?<!\\)\s", line[starts[-1] :]):
-        return []
-    typed = unescaped(line[starts[-1] :])
-    if "\0" in typed or typed.startswith(("/", "~", '"')):
-        return []
-    ends = time.monotonic() + COMPLETION_SECONDS
-    scores: dict[str, tuple[int, int, str]] = {}
-    for file in islice(workspace.walk(workspace.root, should_stop=lambda: time.monotonic() > ends), MAXIMUM_CANDIDATES):
-        if not file.path.isprintable():
-            continue
-        parents = PurePosixPath(file.path).parents
-        for path in (file.path, *(f"{parent}/" for parent in parents if parent.name)):
-            if path not in scores and (score := _score(typed, path)) is not None:
-                scores[path] = (score, len(path), path)
-    best = sorted(scores, key=lambda path: scores[path])[:MAXIMUM_COMPLETIONS]
-    return [line[: starts[-1]] + re.sub(r"([\s\\\"'`<>|])", r"\\\1", path) for path in best]
-
-
-def _score(typed: str, path: str) -> int | None:
-    """Return how badly a path fits what was typed, 0 best; None if it does not."""
-    wanted, whole = typed.casefold(), path.casefold()
-    if whole.startswith(wanted):
-        return 0 if "/" not in path[len(typed) :].rstrip("/") else 1
-    name = whole.rstrip("/").rpartition("/")[2]
-    if name.startswith(wanted):
-        return 2
-    if wanted in whole:
-        return 3
-    letters = iter(whole)
-    return 4 if all(letter in letters for letter in wanted) else None

@@ -18,7 +18,8 @@ from isthmus.agent.approval.permission_rules import access_of
 from isthmus.agent.calls.runner import CallRunner, CallServices
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.references.files import WorkspaceReference, complete_path, find_file_references
+from isthmus.agent.references.completion import complete_path
+from isthmus.agent.references.files import WorkspaceReference, find_file_references
 from isthmus.agent.references.syntax import Reference, completed, find_references
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.session import Session
@@ -119,13 +120,13 @@ async def complete_references(
     """Return the completions of a reference at the end of a line: resources, then files and folders."""
     if "@" not in line:
         return ()
-    lines: list[str] = []
+    found: list[Completion] = []
     if contents is not None:
         listed = [(item.server, item.uri) for item in await contents.resources(scope) if not item.is_template]
-        found = completed(line, listed)
-        lines += [] if found is None else [line[: found[0]] + item for item in found[1]]
-    lines += await asyncio.to_thread(complete_path, line, workspace)
-    return [Completion(item, "") for item in dict.fromkeys(lines)]
+        resources = completed(line, listed)
+        found += [] if resources is None else [Completion(line[: resources[0]] + item, "") for item in resources[1]]
+    found += await asyncio.to_thread(complete_path, line, workspace)
+    return list(dict.fromkeys(found))
 
 
 async def _list_uris(contents: ServerContents, scope: ToolScope) -> Mapping[str, Collection[str]]:

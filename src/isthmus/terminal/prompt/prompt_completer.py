@@ -53,13 +53,19 @@ class PromptCompleter(Completer):
         """Ask the agent to complete the line."""
         if self._ask is not None:
             self._found = (line, await self._ask(line))
-            extending = [item for item in self._found[1] if item.line.startswith(line)]
+            extending = [item for item in self._found[1] if item.line.startswith(line) and not _is_note(item, line)]
             self._answered = (line, extending)
 
     def best_other(self, line: str) -> str | None:
         """Return the best answer to a line if none only goes on with what was typed; otherwise None."""
         asked, found = self._found
-        return found[0].line if asked == line and found and not self._answered[1] else None
+        other = next((item.line for item in found if not _is_note(item, line)), None)
+        return other if asked == line and not self._answered[1] else None
+
+    def is_partial(self, line: str) -> bool:
+        """Return whether the agent still looks for completions of the line that it was asked about last."""
+        asked, found = self._found
+        return asked == line and any(_is_note(item, line) for item in found)
 
     def hints(self, line: str) -> Sequence[str]:
         """Return what a line can become: commands with their descriptions, or the agent's answers to a reference."""
@@ -67,11 +73,20 @@ class PromptCompleter(Completer):
         if line.startswith("/"):
             known = sorted(self._known(line), key=lambda item: item.line)
             return _described(known or (found if asked == line else ()))
+        if asked != line:
+            return ()
         start = line.rfind("@")
-        return tuple(item.line[start:] for item in found[:MAXIMUM_HINTS]) if asked == line else ()
+        notes = [item.description for item in found if _is_note(item, line)]
+        others = [item.line[start:] for item in found if not _is_note(item, line)]
+        return (*others[: MAXIMUM_HINTS - len(notes)], *notes)
 
     def _known(self, line: str) -> Sequence[Completion]:
         return self._complete(line) if line.startswith("/") and "\n" not in line else ()
+
+
+def _is_note(item: Completion, line: str) -> bool:
+    """Return whether a completion adds nothing, and only says something, such as that more is being looked for."""
+    return item.line == line and bool(item.description) and not line.startswith("/")
 
 
 def _described(found: Sequence[Completion]) -> Sequence[str]:

@@ -18,6 +18,9 @@ from prompt_toolkit.shortcuts import PromptSession
 from isthmus.terminal.prompt.prompt_completer import MAXIMUM_HINTS, REFERENCE, PromptCompleter
 from isthmus.text.visible import with_ellipsis
 
+ASK_AGAIN_SECONDS = 0.5
+"""Time in seconds after which an agent that still looks for completions is asked again."""
+
 
 class PromptHints:
     """The hints of one prompt, whose layout gets a window for them. ``columns`` is the width of the terminal."""
@@ -60,13 +63,17 @@ class PromptHints:
         # The cursor moves after this was called.
         await asyncio.sleep(0)
         line = buffer.document.text_before_cursor
-        hints: Sequence[str] = ()
-        if completer is not None:
-            if completer.has_to_ask(line):
-                await completer.ask(line)
-            hints = completer.hints(line) if line.startswith("/") or REFERENCE.search(line) else ()
-        if hints != self._shown:
-            self._show(hints)
+        while True:
+            hints: Sequence[str] = ()
+            if completer is not None:
+                if completer.has_to_ask(line):
+                    await completer.ask(line)
+                hints = completer.hints(line) if line.startswith("/") or REFERENCE.search(line) else ()
+            if hints != self._shown:
+                self._show(hints)
+            if completer is None or not completer.is_partial(line):
+                return
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     def _show(self, hints: Sequence[str]) -> None:
         self._shown = hints

@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from isthmus.files.ignore.ignore_file import IgnoreScope, read_ignore_file
@@ -15,6 +16,9 @@ from isthmus.files.made_folders import is_made
 from isthmus.files.path_rules import PathAccess, PathRule, PathRules, compiled, expand_home, followed
 from isthmus.record import record
 from isthmus.tools.port.failure import ToolFailure
+from isthmus.tools.port.file_index import FileIndex
+from isthmus.tools.port.folder_scan import RULE_NAMES
+from isthmus.tools.port.kept_indexes import KeptIndex, KeptIndexes
 
 OUTSIDE_WORKSPACE = "outside_workspace"
 IGNORED_FILE = "ignored_file"
@@ -39,6 +43,11 @@ class Visibility:
     root: str = ""
     rules: PathRules | None = None
     agreed: frozenset[str] | None = None
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any rule is there, so that more than ``.git`` can be hidden."""
+        return self.rules is not None or any(scope is not None and scope.files for scope in (self.git, self.gemini))
 
     def hides(self, relative: str, name: str) -> bool:
         """Return whether an entry is ignored or ``.git``; both strings as in :meth:`ignores`."""
@@ -86,12 +95,20 @@ _EVERYTHING = PathAccess()
 class Workspace:
     """The folder of a task, the further folders that the user has included, and the closed paths in them.
 
-    Paths in a further folder are absolute wherever others are relative to the workspace.
+    Paths in a further folder are absolute wherever others are relative to the workspace. ``indexes`` are the indexes of
+    files that it shares with other workspaces; None: it has some of its own.
     """
 
-    def __init__(self, root: Path, others: Iterable[Path] = (), access: PathAccess = _EVERYTHING) -> None:
+    def __init__(
+        self,
+        root: Path,
+        others: Iterable[Path] = (),
+        access: PathAccess = _EVERYTHING,
+        indexes: KeptIndexes | None = None,
+    ) -> None:
         self.root = root.resolve()
         self._access = access
+        self._indexes = indexes or KeptIndexes()
         self.others = tuple(
             dict.fromkeys(other for folder in others if not (other := folder.resolve()).is_relative_to(self.root))
         )
@@ -132,7 +149,7 @@ class Workspace:
     def _around(self, path: Path) -> "Workspace":
         """Return the workspace whose own folder a resolved path is in: this one, or one for a further folder."""
         root = self._root_of(path)
-        return self if root in (None, self.root) else Workspace(root, access=self._access)
+        return self if root in (None, self.root) else Workspace(root, access=self._access, indexes=self._indexes)
 
     def open_path(self, path: str, *others: Path) -> Path:
         """Resolve a path in order to read it. The files `others`, and those below such folders, may be read, too.
@@ -201,7 +218,7 @@ class Workspace:
         """
         current, relative = self.root, ""
         for part in path.relative_to(self.root).parts:
-            visible = visible.inside(current, relative, _ignore_names(current))
+            visible = visible.inside(current, relative, ignore_names(current))
             current, relative = current / part, relative + part
             slash = "/" if current != path or current.is_dir() else ""
             if visible.ignores(relative + slash, part + slash):
@@ -240,7 +257,7 @@ class Workspace:
         )
         current = self.root
         for part in folder.relative_to(self.root).parts:
-            visible = visible.inside(current, _with_slash(self.relative(current)), _ignore_names(current))
+            visible = visible.inside(current, _with_slash(self.relative(current)), ignore_names(current))
             current /= part
         return visible
 
@@ -282,6 +299,21 @@ class Workspace:
                     yield FoundFile(relative + entry.name, entry)
             else:
                 waiting.pop()
+
+    def kept_index(self, folder: Path) -> KeptIndex:
+        """Return the index of the workspace or further folder that the resolved path `folder` is in.
+
+        It lists what :meth:`walk` yields there by default.
+        """
+        if (around := self._around(folder)) is not self:
+            return around.kept_index(folder)
+        key = (str(self.root), self._access.closed, self._access.unlisted)
+        return self._indexes.of(key, lambda: FileIndex(self.root, "", partial(self.visibility, self.root)))
+
+    def index_below(self, folder: Path, *, git: bool = True, for_contents: bool = False) -> FileIndex:
+        """Return a new index of the resolved path `folder`, with options as of :meth:`walk`."""
+        rules = partial(self.visibility, folder, git=git, for_contents=for_contents)
+        return FileIndex(folder, self.relative_in_its_folder(folder), rules)
 
     def _git_scope_above(self) -> tuple[str, IgnoreScope]:
         """Return the path from the top of the repository to the workspace, and the rules of the folders on it."""
@@ -341,9 +373,9 @@ def _enter(folder: Path, relative: str, around: Visibility) -> tuple[list[os.Dir
     return entries, relative, around.inside(folder, relative, frozenset(entry.name for entry in entries))
 
 
-def _ignore_names(folder: Path) -> frozenset[str]:
-    names = (".git", ".gitignore", ".geminiignore")
-    return frozenset(name for name in names if os.path.lexists(folder / name))
+def ignore_names(folder: Path) -> frozenset[str]:
+    """Return the names of entries of a folder that change which files are shown."""
+    return frozenset(name for name in RULE_NAMES if os.path.lexists(f"{folder}/{name}"))
 
 
 def _with_slash(relative: str) -> str:

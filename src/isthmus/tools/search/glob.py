@@ -1,17 +1,22 @@
 """glob: find files by a pattern of their paths, newest first."""
 
-from collections.abc import Iterator, Mapping
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import nsmallest
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
+from isthmus.record import record
 from isthmus.text.visible import printable
 from isthmus.tools.port.arguments import CheckedArguments, check_arguments, path_parameter, pattern_parameter
 from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
 from isthmus.tools.port.content import is_file
 from isthmus.tools.port.failure import ToolFailure
-from isthmus.tools.port.workspace import FoundFile
+from isthmus.tools.port.shown_files import ShownFiles
 from isthmus.tools.search.glob_pattern import GlobPattern, has_glob_syntax
-from isthmus.tools.search.walking import Walk, search_folder
+from isthmus.tools.search.listing import FileListing, list_files, search_folder
 
 MAXIMUM_RESULTS = 1_000
 
@@ -63,40 +68,66 @@ class Glob:
         if text.startswith("/"):
             # An absolute pattern works if it names the folder that is searched.
             text = text.removeprefix(folder.as_posix() + "/")
-        literal = text.rstrip("/")
-        pattern = GlobPattern(literal, is_case_sensitive=checked.boolean("case_sensitive"))
-        start = "" if folder == workspace.root else workspace.relative(folder) + "/"
-        # A name such as app/[id]/page.tsx is taken literally if such a file exists.
-        is_file_name = has_glob_syntax(literal) and is_file(folder / literal)
-
-        def collect(files: Iterator[FoundFile]) -> list[FoundFile]:
-            return [
-                file
-                for file in files
-                if (file.path == start + literal if is_file_name else pattern.matches(file.path[len(start) :]))
-            ]
-
-        walk = Walk(workspace, folder, git=checked.boolean("respect_git_ignore", default=True))
-        found = newest_first(await walk.run(collect))
-        if not found:
+        git = checked.boolean("respect_git_ignore", default=True)
+        listing = await list_files(workspace, folder, git=git)
+        pattern = GlobPattern(text.rstrip("/"), is_case_sensitive=checked.boolean("case_sensitive"))
+        stopped = threading.Event()
+        try:
+            found = await asyncio.to_thread(_find, listing, pattern, text.rstrip("/"), stopped.is_set)
+        finally:
+            stopped.set()
+        shown = await asyncio.to_thread(_still_shown, found.newest, ShownFiles(workspace, folder, git=git))
+        count = found.count - (len(found.newest) - len(shown))
+        if not count:
             message = f'No files found matching pattern "{text}" within {printable(str(folder))}.'
-            return ToolSucceeded(ToolOutput(text=message), walk.note + message)
-        paths = [printable(str(workspace.root / file.path)) for file in found[:MAXIMUM_RESULTS]]
-        if len(found) > MAXIMUM_RESULTS:
-            paths.append(f"[{len(found) - MAXIMUM_RESULTS} more files are not shown; use a narrower pattern]")
-        head = f'Found {len(found)} file(s) matching "{text}" within {printable(str(folder))}, newest first:\n'
-        return ToolSucceeded(ToolOutput(text=walk.note + head + "\n".join(paths)), walk.note + head + "\n".join(paths))
+            return ToolSucceeded(ToolOutput(text=message), listing.note + message)
+        paths = [printable(str(folder / path)) for path in shown]
+        if count > len(paths):
+            paths.append(f"[{count - len(paths)} more files are not shown; use a narrower pattern]")
+        head = f'Found {count} file(s) matching "{text}" within {printable(str(folder))}, newest first:\n'
+        answer = listing.note + head + "\n".join(paths)
+        return ToolSucceeded(ToolOutput(text=answer), answer)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"path": "dir_path"})
 
 
-def newest_first(files: list[FoundFile]) -> list[FoundFile]:
-    """Return the files, last modified first, then by path; files that were removed meanwhile are left out."""
-    dated: list[tuple[int, str, FoundFile]] = []
-    for file in files:
-        try:
-            dated.append((-file.entry.stat(follow_symlinks=False).st_mtime_ns, file.path, file))
-        except OSError:
-            continue
-    return [file for _, _, file in sorted(dated, key=lambda item: item[:2])]
+@record
+class _Found:
+    """The number of matching files, and the paths of the newest, relative to the folder that was searched."""
+
+    count: int
+    newest: tuple[str, ...]
+
+
+def _find(listing: FileListing, pattern: GlobPattern, literal: str, should_stop: Callable[[], bool]) -> _Found:
+    """Return the matching files; those that were removed meanwhile are left out."""
+    # A name such as app/[id]/page.tsx is taken literally if such a file exists.
+    folder, _, name = literal.rpartition("/")
+    is_file_name = has_glob_syntax(literal) and is_file(listing.place / literal)
+    count = 0
+
+    def dated() -> Iterator[tuple[int, str]]:
+        nonlocal count
+        for relative, _, indexed in listing.folders():
+            if should_stop():
+                return
+            if is_file_name:
+                matching = [name] if relative.rstrip("/") == folder and name in indexed.files() else []
+            else:
+                matching = pattern.matching_names(relative, indexed.files())
+            for found in matching:
+                path = relative + found
+                try:
+                    status = os.lstat(f"{listing.place}/{path}")
+                except OSError:
+                    continue
+                count += 1
+                yield -status.st_mtime_ns, path
+
+    newest = nsmallest(MAXIMUM_RESULTS, dated())
+    return _Found(count, tuple(path for _, path in newest))
+
+
+def _still_shown(paths: Iterable[str], shown: ShownFiles) -> list[str]:
+    return [path for path in paths if shown.shows(path)]

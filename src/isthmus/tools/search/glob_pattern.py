@@ -6,6 +6,7 @@ are ordinary. Ignore files have a syntax of their own (:mod:`isthmus.files.ignor
 
 import fnmatch
 import re
+from collections.abc import Sequence
 
 from isthmus.files.ignore.path_pattern import Gap, NameMatcher, PathPattern
 
@@ -21,14 +22,33 @@ class GlobPattern:
     def __init__(self, pattern: str, *, is_case_sensitive: bool = True) -> None:
         flags = 0 if is_case_sensitive else re.IGNORECASE
         self._alternatives: list[PathPattern] = []
+        self._by_name: list[tuple[PathPattern, NameMatcher]] = []
+        """Pattern of folders, and of names in them, of each alternative; empty if one ends in ``**``."""
         for alternative in _alternatives(pattern):
             parts = [part for part in alternative.split("/") if part not in ("", ".")]
-            self._alternatives.append(PathPattern(Gap() if part == "**" else _matcher(part, flags) for part in parts))
+            matchers = [Gap() if part == "**" else _matcher(part, flags) for part in parts]
+            self._alternatives.append(PathPattern(matchers))
+            if matchers and not isinstance(last := matchers[-1], Gap):
+                self._by_name.append((PathPattern(matchers[:-1]), last))
+        if len(self._by_name) < len(self._alternatives):
+            self._by_name.clear()
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern matches the whole of `path`."""
         names = path.split("/")
         return any(alternative.matches(names) for alternative in self._alternatives)
+
+    def matching_names(self, folder: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of files in `folder` whose paths match; the folder is empty or ends in a slash."""
+        if not self._by_name:
+            return [name for name in names if self.matches(folder + name)]
+        above = folder.split("/")[:-1]
+        matchers = [name_of for folder_of, name_of in self._by_name if folder_of.matches(above)]
+        if not matchers:
+            return ()
+        if len(matchers) == 1:
+            return list(filter(matchers[0], names))
+        return [name for name in names if any(matches(name) for matches in matchers)]
 
 
 class FileFilter:
@@ -41,6 +61,10 @@ class FileFilter:
     def matches(self, path: str) -> bool:
         """Return whether to search the file at the relative `path`."""
         return self._pattern.matches(path)
+
+    def matching_names(self, folder: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the names of files in `folder` to search; the folder is empty or ends in a slash."""
+        return self._pattern.matching_names(folder, names)
 
 
 def has_glob_syntax(text: str) -> bool:

@@ -2,15 +2,20 @@
 
 import asyncio
 import re
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from isthmus.development_tool import ConfirmationDetails, ToolOutput
 from isthmus.files.atomic import read_regular
 from isthmus.record import record
+from isthmus.runtime.brief_work import briefly
 from isthmus.text.visible import printable
 from isthmus.tools.port.arguments import (
     INVALID_ARGUMENTS,
@@ -20,17 +25,27 @@ from isthmus.tools.port.arguments import (
     pattern_parameter,
 )
 from isthmus.tools.port.base import Arguments, CallContext, ToolContext, ToolKind, ToolResult, ToolSucceeded
-from isthmus.tools.port.content import BINARY_SUFFIXES, MAXIMUM_FILE_BYTES
+from isthmus.tools.port.content import MAXIMUM_FILE_BYTES
 from isthmus.tools.port.failure import ToolFailure
-from isthmus.tools.port.workspace import FoundFile, Workspace
+from isthmus.tools.port.file_index import is_binary_name
+from isthmus.tools.port.shown_files import ShownFiles
+from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.search import line_matcher
 from isthmus.tools.search.glob_pattern import FileFilter
-from isthmus.tools.search.search_engines import FileMatches, LineQuery, SearchEngine, available_engine
-from isthmus.tools.search.walking import DEADLINE_SECONDS, Walk, search_folder
+from isthmus.tools.search.listing import DEADLINE_SECONDS, list_files, search_folder, with_sizes
+from isthmus.tools.search.ripgrep_tree import SearchedTree, binary_names, large_files, search_tree
+from isthmus.tools.search.search_engines import FileMatches, LineQuery, Ripgrep, SearchEngine, available_engine
+from isthmus.tools.search.skipped_files import SkippedFiles
 
 DEFAULT_MATCHES = 100
 MAXIMUM_MATCHES = 5_000
 MAXIMUM_CONTEXT_LINES = 50
+MAXIMUM_OWN_FILES = 200_000
+"""Maximum number of files that are searched without ripgrep."""
+SIZES_SECONDS = 0.3
+"""Maximum time for finding the large files before a search: enough for 100,000 files."""
+LISTING_SECONDS = 20.0
+"""Maximum time for finding the files; after it those that were found are searched."""
 MAXIMUM_CHARACTERS = 40_000
 """Maximum number of characters that one call gives to the model: about 10,000 tokens."""
 
@@ -112,27 +127,60 @@ class GrepSearch:
         query = _query(checked)
         where = search_folder(context.workspace, checked.string("dir_path", "."))
         wanted = min(checked.integer("total_max_matches", DEFAULT_MATCHES), MAXIMUM_MATCHES)
-        walk = Walk(context.workspace, where, git=not checked.boolean("no_ignore"), for_contents=True)
+        skipped, note = SkippedFiles(), ""
+        ends = time.monotonic() + self._deadline
         try:
             async with asyncio.timeout(self._deadline):
-                files = [where] if where.is_file() else await walk.run(_Collector(context.workspace, where, checked))
-                result = await _search(self._engine or available_engine(), query, files, wanted)
+                if where.is_file():
+                    relative = context.workspace.relative
+                    files = await _search(self._engine or available_engine(), query, [where], wanted, skipped, relative)
+                else:
+                    git = not checked.boolean("no_ignore")
+                    seconds = min(LISTING_SECONDS, self._deadline / 2)
+                    options = {"git": git, "for_contents": True}
+                    listing = await list_files(context.workspace, where, **options, seconds=seconds)
+                    listing = await with_sizes(listing, SIZES_SECONDS)
+                    shown = await briefly(partial(ShownFiles, context.workspace, where, **options))
+                    include = checked.string("include_pattern")
+                    tree = SearchedTree(context.workspace, listing, shown, include)
+                    files = await self._search_below(query, tree, wanted, skipped, ends)
+                    note = listing.note
         except TimeoutError as error:
             message = (
                 f"grep_search: the search took more than {self._deadline:g} s and was stopped; "
                 "use a simpler pattern, or a folder or include_pattern with fewer files"
             )
             raise ToolFailure(message, "grep_execution_error") from error
+        result = _first(files, wanted)
         place = "in the workspace" if where == context.workspace.root else f'in "{printable(str(where))}"'
         filtered = f' (filter: "{checked.string("include_pattern")}")' if "include_pattern" in checked else ""
         title = f'pattern "{query.pattern}" {place}{filtered}'
+        left_out = skipped.note(has_matches=bool(result.files))
         if not result.files:
             exact = query.is_case_sensitive and "case_sensitive" not in checked
-            note = " Its capitals matched exactly; case_sensitive: false ignores them." if exact else ""
-            text = f"{walk.note}No matches found for {title}.{note}"
+            hint = " Its capitals matched exactly; case_sensitive: false ignores them." if exact else ""
+            text = "\n".join(filter(None, (f"{note}No matches found for {title}.{hint}", left_out)))
         else:
-            text = walk.note + await asyncio.to_thread(_formatted, context.workspace, result, checked, title)
+            found = await asyncio.to_thread(_formatted, context.workspace, result, checked, title)
+            text = note + "\n".join(filter(None, (left_out, found)))
         return ToolSucceeded(ToolOutput(text=text), text)
+
+    async def _search_below(
+        self, query: LineQuery, tree: SearchedTree, wanted: int, skipped: SkippedFiles, ends: float
+    ) -> Sequence[FileMatches]:
+        engine = self._engine or available_engine()
+        found: Sequence[FileMatches] | None = None
+        if isinstance(engine, Ripgrep):
+            found = await search_tree(engine, query, tree, wanted, skipped)
+        if found is not None:
+            await _look_at_listing(tree, skipped, 0.0 if found else _most_of(ends))
+            return found
+        own = engine.own if isinstance(engine, Ripgrep) else engine
+        files = await asyncio.to_thread(_files_to_search, tree)
+        names = tree.workspace.relative
+        matches = await _search(own, query, files, wanted, skipped, names)
+        await _look_at_listing(tree, skipped, 0.0 if matches else _most_of(ends))
+        return matches
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, _ALIASES)
@@ -179,44 +227,85 @@ def _require_expression(name: str, pattern: str) -> None:
         raise ToolFailure(f"{message}; set fixed_strings to search for plain text", INVALID_ARGUMENTS) from error
 
 
-class _Collector:
-    """Picks the files to search from a walk."""
-
-    def __init__(self, workspace: Workspace, folder: Path, checked: CheckedArguments) -> None:
-        self._workspace = workspace
-        self._root = workspace.root
-        self._start = 0 if folder == workspace.root else len(workspace.relative(folder)) + 1
-        self._filter = FileFilter(checked.string("include_pattern")) if "include_pattern" in checked else None
-
-    def __call__(self, files: Iterator[FoundFile]) -> Sequence[Path]:
-        return [self._root / file.path for file in files if self._takes(file)]
-
-    def _takes(self, file: FoundFile) -> bool:
-        _, dot, suffix = file.entry.name.rpartition(".")
-        if f"{dot}{suffix}".lower() in BINARY_SUFFIXES:
-            return False
-        if self._filter is not None and not self._filter.matches(file.path[self._start :]):
-            return False
-        if not self._workspace.shows(self._root / file.path):
-            return False
-        try:
-            return file.entry.stat(follow_symlinks=False).st_size <= line_matcher.MAXIMUM_FILE_BYTES
-        except OSError:
-            return False
+def _files_to_search(tree: SearchedTree) -> list[Path]:
+    """Return the files of a tree that our own engine searches, in the order of their paths."""
+    chosen = FileFilter(tree.include) if tree.include else None
+    place = tree.listing.place
+    left_out = {path for _, path in large_files(tree.listing, "")}
+    paths = (
+        place / path
+        for path in tree.listing.paths()
+        if not is_binary_name(path) and (chosen is None or chosen.matches(path)) and tree.shown.shows(path)
+    )
+    shown = (path for path in paths if path not in left_out and tree.workspace.shows(path))
+    return list(islice(shown, MAXIMUM_OWN_FILES))
 
 
-async def _search(engine: SearchEngine, query: LineQuery, files: Sequence[Path], wanted: int) -> _Result:
-    """Return the first `wanted` matches, in the order of the files."""
+def _most_of(ends: float) -> float:
+    """Return most of the time in seconds until then; the rest is for the answer."""
+    return max(0.0, 0.8 * (ends - time.monotonic()))
+
+
+async def _look_at_listing(tree: SearchedTree, skipped: SkippedFiles, seconds: float) -> None:
+    """Note the files of a tree that no engine searches; so many seconds are worth it to know the large ones."""
+    if seconds:
+        tree = replace(tree, listing=await with_sizes(tree.listing, seconds))
+    elif tree.listing.is_whole and not tree.listing.knows_large:
+        kept = tree.workspace.kept_index(tree.listing.place)
+        if kept.index is tree.listing.index:
+            kept.find_large_soon()
+    await asyncio.to_thread(_note_left_out, tree, skipped)
+
+
+def _note_left_out(tree: SearchedTree, skipped: SkippedFiles) -> None:
+    """Note the files of a tree that no engine searches: the large ones, and those with names of binary files."""
+    root = tree.listing.place
+    for shown, path in large_files(tree.listing, tree.include):
+        is_there = path.is_file() and path.stat().st_size > line_matcher.MAXIMUM_FILE_BYTES
+        if is_there and tree.shown.shows(path.relative_to(root).as_posix()) and tree.workspace.shows(path):
+            skipped.too_large.add(shown)
+    skipped.are_large_unknown = not tree.listing.knows_large
+    skipped.binary_names = binary_names(tree.listing, tree.include)
+
+
+async def _search(
+    engine: SearchEngine,
+    query: LineQuery,
+    files: Sequence[Path],
+    wanted: int,
+    skipped: SkippedFiles,
+    shown: Callable[[Path], str],
+) -> Sequence[FileMatches]:
+    """Return the first files with matches in the order of `files`, with one line more than `wanted` if there are more.
+
+    `shown` is how a path is shown.
+    """
     found: list[FileMatches] = []
-    room = wanted
+    lines = 0
     async with aclosing(engine.search(query, files)) as results:
         async for matches in results:
-            if len(matches.lines) > room:
-                if room:
-                    found.append(FileMatches(matches.path, matches.lines[:room]))
-                return _Result(tuple(found), has_more=True)
+            if matches.skipped:
+                skipped.of_kind(matches.skipped).add(shown(matches.path))
+            if not matches.lines:
+                continue
             found.append(matches)
-            room -= len(matches.lines)
+            lines += len(matches.lines)
+            if lines > wanted:
+                break
+    return found
+
+
+def _first(files: Sequence[FileMatches], wanted: int) -> _Result:
+    """Return the first `wanted` matches."""
+    found: list[FileMatches] = []
+    room = wanted
+    for matches in files:
+        if len(matches.lines) > room:
+            if room:
+                found.append(FileMatches(matches.path, matches.lines[:room]))
+            return _Result(tuple(found), has_more=True)
+        found.append(matches)
+        room -= len(matches.lines)
     return _Result(tuple(found), has_more=False)
 
 

@@ -2,7 +2,7 @@
 
 It runs in its own process, so that an expression that does not terminate can be killed, and imports only the standard
 library, so that it starts quickly. Standard input is one line of JSON, the query, followed by the paths, each ended by
-a NUL byte. Standard output is one line of JSON for each file with matches.
+a NUL byte. Standard output is one line of JSON for each file with matches, or that was not searched.
 """
 
 import codecs
@@ -81,17 +81,24 @@ def main() -> None:
             with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes longer to import than the search
                 sample = file.read(SAMPLE_BYTES)
                 if is_binary(sample):
+                    _report(index, [], "binary")
                     continue
                 data = sample + file.read(MAXIMUM_FILE_BYTES)
+                cut = "large" if file.read(1) else ""
         except OSError:
+            _report(index, [], "unreadable")
             continue
         found: list[tuple[int, str]] = []
         for number, line in matching_lines(data, regex.search, excluded, may_skip):
             if len(found) == query["maximum"]:
                 break
             found.append((number, printable(line)))
-        if found:
-            sys.stdout.write(json.dumps([index, found]) + "\n")
+        if found or cut:
+            _report(index, found, cut)
+
+
+def _report(index: int, found: list[tuple[int, str]], skipped: str = "") -> None:
+    sys.stdout.write(json.dumps([index, found, skipped]) + "\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import IO, Any, Protocol, cast
 
 from isthmus.record import record
 from isthmus.runtime.child_input import feed
@@ -26,8 +26,8 @@ from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.search import line_matcher
 
 MAXIMUM_OUTPUT_BYTES = 64 * 1024 * 1024
-MAXIMUM_ARGUMENT_BYTES = 96 * 1024
-"""Maximum size in bytes of the paths that are passed to one run of ripgrep as arguments."""
+MAXIMUM_UNREADABLE = 200
+"""Maximum number of files that cannot be read that one run keeps."""
 
 _ENVIRONMENT = frozenset({"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"})
 
@@ -45,10 +45,15 @@ class LineQuery:
 
 @record
 class FileMatches:
-    """The matching lines of one file, in order: 1-based numbers and texts without newlines."""
+    """The matching lines of one file, in order: 1-based numbers and texts without newlines.
+
+    ``skipped`` is why the file was not searched: ``binary``, ``unreadable``, or ``large`` if its beginning alone was
+    searched. Empty if it was searched.
+    """
 
     path: Path
     lines: tuple[tuple[int, str], ...]
+    skipped: str = ""
 
 
 class SearchEngine(Protocol):
@@ -80,8 +85,8 @@ class OwnEngine:
         command = (sys.executable, "-I", "-S", "-X", "utf8", line_matcher.__file__)
         async with _process(command, json.dumps(request).encode() + b"\n" + paths) as process:
             async for line in _lines(process):
-                index, found = cast("tuple[int, list[tuple[int, str]]]", json.loads(line))
-                yield FileMatches(files[index], tuple((number, text) for number, text in found))
+                index, found, skipped = cast("tuple[int, list[tuple[int, str]], str]", json.loads(line))
+                yield FileMatches(files[index], tuple((number, text) for number, text in found), skipped)
             if await process.wait() != 0:
                 raise ToolFailure("grep_search: the search engine failed", "grep_execution_error")
 
@@ -93,55 +98,125 @@ class Ripgrep:
     program: str
     own: OwnEngine = field(default_factory=OwnEngine)
 
-    async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
-        """Yield the matches in the order of `files`."""
+    def can_search(self, query: LineQuery) -> bool:
+        """Return whether ripgrep treats a query as Python does; False if in doubt."""
         means_the_same = query.is_fixed or is_portable(query.pattern)
         # The engines ignore case differently for non-ASCII letters.
         folds_the_same = query.is_case_sensitive or query.pattern.isascii()
-        if query.excluded or not (means_the_same and folds_the_same):
+        return not query.excluded and means_the_same and folds_the_same
+
+    async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
+        """Yield the matches in the order of `files`, of which there are few."""
+        found: Mapping[bytes, list[tuple[int, str]]] | None = None
+        if self.can_search(query):
+            found = await self._search_files(query, files)
+        if found is None:
             async with contextlib.aclosing(self.own.search(query, files)) as results:
                 async for matches in results:
                     yield matches
             return
-        for portion in _portions(files):
-            found = await self._search_portion(query, portion)
-            if found is None:
-                # Ripgrep rejects the expression, for instance as too large.
-                async with contextlib.aclosing(self.own.search(query, portion)) as results:
-                    async for matches in results:
-                        yield matches
-                continue
-            for path in portion:
-                if (lines := found.get(os.fsencode(path))) and not await asyncio.to_thread(_is_skipped, path):
-                    yield FileMatches(path, tuple(lines))
+        for path in files:
+            skipped = await asyncio.to_thread(_why_skipped, path)
+            lines = () if skipped else tuple(found.get(os.fsencode(path), ()))
+            if skipped or lines:
+                yield FileMatches(path, lines, skipped)
 
-    async def _search_portion(
+    async def _search_files(
         self, query: LineQuery, files: Sequence[Path]
     ) -> Mapping[bytes, list[tuple[int, str]]] | None:
         """Return matching lines by path; None if ripgrep rejects the expression."""
-        command = [
-            *(self.program, "--json", "--no-config", "--no-messages", "--no-ignore", "--hidden", "--text", "--crlf"),
-            f"--max-count={query.maximum}",
-            "--case-sensitive" if query.is_case_sensitive else "--ignore-case",
-            *(("--fixed-strings",) if query.is_fixed else ()),
-            f"--regexp={query.pattern}",
-            "--",
-            *(os.fspath(path) for path in files),
-        ]
+        command = [*self._command(query), "--no-messages", "--", *(os.fspath(path) for path in files)]
         found: dict[bytes, list[tuple[int, str]]] = {}
         is_complete = False
         async with _process(command) as process:
             async for line in _lines(process):
                 message = json.loads(line)
                 if message["type"] == "match":
-                    data = message["data"]
-                    text = _bytes(data["lines"]).decode("utf-8", "surrogateescape")
-                    text = text.removesuffix("\n").removesuffix("\r")
-                    found.setdefault(_bytes(data["path"]), []).append(
-                        (data["line_number"], line_matcher.printable(text))
-                    )
+                    found.setdefault(_bytes(message["data"]["path"]), []).append(_matching_line(message["data"]))
                 is_complete = is_complete or message["type"] == "summary"
         return found if is_complete else None
+
+    def run_below(
+        self, query: LineQuery, folder: Path, told: IO[bytes], options: Sequence[str] = (), below: str = ""
+    ) -> "TreeRun":
+        """Return a run that searches all below a folder but what the ignore file `told` names.
+
+        Args:
+            query: one that ripgrep :meth:`can_search`.
+            folder: the absolute folder that paths of the ignore file, and of the results, are relative to.
+            told: the ignore file, which no other run reads meanwhile.
+            options: further options of ripgrep.
+            below: the folder in it to search, relative to it; empty for all.
+        """
+        command = (*self._command(query), "--ignore-file=/dev/stdin", *options, "--", f"./{below}")
+        return TreeRun(command, folder, told)
+
+    def _command(self, query: LineQuery) -> Sequence[str]:
+        return (
+            *(self.program, "--json", "--no-config", "--no-ignore", "--hidden", "--text", "--crlf"),
+            f"--max-count={query.maximum}",
+            "--case-sensitive" if query.is_case_sensitive else "--ignore-case",
+            *(("--fixed-strings",) if query.is_fixed else ()),
+            f"--regexp={query.pattern}",
+        )
+
+
+class TreeRun:
+    """A run of ripgrep in a tree. ``is_complete``, ``received`` and ``unreadable`` are of what was read so far."""
+
+    def __init__(self, command: Sequence[str], folder: Path, told: IO[bytes]) -> None:
+        self.is_complete = False
+        """Whether ripgrep has understood the expression and come to its end."""
+        self.received = 0
+        """Size of the output in bytes."""
+        self.unreadable: list[str] = []
+        """Files and folders that could not be read, relative to the folder; MAXIMUM_UNREADABLE at most."""
+        self._command = command
+        self._folder = folder
+        self._told = told
+
+    async def files(self) -> AsyncGenerator[tuple[str, list[tuple[int, str]]], None]:
+        """Yield the files with matches, by their paths relative to the folder, and the matching lines.
+
+        Raises:
+            ToolFailure: a line is too long.
+        """
+        self._told.seek(0)
+        lines: list[tuple[int, str]] = []
+        async with _process(self._command, stdin=self._told, stderr=PIPE, cwd=self._folder) as process:
+            errors = asyncio.ensure_future(self._read_errors(process))
+            try:
+                while process.stdout is not None and (line := await _line(process.stdout)):
+                    self.received += len(line)
+                    message = json.loads(line)
+                    match message["type"]:
+                        case "match":
+                            lines.append(_matching_line(message["data"]))
+                        case "end":
+                            if lines:
+                                path = _bytes(message["data"]["path"])
+                                yield os.fsdecode(path.removeprefix(b"./")), lines
+                            lines = []
+                        case "summary":
+                            self.is_complete = True
+                        case _:
+                            pass
+                await errors
+            finally:
+                errors.cancel()
+
+    async def _read_errors(self, process: Process) -> None:
+        while process.stderr is not None and (line := await process.stderr.readline()):
+            text = os.fsdecode(line).rstrip("\n").removeprefix("rg: ")
+            path, _, reason = text.rpartition(": ")
+            is_named = path.startswith("./") and reason.startswith("Permission denied")
+            if is_named and len(self.unreadable) < MAXIMUM_UNREADABLE:
+                self.unreadable.append(path.removeprefix("./"))
+
+
+def _matching_line(data: Mapping[str, Any]) -> tuple[int, str]:
+    text = _bytes(data["lines"]).decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
+    return data["line_number"], line_matcher.printable(text)
 
 
 def available_engine() -> SearchEngine:
@@ -179,26 +254,13 @@ def is_portable(pattern: str) -> bool:
     return position == len(pattern) and not re.search(r"&&|~~", pattern)
 
 
-def _portions(files: Sequence[Path]) -> list[Sequence[Path]]:
-    portions: list[Sequence[Path]] = []
-    start = size = 0
-    for index, path in enumerate(files):
-        size += len(os.fsencode(path)) + 9
-        if size > MAXIMUM_ARGUMENT_BYTES and index > start:
-            portions.append(files[start:index])
-            start, size = index, 0
-    if start < len(files):
-        portions.append(files[start:])
-    return portions
-
-
-def _is_skipped(path: Path) -> bool:
-    """Return whether our own engine would skip a file in which ripgrep found matches."""
+def _why_skipped(path: Path) -> str:
+    """Return why our own engine would not search a file; empty if it would."""
     try:
         with path.open("rb") as file:
-            return line_matcher.is_binary(file.read(line_matcher.SAMPLE_BYTES))
+            return "binary" if line_matcher.is_binary(file.read(line_matcher.SAMPLE_BYTES)) else ""
     except OSError:
-        return True
+        return "unreadable"
 
 
 def _bytes(value: Mapping[str, Any]) -> bytes:
@@ -207,13 +269,21 @@ def _bytes(value: Mapping[str, Any]) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def _process(command: Sequence[str], data: bytes | None = None) -> AsyncGenerator[Process, None]:
+async def _process(
+    command: Sequence[str],
+    data: bytes | None = None,
+    *,
+    stdin: IO[bytes] | int = DEVNULL,
+    stderr: int = DEVNULL,
+    cwd: Path | None = None,
+) -> AsyncGenerator[Process, None]:
     """Start a process and end it at the end at the latest; `data` goes to its standard input."""
     process = await start_process(
         *command,
-        stdin=DEVNULL if data is None else PIPE,
+        stdin=stdin if data is None else PIPE,
         stdout=PIPE,
-        stderr=DEVNULL,
+        stderr=stderr,
+        cwd=cwd,
         limit=MAXIMUM_OUTPUT_BYTES,
         # Only what a program needs to start: no keys or tokens of the agent.
         env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.workspace import FoundFile, Workspace
+from isthmus.tools.search.listing import DEADLINE_SECONDS
 
 T = TypeVar("T")
 
 MAXIMUM_FILES = 200_000
 """Maximum number of files of one walk."""
-DEADLINE_SECONDS = 30.0
 
 
 class Walk:
@@ -66,15 +65,3 @@ class Walk:
         if time.monotonic() > self._deadline:
             self.has_ended_early = True
         return self.has_ended_early or self._stopped.is_set()
-
-
-def search_folder(workspace: Workspace, shown: str) -> Path:
-    """Return the existing folder or file to search; "." is the workspace.
-
-    Raises:
-        ToolFailure: the path is closed or does not exist.
-    """
-    path = workspace.open_path(shown)
-    if not path.exists():
-        raise ToolFailure(f"{shown} does not exist", "file_not_found")
-    return path

@@ -171,7 +171,7 @@ class BackgroundCommands:
 
     async def _watch(self, item: BackgroundCommand, group: ProcessGroup) -> None:
         """Wait until the command has ended or must be ended."""
-        ending = asyncio.ensure_future(group.process.wait())
+        ending = asyncio.ensure_future(group.wait())
         stopping = asyncio.ensure_future(item.stopping.wait())
         try:
             while not ending.done() and not stopping.done():

@@ -1,6 +1,7 @@
 """The result of a command that has ended, for the user and for the model. Pure."""
 
 import signal
+from collections.abc import Sequence
 
 from isthmus.development_tool import ToolOutput
 from isthmus.text.command_outcome import EXIT_CODE, SIGNAL
@@ -9,16 +10,15 @@ from isthmus.tools.port.base import ToolSucceeded
 from isthmus.tools.shell.shell_output import ShellOutput
 
 
-def result_of(output: ShellOutput, code: int | None, left: tuple[int, ...]) -> ToolSucceeded:
-    """Return the output with the exit code or signal, and the ids of processes that were ``left`` and ended."""
+def result_of(output: ShellOutput, code: int | None, about_processes: Sequence[str]) -> ToolSucceeded:
+    """Return the output with the exit code or signal, and lines about the processes that outlived the command."""
     text = output.text().rstrip("\n")
     facts: list[str] = []
     if code is not None and code < 0:
         facts.append(f"{SIGNAL}{-code} ({_signal_name(-code)})")
     elif code:
         facts.append(f"{EXIT_CODE}{code}")
-    if left:
-        facts.append(f"Background processes that were still running were ended: {', '.join(map(str, left))}")
+    facts += about_processes
     if note := output.note():
         facts.append(printable(note))
     shown = "\n".join((text, *facts) if text.strip() else facts)

@@ -1,7 +1,8 @@
 """Runs a command as the leader of its own process group, and ends the whole group.
 
-A guard kills the group if this process ends in any way. Output comes through a pipe that we create, so that a
-background process which keeps it open does not block the caller. Linux and macOS.
+A guard kills the group if this process ends in any way. On Linux the command has a parent that also what left the group
+stays below (:mod:`isthmus.runtime.process_family`). Output comes through a pipe that we create, so that a background
+process which keeps it open does not block the caller. Linux and macOS.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from isthmus.runtime.group_guard import MARK, group_guard, group_members, signal_followers
+from isthmus.runtime.process_family import NoParent, ProcessFamily, can_start_families, start_family
 from isthmus.runtime.processes import end_process_fully, start_process
 
 GRACE_SECONDS = 2.0
@@ -23,11 +25,11 @@ _CHUNK = 65_536
 
 
 class ProcessGroup:
-    """A running command and its descendants that stayed in its group."""
+    """A running command and its descendants: all of a family, otherwise those that stayed in its group."""
 
     def __init__(
         self,
-        process: Process,
+        process: Process | ProcessFamily,
         mark: str,
         output: int,
         on_output: Callable[[bytes], None],
@@ -35,8 +37,7 @@ class ProcessGroup:
         spares_leader: bool,
         grace_seconds: float,
     ) -> None:
-        self.process = process
-        """The command itself, the leader of the group."""
+        self._process = process
         self._grace_seconds = grace_seconds
         self.spares_leader = spares_leader
         """Whether the leader is a program around the real one, and ends with it."""
@@ -46,17 +47,32 @@ class ProcessGroup:
         self.changed = asyncio.Event()
         """Event that is set when output has come or has ended."""
         self.has_output_ended = False
+        self._left: tuple[int, ...] = ()
         asyncio.get_running_loop().add_reader(output, self._read)
 
     @property
     def id(self) -> int:
         """Id of the leader and of the group."""
-        return self.process.pid
+        return self._process.leader if isinstance(self._process, ProcessFamily) else self._process.pid
 
     @property
     def exit_code(self) -> int | None:
         """Exit code; None while the command runs, negative for the number of the signal that ended it."""
-        return self.process.returncode
+        return self._process.exit_code if isinstance(self._process, ProcessFamily) else self._process.returncode
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Ids of the processes that were running when the command had ended, and were ended; known afterwards."""
+        return self._left
+
+    @property
+    def survived(self) -> tuple[int, ...]:
+        """Ids of the processes that could not be ended, such as another user's; known afterwards."""
+        return self._process.survived if isinstance(self._process, ProcessFamily) else ()
+
+    async def wait(self) -> int:
+        """Wait for the end of the command, and return its exit code."""
+        return await self._process.wait()
 
     def is_alive(self) -> bool:
         """Return whether any process of the group is running; a zombie is not."""
@@ -73,8 +89,17 @@ class ProcessGroup:
     async def terminate(self, *, also_strays: bool = False) -> None:
         """Send SIGTERM to the group, and SIGKILL to remaining processes after the grace period or on cancellation.
 
-        `also_strays` also ends descendants that left the group, such as daemons, as far as they can be found.
+        `also_strays` also ends descendants that left the group, such as daemons, as far as they can be found; in a
+        family all are ended.
         """
+        has_ended = self.exit_code is not None
+        if isinstance(self._process, ProcessFamily):
+            await self._process.end_rest()
+            self._left = self._left or (self._process.ended if has_ended else ())
+            return
+        if has_ended and not self.spares_leader:
+            # A sandbox ends the processes left in it by itself, so their ids are not known.
+            self._left = self._left or (self.members() if self.is_alive() else ())
         strays = self._strays() if also_strays else ()
         asked = signal_followers(self.id, signal.SIGTERM) if self.spares_leader else self._signal(signal.SIGTERM)
         if not asked and not strays:
@@ -177,14 +202,7 @@ async def process_group(
         read_end, write_end = os.pipe()
         try:
             os.set_blocking(read_end, False)
-            process = await start_process(
-                *command,
-                stdin=DEVNULL,
-                stdout=write_end,
-                stderr=write_end,
-                cwd=folder,
-                env={**environment, MARK: mark},
-            )
+            process = await _start(command, folder, environment, mark, write_end, spares_leader, grace_seconds)
             group = ProcessGroup(
                 process, mark, read_end, on_output, spares_leader=spares_leader, grace_seconds=grace_seconds
             )
@@ -194,7 +212,7 @@ async def process_group(
         finally:
             os.close(write_end)
         try:
-            announce(process.pid)
+            announce(group.id)
             yield group
             has_ended = group.exit_code is not None
         finally:
@@ -203,5 +221,24 @@ async def process_group(
             finally:
                 group.close()
                 # Its end is reported by the event loop, which may stop before that.
-                if process.returncode is None:
+                if isinstance(process, Process) and process.returncode is None:
                     await end_process_fully(process)
+
+
+async def _start(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    mark: str,
+    output: int,
+    is_confined: bool,
+    grace_seconds: float,
+) -> Process | ProcessFamily:
+    """Start a command; a sandbox ends by itself all that runs in it."""
+    marked = {**environment, MARK: mark}
+    if can_start_families() and not is_confined:
+        with contextlib.suppress(NoParent):
+            return await start_family(
+                command, folder=folder, environment=marked, output=output, grace_seconds=grace_seconds
+            )
+    return await start_process(*command, stdin=DEVNULL, stdout=output, stderr=output, cwd=folder, env=marked)

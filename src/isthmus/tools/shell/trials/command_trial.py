@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.record import record
-from isthmus.runtime.processes import end_process_fully
 from isthmus.sandbox.confinement import Confinement, Launch, environment_of
 from isthmus.sandbox.policy import SandboxError
 from isthmus.tools.port.base import ToolContext
@@ -32,6 +31,8 @@ MAXIMUM_OUTPUT_BYTES = 8 * 1024 * 1024
 MAXIMUM_WRITTEN_BYTES = 512 * 1024 * 1024
 """Maximum size in bytes that the disk may lose while a command runs."""
 _SECONDS_BETWEEN_LOOKS = 0.5
+_KILLED_SECONDS = 10.0
+"""Maximum time in seconds for the end of a command that was killed."""
 _WANTS_NETWORK, _CANNOT_RUN = 113, (126, 127)
 _WATCHED = r"""
 printf '%s\n' "$2"
@@ -120,7 +121,7 @@ class CommandTrials:
         async with process_group(
             launch.command, launch.folder, environment, output.feed, spares_leader=True, grace_seconds=0
         ) as group:
-            ending = asyncio.ensure_future(group.process.wait())
+            ending = asyncio.ensure_future(group.wait())
             least = shutil.disk_usage(copy.place).free - MAXIMUM_WRITTEN_BYTES
             try:
                 async with asyncio.timeout(self._seconds):
@@ -131,9 +132,9 @@ class CommandTrials:
             except TimeoutError as error:
                 raise TrialError(f"it ran for more than {self._seconds:g} s in a trial") from error
             finally:
-                ending.cancel()
                 if group.exit_code is None:
                     group.kill()
-                    await end_process_fully(group.process)
+                    await asyncio.wait({ending}, timeout=_KILLED_SECONDS)
+                ending.cancel()
             group.drain()
             return group.exit_code if group.exit_code is not None else -1
