@@ -1,7 +1,10 @@
 """Model tokens and costs of a user's day, counted from the events of a journal, on each kind of journal."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,7 @@ from isthmus.journal.port.base import Journal
 from isthmus.journal.port.day_limits import DayLimits
 from isthmus.journal.port.removed_tokens import DAY, Used, UsedToday
 from isthmus.journal.port.task_rows import ClaimedTask, NewTask
+from isthmus.journal.sqlite.journal import SqliteJournal
 from support.journals import JournalPlace
 
 pytestmark = pytest.mark.anyio
@@ -214,3 +218,18 @@ async def test_a_task_at_work_is_ended_at_the_cost_of_a_day(journal: Journal) ->
         assert refusal.reason == "budget"
         assert refusal.text.startswith(said)
         assert refusal.text.endswith("send a message in this session from 2024-10-05T00:00+00:00 on to continue")
+
+
+async def test_what_was_removed_before_costs_were_kept_still_counts(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    await (await SqliteJournal.open(path)).aclose()
+    with closing(sqlite3.connect(path)) as connection:  # As version 10 had it.
+        connection.execute("ALTER TABLE removed_tokens DROP COLUMN cost")
+        connection.execute("INSERT INTO removed_tokens VALUES ('alice', 't1', ?, 7)", (MIDNIGHT,))
+        connection.execute("PRAGMA user_version=10")
+        connection.commit()
+    opened = await SqliteJournal.open(path)
+    try:
+        assert await opened.removal.used("alice", MIDNIGHT) == {"t1": Used(7, 0)}
+    finally:
+        await opened.aclose()

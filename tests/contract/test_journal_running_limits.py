@@ -258,7 +258,8 @@ async def test_what_waits_in_a_file_of_the_version_before_starts_as_before(tmp_p
     await old.aclose()
     with sqlite3.connect(path) as connection:
         connection.executescript(
-            "DROP INDEX tasks_at_work; ALTER TABLE tasks DROP COLUMN running_limit; PRAGMA user_version=9"
+            "DROP INDEX tasks_at_work; ALTER TABLE tasks DROP COLUMN running_limit;"
+            " ALTER TABLE removed_tokens DROP COLUMN cost; PRAGMA user_version=9"
         )
     connection.close()
     upgraded = await SqliteJournal.open(path)
@@ -266,7 +267,7 @@ async def test_what_waits_in_a_file_of_the_version_before_starts_as_before(tmp_p
     assert await take(upgraded) == ["a1", "a2"]
     await upgraded.aclose()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (10,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (11,)
     connection.close()
 
 
@@ -276,9 +277,10 @@ async def test_what_waits_in_a_database_of_the_version_before_starts_as_before(p
     await queue(old, ONE, "a1", "a2")
     await old.aclose()
     await run_sql(url, "ALTER TABLE tasks DROP COLUMN running_limit")
+    await run_sql(url, "ALTER TABLE removed_tokens DROP COLUMN cost")
     await run_sql(url, "UPDATE journal SET version = 4")
     upgraded = await PostgresJournal.open(url)
     await queue(upgraded, ONE, "a3")
     assert await take(upgraded) == ["a1", "a2"]
     await upgraded.aclose()
-    assert await run_sql(url, "SELECT version FROM journal") == 5
+    assert await run_sql(url, "SELECT version FROM journal") == 6
