@@ -62,7 +62,7 @@ PAUSE_SECONDS = 1.5
 SHELL_TOOL = "run_shell_command"
 READING_TOOLS = frozenset({"glob", "grep_search", "list_directory", "read_file", "read_many_files"})
 """Tools whose output is not shown, because it is the user's own files; of other tools the beginning is shown."""
-SAYING_COMMANDS = {"save_memory": (("memory",),), "restore": (("restore",), ("rewind",))}
+SAYING_COMMANDS = {"save_memory": ("memory",), "restore": ("restore", "rewind", "undo")}
 """Slash commands that say themselves what a call of a tool gave, by the tool."""
 RUNNING_SHOWN = 3
 """Maximum number of running calls that are shown; the others are counted."""
@@ -85,6 +85,8 @@ class TaskRenderer:
         self._programs: set[str] = set()
         self._printed: dict[str, str] = {}
         self._shown_prompt: str | None = None
+        self._typed_command = ""
+        """Name of the command that the user typed here, which the events need not repeat."""
         self._began: dict[str, float] = {}
         self._last_event = 0.0
         self._note = ""
@@ -102,6 +104,8 @@ class TaskRenderer:
         """Start to draw another task. ``shown_prompt`` is on the screen already, as the user typed it."""
         self._view, self._last_event, self._note, self._thinking = view, now, "", ""
         self._shown_prompt = shown_prompt
+        typed = (shown_prompt or "").split(maxsplit=1)
+        self._typed_command = typed[0].removeprefix("/") if typed and typed[0].startswith("/") else ""
         self._text_id = ""
         self._todos = view.todos
         for call in view.questions:
@@ -281,7 +285,7 @@ class TaskRenderer:
 
     def _shows_output(self, call: ToolCall) -> bool:
         """Return whether the output is shown: not if it is the user's own files, or if the command says it itself."""
-        command = self._view.command.path[:1] if self._view.command is not None else ()
+        command = self._view.command.path[0] if self._view.command is not None else self._typed_command
         return call.tool_name not in READING_TOOLS and command not in SAYING_COMMANDS.get(call.tool_name, ())
 
     def _remember(self, call: ToolCall) -> None:

@@ -182,6 +182,9 @@ def test_what_a_command_says_itself_is_not_shown_as_the_output_of_its_call_too()
         Command("c", ("memory", "add"), "tea"), *run(call, added), TextContent("t", "Added.")
     )
     assert by_command.text == "✓ save_memory  Remember: tea  1s\n\nAdded.\n"
+    typed_here = Transcript()
+    typed_here.renderer.begin(typed_here.view, 0, "/memory add tea")
+    assert "GEMINI.md" not in typed_here.show(*run(call, added)).text
 
 
 def test_the_question_about_a_model_that_repeats_itself_has_words_for_a_title() -> None:
