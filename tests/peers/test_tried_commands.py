@@ -169,3 +169,14 @@ async def test_a_copy_that_a_killed_program_left_goes_and_one_in_use_stays(
     assert held.exists()
     remove(held, lock)
     assert list((place.data / "trials").iterdir()) == []
+
+
+async def test_changes_of_many_large_files_are_not_read(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    (place.root / "build").mkdir()
+    for number in range(4):
+        (place.root / "build" / f"large{number}").touch()
+        os.truncate(place.root / "build" / f"large{number}", 10 * 1024 * 1024)
+    assert "it would change too much" in (await tried("rm -rf build", place))[1]
+    assert (await tried("rm build/large0", place))[1] == ""
+    assert not may_be_tried("echo \ud800", place.root, place.context().workspace)

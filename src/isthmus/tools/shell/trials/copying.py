@@ -250,13 +250,13 @@ def changes_of(copy: FolderCopy) -> FoundChanges:
     changes: list[Change] = []
     contents: dict[str, tuple[bytes, bytes]] = {}
     links = set(copy.links)
-    room = MAXIMUM_BYTES
+    room, old_room = MAXIMUM_BYTES, MAXIMUM_BYTES
     for path, status in _overlaid(copy) if copy.is_overlay else _touched(copy):
         if len(changes) > MAXIMUM_CHANGES:
             raise TrialError("it would change too many files and folders")
-        before, old = _original(copy, path, is_removed=status is None)
+        before, old = _original(copy, path, old_room, is_removed=status is None)
         after, new = (None, b"") if status is None else state_in(copy.place, path, room)
-        room -= len(new)
+        room, old_room = room - len(new), old_room - len(old)
         if after is not None and after.kind is Kind.LINK:
             links.add(path)
         else:
@@ -313,13 +313,13 @@ def _is_same(before: State | None, after: State | None) -> bool:
     return before == after
 
 
-def _original(copy: FolderCopy, path: str, *, is_removed: bool = False) -> tuple[State | None, bytes]:
-    """Return the original of a changed entry, and its content.
+def _original(copy: FolderCopy, path: str, most: int, *, is_removed: bool = False) -> tuple[State | None, bytes]:
+    """Return the original of a changed entry, and its content, at most ``most`` bytes.
 
     Raises:
-        TrialError: it was changed since it was copied, or is not in the copy.
+        TrialError: it was changed since it was copied, is not in the copy, or is too large.
     """
-    state, content = state_in(copy.root, path, MAXIMUM_BYTES)
+    state, content = state_in(copy.root, path, most)
     known = copy.originals.get(path)
     if known is None:
         if state is not None:

@@ -8,6 +8,8 @@ from isthmus.tools.shell.trials.effect import Change, Kind, State
 
 MAXIMUM_SHOWN_CHARACTERS = 60_000
 """Maximum length of a text; a longer one is not cut, since nobody would agree to what is not shown."""
+MAXIMUM_COMPARED_BYTES = 8 * 1024 * 1024
+"""Maximum size in bytes of all contents that are compared, since that takes time."""
 
 
 def shown_changes(
@@ -16,7 +18,10 @@ def shown_changes(
     """Return the text; None if it would be too long. ``contents`` has the old and the new content of changed files."""
     lines: list[str] = []
     diffs: list[str] = []
-    for change in shown:
+    listed = tuple(shown)
+    if sum(len(each) for change in listed for each in contents.get(change.path, ())) > MAXIMUM_COMPARED_BYTES:
+        return None
+    for change in listed:
         old, new = contents.get(change.path, (b"", b""))
         note, diff = _one(change, old, new)
         lines.append(note)
