@@ -114,6 +114,13 @@ async def test_a_copy_has_the_history_but_no_logins_and_no_secrets_beside_packag
     assert "touch: " in (await tried("touch .venv/made .git/made", place))[0]
 
 
+async def test_a_command_has_an_empty_home_and_temporary_folder_of_its_own(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    line = "set -e; mktemp; echo x > $HOME/x; echo y > $TMPDIR/y; mkdir /var/tmp/z; cat $HOME/x $TMPDIR/y; ls /srv /var"
+    assert (await tried(line, place))[0].endswith("x\ny\n/srv:\n\n/var:\ntmp")
+    assert sorted(path.name for path in place.home.iterdir()) == [".bashrc"]
+
+
 async def test_a_repository_with_secrets_in_it_is_left_out(tmp_path: Path) -> None:
     place = TriedWorkspace(tmp_path / "one")
     subprocess.run([require("git"), "add", "-f", "secrets.json"], cwd=place.root, check=True, timeout=60)
