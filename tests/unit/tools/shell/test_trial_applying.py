@@ -8,15 +8,15 @@ import pytest
 
 from isthmus.tools.shell.trials.applying import ApplyError, apply_changes
 from isthmus.tools.shell.trials.copying import state_in
-from isthmus.tools.shell.trials.effect import Change, Kind, State
+from isthmus.tools.shell.trials.effect import EntryState, Kind, TriedChange
 
 
-def now(root: Path, path: str) -> State | None:
+def now(root: Path, path: str) -> EntryState | None:
     return state_in(root, path, 1000)[0]
 
 
-def file(content: bytes, mode: int = 0o644) -> State:
-    return State(Kind.FILE, mode, "unused", len(content))
+def file(content: bytes, mode: int = 0o644) -> EntryState:
+    return EntryState(Kind.FILE, mode, "unused", len(content))
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def test_files_folders_links_and_modes_are_made_changed_and_removed(root: Path) 
     (root / "link").symlink_to("src/a.py")
     os.link(root / "src" / "a.py", root.parent / "same")
     changes = [
-        Change("src/a.py", now(root, "src/a.py"), file(b"new\n")),
-        Change("src/b.py", now(root, "src/b.py"), None),
-        Change("d", None, State(Kind.FOLDER, 0o755)),
-        Change("d/e", None, State(Kind.FOLDER, 0o755)),
-        Change("d/e/f", None, file(b"x", 0o755)),
-        Change("link", now(root, "link"), State(Kind.LINK, 0, "d/e/f")),
+        TriedChange("src/a.py", now(root, "src/a.py"), file(b"new\n")),
+        TriedChange("src/b.py", now(root, "src/b.py"), None),
+        TriedChange("d", None, EntryState(Kind.FOLDER, 0o755)),
+        TriedChange("d/e", None, EntryState(Kind.FOLDER, 0o755)),
+        TriedChange("d/e/f", None, file(b"x", 0o755)),
+        TriedChange("link", now(root, "link"), EntryState(Kind.LINK, 0, "d/e/f")),
     ]
     apply_changes(root, changes, {"src/a.py": b"new\n", "d/e/f": b"x"})
     assert (root / "src" / "a.py").read_bytes() == b"new\n"
@@ -47,15 +47,15 @@ def test_files_folders_links_and_modes_are_made_changed_and_removed(root: Path) 
     assert os.readlink(root / "link") == "d/e/f"  # noqa: PTH115 - as it is written
     before = now(root, "d/e/f")
     assert before is not None
-    apply_changes(root, [Change("d/e/f", before, replace(before, mode=0o600))], {})
+    apply_changes(root, [TriedChange("d/e/f", before, replace(before, mode=0o600))], {})
     assert (root / "d/e/f").stat().st_mode & 0o777 == 0o600
-    gone = [Change(path, now(root, path), None) for path in ("d", "d/e", "d/e/f", "link")]
+    gone = [TriedChange(path, now(root, path), None) for path in ("d", "d/e", "d/e/f", "link")]
     apply_changes(root, gone, {})
     assert sorted(path.name for path in root.iterdir()) == ["src"]
 
 
 def test_a_folder_that_became_a_link_is_not_written_through(root: Path) -> None:
-    changes = [Change("src/a.py", now(root, "src/a.py"), file(b"new\n")), Change("src/c", None, file(b"c"))]
+    changes = [TriedChange("src/a.py", now(root, "src/a.py"), file(b"new\n")), TriedChange("src/c", None, file(b"c"))]
     (root / "src").rename(root / "former")
     (root / "src").symlink_to(root.parent / "outside")
     with pytest.raises(ApplyError, match=r"src/a\.py, src/c changed since .*; nothing was applied"):
@@ -66,7 +66,10 @@ def test_a_folder_that_became_a_link_is_not_written_through(root: Path) -> None:
 
 @pytest.mark.parametrize("change", ["content", "mode", "removed", "link", "folder"])
 def test_one_file_that_is_not_as_it_was_stops_all_of_them(root: Path, change: str) -> None:
-    changes = [Change("src/a.py", now(root, "src/a.py"), None), Change("src/b.py", now(root, "src/b.py"), None)]
+    changes = [
+        TriedChange("src/a.py", now(root, "src/a.py"), None),
+        TriedChange("src/b.py", now(root, "src/b.py"), None),
+    ]
     path = root / "src" / "b.py"
     if change == "content":
         path.write_bytes(b"of the user\n")
@@ -84,6 +87,6 @@ def test_one_file_that_is_not_as_it_was_stops_all_of_them(root: Path, change: st
 
 
 def test_a_failure_in_the_middle_names_what_was_applied(root: Path) -> None:
-    changes = [Change("a", None, file(b"a")), Change("missing/b", None, file(b"b"))]
+    changes = [TriedChange("a", None, file(b"a")), TriedChange("missing/b", None, file(b"b"))]
     with pytest.raises(ApplyError, match=r"missing/b could not be changed: .*; applied before: a"):
         apply_changes(root, changes, {"a": b"a", "missing/b": b"b"})

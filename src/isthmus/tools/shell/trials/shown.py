@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from isthmus.text.diff import split_lines, unified_diff
 from isthmus.text.units import show_count
-from isthmus.tools.shell.trials.effect import Change, Kind, State
+from isthmus.tools.shell.trials.effect import EntryState, Kind, TriedChange
 
 MAXIMUM_SHOWN_CHARACTERS = 60_000
 """Maximum length of a text; a longer one is not cut, since nobody would agree to what is not shown."""
@@ -13,7 +13,10 @@ MAXIMUM_COMPARED_BYTES = 8 * 1024 * 1024
 
 
 def shown_changes(
-    shown: Iterable[Change], built: Iterable[Change], contents: Mapping[str, tuple[bytes, bytes]], exit_code: int
+    shown: Iterable[TriedChange],
+    built: Iterable[TriedChange],
+    contents: Mapping[str, tuple[bytes, bytes]],
+    exit_code: int,
 ) -> str | None:
     """Return the text; None if it would be too long. ``contents`` has the old and the new content of changed files."""
     lines: list[str] = []
@@ -27,7 +30,7 @@ def shown_changes(
         lines.append(note)
         diffs += [diff] if diff else []
     outputs = [
-        change for change in built if (change.after or change.before or State(Kind.FILE)).kind is not Kind.FOLDER
+        change for change in built if (change.after or change.before or EntryState(Kind.FILE)).kind is not Kind.FOLDER
     ]
     if outputs:
         tops = sorted({change.path.split("/")[0] for change in outputs})
@@ -36,7 +39,7 @@ def shown_changes(
     return text if len(text) <= MAXIMUM_SHOWN_CHARACTERS else None
 
 
-def _one(change: Change, old: bytes, new: bytes) -> tuple[str, str]:
+def _one(change: TriedChange, old: bytes, new: bytes) -> tuple[str, str]:
     """Return the line about a change, and its diff if it has one."""
     before, after = change.before, change.after
     state = after or before
