@@ -80,7 +80,7 @@ async def test_each_line_changes_what_was_shown_and_nothing_else(tmp_path: Path,
     first, slots = TriedWorkspace(tmp_path / "first", limits), asyncio.Semaphore(AT_ONCE)
     lines = {line: fate for fates in LINES.values() for fate, lines in fates.items() for line in lines}
     assert [sum(map(len, fates.values())) >= 60 for fates in LINES.values()] == [True, True]
-    wanted = {line: fate for number, (line, fate) in enumerate(lines.items()) if kind == "copy" or number % 3 == 0}
+    wanted = {line: fate for number, (line, fate) in enumerate(lines.items()) if kind == "copy" or number % 5 == 0}
 
     async def judged(number: int, line: str) -> tuple[str, str, str]:
         async with slots:
@@ -112,6 +112,13 @@ async def test_a_copy_has_the_history_but_no_logins_and_no_secrets_beside_packag
     assert "known" in shown
     assert "\na\n" in f"{shown}\n"
     assert "touch: " in (await tried("touch .venv/made .git/made", place))[0]
+
+
+async def test_a_command_has_an_empty_home_and_temporary_folder_of_its_own(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    line = "set -e; mktemp; echo x > $HOME/x; echo y > $TMPDIR/y; mkdir /var/tmp/z; cat $HOME/x $TMPDIR/y; ls /srv /var"
+    assert (await tried(line, place))[0].endswith("x\ny\n/srv:\n\n/var:\ntmp")
+    assert sorted(path.name for path in place.home.iterdir()) == [".bashrc"]
 
 
 async def test_a_repository_with_secrets_in_it_is_left_out(tmp_path: Path) -> None:
@@ -169,3 +176,14 @@ async def test_a_copy_that_a_killed_program_left_goes_and_one_in_use_stays(
     assert held.exists()
     remove(held, lock)
     assert list((place.data / "trials").iterdir()) == []
+
+
+async def test_changes_of_many_large_files_are_not_read(tmp_path: Path) -> None:
+    place = TriedWorkspace(tmp_path / "one")
+    (place.root / "build").mkdir()
+    for number in range(4):
+        (place.root / "build" / f"large{number}").touch()
+        os.truncate(place.root / "build" / f"large{number}", 10 * 1024 * 1024)
+    assert "it would change too much" in (await tried("rm -rf build", place))[1]
+    assert (await tried("rm build/large0", place))[1] == ""
+    assert not may_be_tried("echo \ud800", place.root, place.context().workspace)

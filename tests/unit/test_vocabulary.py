@@ -254,6 +254,10 @@ FIELDS = [
     pytest.param(development_tool.McpServerSettings, "env", "optional", "Struct", 6),
     # And one that it adds to options.
     pytest.param(development_tool.ConfirmationOption, "kind", "optional", "string", 101),
+    pytest.param(development_tool.ExecuteDetails, "trial", "optional", "CommandTrial", 101),
+    pytest.param(development_tool.CommandTrial, "id", "", "string", 1),
+    pytest.param(development_tool.CommandTrial, "changes", "", "string", 2),
+    pytest.param(development_tool.CommandTrial, "files", "repeated", "string", 3),
 ]
 """Every field as in the extension's text: message, name, label, type, number."""
 

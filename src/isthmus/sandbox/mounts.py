@@ -184,7 +184,7 @@ def view_of(
     tools = [home / name for name in known.HOME_TOOLS if copy is None or name not in known.HOME_SETTINGS]
     for path in (*tools, *programs):
         if not view.shows(path):  # a writable path stays writable
-            is_free = copy is not None and path not in tools and not path.is_relative_to(workspace)
+            is_free = copy is not None and path not in tools and not _meets(tree.resolve(path), (home, workspace))
             view.add(path, MountKind.READ_ONLY, within=None if is_free else home)
     if copy is None:
         _protect(view, workspace, home)
@@ -199,6 +199,11 @@ def view_of(
     for wanted, mount in zip(policy.paths, listed, strict=True):
         view.link(_absolute(wanted, private.home, workspace), mount.path)
     return view.view()
+
+
+def _meets(path: Path, folders: Iterable[Path]) -> bool:
+    """Return whether a path is in one of some folders, or around it."""
+    return any(path.is_relative_to(folder) or folder.is_relative_to(path) for folder in folders)
 
 
 def _listed(wanted: OpenPath, home: Path, workspace: Path, tree: Tree) -> Mount:
@@ -290,10 +295,11 @@ class _Builder:
         self._mounts: dict[Path, Mount] = {}
 
     def close_all_but_system(self) -> None:
-        """Show empty folders in place of the root folders that are not the system's."""
+        """Close the root folders that are neither the system's nor the program's own."""
         root = Path("/")
+        own = {*known.HOMES, *known.TEMPORARY, known.RUN}
         for name in self._tree.entries(root):
-            if name not in known.SYSTEM and not self._tree.is_link(root / name):
+            if name not in known.SYSTEM and f"/{name}" not in own and not self._tree.is_link(root / name):
                 self.add(root / name, MountKind.CLOSED)
 
     def put_copy(self, workspace: Path, copy: WorkspaceCopy) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.sandbox.bubblewrap import Bubblewrap, command_line
 from isthmus.sandbox.guarded_paths import Effect, starting_files, starting_files_at_home
-from isthmus.sandbox.mounts import MountKind, PrivatePlaces, SandboxView, view_of
+from isthmus.sandbox.mounts import MountKind, PrivatePlaces, SandboxView, WorkspaceCopy, view_of
 from isthmus.sandbox.policy import OpenPath, SandboxError, SandboxPolicy
 
 HOME = Path("/home/me")
@@ -373,3 +373,46 @@ def test_closed_folders_are_sealed_after_everything_is_in_place() -> None:
     assert "/home/me/.ssh" in sealed
     last_mount = max(index for index, word in enumerate(line) if word in ("--tmpfs", "--bind", "--ro-bind"))
     assert line.index("--remount-ro") > last_mount
+
+
+def test_a_program_sees_a_copy_of_its_workspace_the_system_and_tools_alone() -> None:
+    disk = Disk(
+        *("/srv/", "/var/", "/data/", "/swapfile", "/opt/tools/bin/", "/data/tools/bin/", "/data/cargo/"),
+        *("/home/me/.local/bin/", "/home/me/.gitconfig", "/home/me/.ssh/", "/home/other/", "/home/me/project/bin/"),
+        *("/home/me/project/.git/", "/home/me/project/.git/config", "/home/me/project/node_modules/"),
+        links={"/lib": "/usr/lib", "/home/me/.cargo": "/data/cargo", "/data/trap": "/home/me", "/data/up": "/home"},
+    )
+    copy = WorkspaceCopy(
+        Path("/data/copy"), (".git", "node_modules"), ((".git/config", Path("/data/config")), (".git/hooks", None))
+    )
+    programs = [
+        Path(path) for path in ("/opt/tools/bin", "/data/tools/bin", "/home/me/project/bin", "/data/trap", "/data/up")
+    ]
+    found = view(disk, copy=copy, programs=programs)
+    mounts = {str(mount.path): mount for mount in found.mounts}
+    assert {path: mounts[path].kind for path in ("/srv", "/var", "/data", "/swapfile")} == dict.fromkeys(
+        ("/srv", "/var", "/data", "/swapfile"), MountKind.CLOSED
+    )
+    assert (mounts["/home"].kind, mounts["/home/me"].kind) == (MountKind.EMPTY, MountKind.EMPTY)
+    assert not {"/etc", "/usr", "/lib", "/data/cargo", "/home/me/.gitconfig", "/home/other"} & mounts.keys()
+    assert mounts["/data/tools/bin"].kind is MountKind.READ_ONLY
+    assert mounts["/home/me/.local/bin"].kind is MountKind.READ_ONLY
+    inside = {path: (mount.kind, mount.source) for path, mount in mounts.items() if path.startswith(str(WORKSPACE))}
+    assert inside == {
+        str(WORKSPACE): (MountKind.WRITABLE, Path("/data/copy")),
+        f"{WORKSPACE}/.git": (MountKind.PROTECTED, None),
+        f"{WORKSPACE}/.git/config": (MountKind.PROTECTED, Path("/data/config")),
+        f"{WORKSPACE}/node_modules": (MountKind.PROTECTED, None),
+    }
+    assert not found.missing
+    words = command_line(
+        Bubblewrap(Path("/bwrap"), (0, 8, 0)), found, ("sh",), folder=WORKSPACE, has_network=False,
+        temporary_bytes=7, around=("unshare",), user=(5, 6),
+    )  # fmt: skip
+    text = " ".join(words)
+    assert text.startswith("unshare /bwrap ")
+    assert "--uid 5 --gid 6" in text
+    assert "--unshare-net" in text
+    assert f"--bind /data/copy {WORKSPACE}" in text
+    assert f"--ro-bind /data/config {WORKSPACE}/.git/config" in text
+    assert "--size 7 --tmpfs /tmp" in text

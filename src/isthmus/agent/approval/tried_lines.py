@@ -63,6 +63,8 @@ def may_be_tried(command: str, folder: Path, workspace: Workspace, context_files
     """Return whether a command that runs in `folder`, an absolute path without links, may be tried."""
     if not command.strip() or len(command) > MAXIMUM_LENGTH or "\0" in command or "://" in command:
         return False
+    if any("\ud800" <= character <= "\udfff" for character in command):
+        return False  # No program can be given it.
     if not folder.is_relative_to(workspace.root):
         return False
     analysis = analyse(command)

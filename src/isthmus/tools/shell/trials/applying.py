@@ -14,14 +14,14 @@ from isthmus.files.atomic import remove_if_unchanged, write_if_unchanged
 from isthmus.files.nofollow import folder_of
 from isthmus.tools.shell.trials.archive import MAXIMUM_BYTES
 from isthmus.tools.shell.trials.copying import TrialError, state_in
-from isthmus.tools.shell.trials.effect import Change, Kind, State, in_order, stale_paths
+from isthmus.tools.shell.trials.effect import EntryState, Kind, TriedChange, in_order, stale_paths
 
 
 class ApplyError(IsthmusError):
     """Failure to apply changes; the text says what was applied before."""
 
 
-def apply_changes(root: Path, changes: Iterable[Change], contents: Mapping[str, bytes]) -> None:
+def apply_changes(root: Path, changes: Iterable[TriedChange], contents: Mapping[str, bytes]) -> None:
     """Apply changes to the folder `root`, an absolute path without links.
 
     Raises:
@@ -29,12 +29,12 @@ def apply_changes(root: Path, changes: Iterable[Change], contents: Mapping[str, 
     """
     steps = in_order(changes)
     olds: dict[str, bytes] = {}
-    now: dict[str, State | None] = {}
+    now: dict[str, EntryState | None] = {}
     for change in steps:
         try:
             now[change.path], olds[change.path] = state_in(root, change.path, MAXIMUM_BYTES)
         except (OSError, TrialError):
-            now[change.path] = State(Kind.OTHER)
+            now[change.path] = EntryState(Kind.OTHER)
     if stale := stale_paths(steps, now):
         raise ApplyError(f"{', '.join(stale[:5])} changed since the command was tried; nothing was applied")
     done: list[str] = []
@@ -47,9 +47,9 @@ def apply_changes(root: Path, changes: Iterable[Change], contents: Mapping[str, 
         done.append(change.path)
 
 
-def _apply(path: Path, change: Change, old: bytes, new: bytes) -> None:
+def _apply(path: Path, change: TriedChange, old: bytes, new: bytes) -> None:
     before, after = change.before, change.after
-    kind = (after or before or State(Kind.OTHER)).kind
+    kind = (after or before or EntryState(Kind.OTHER)).kind
     if after is None:
         _remove(path, kind, old, change)
     elif kind is Kind.FOLDER:
@@ -69,7 +69,7 @@ def _apply(path: Path, change: Change, old: bytes, new: bytes) -> None:
         write_if_unchanged(path, new, None if before is None else old, mode=mode, through_links=False)
 
 
-def _remove(path: Path, kind: Kind, old: bytes, change: Change) -> None:
+def _remove(path: Path, kind: Kind, old: bytes, change: TriedChange) -> None:
     if kind is Kind.FILE:
         remove_if_unchanged(path, old)
         return

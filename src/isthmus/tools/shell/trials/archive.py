@@ -12,7 +12,7 @@ from typing import Any
 
 from isthmus.errors import IsthmusError
 from isthmus.record import record
-from isthmus.tools.shell.trials.effect import Change, Kind, State
+from isthmus.tools.shell.trials.effect import EntryState, Kind, TriedChange
 
 MAXIMUM_BYTES = 32 * 1024 * 1024
 """Maximum size in bytes of all new contents."""
@@ -31,7 +31,7 @@ class TriedCommand:
     folder: str
     shown: str
     for_model: str
-    changes: tuple[Change, ...]
+    changes: tuple[TriedChange, ...]
     contents: Mapping[str, bytes]
 
 
@@ -65,7 +65,7 @@ def unpacked(data: bytes, digest: str) -> TriedCommand:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head: Any = json.loads(file.read(_HEAD))
-            changes = tuple(Change(path, _decoded(old), _decoded(new)) for path, old, new in head["changes"])
+            changes = tuple(TriedChange(path, _decoded(old), _decoded(new)) for path, old, new in head["changes"])
             names = set(file.namelist())
             contents = {
                 change.path: file.read(str(number)) for number, change in enumerate(changes) if str(number) in names
@@ -80,9 +80,9 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _state(state: State | None) -> list[Any] | None:
+def _state(state: EntryState | None) -> list[Any] | None:
     return None if state is None else [state.kind.value, state.mode, state.content, state.size]
 
 
-def _decoded(value: Any) -> State | None:
-    return None if value is None else State(Kind(value[0]), int(value[1]), str(value[2]), int(value[3]))
+def _decoded(value: Any) -> EntryState | None:
+    return None if value is None else EntryState(Kind(value[0]), int(value[1]), str(value[2]), int(value[3]))

@@ -20,7 +20,15 @@ from isthmus.files.private_files import is_private
 from isthmus.record import record
 from isthmus.tools.port.workspace import Visibility, Workspace
 from isthmus.tools.shell.trials.archive import MAXIMUM_BYTES, digest_of
-from isthmus.tools.shell.trials.effect import MAXIMUM_CHANGES, MAXIMUM_DEPTH, MOUNTED, PACKAGES, Change, Kind, State
+from isthmus.tools.shell.trials.effect import (
+    MAXIMUM_CHANGES,
+    MAXIMUM_DEPTH,
+    MOUNTED,
+    PACKAGES,
+    EntryState,
+    Kind,
+    TriedChange,
+)
 
 _CHUNK = 1024 * 1024
 _PERMISSIONS = 0o777
@@ -77,7 +85,7 @@ class FolderCopy:
 class FoundChanges:
     """Changes in a copy, the links that it has now, and the old and new contents of changed files by path."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[TriedChange, ...]
     links: frozenset[str]
     contents: dict[str, tuple[bytes, bytes]]
 
@@ -247,22 +255,22 @@ def changes_of(copy: FolderCopy) -> FoundChanges:
         TrialError: something was changed that is not in the copy, or in the original meanwhile; or too much was.
         OSError: the copy cannot be read.
     """
-    changes: list[Change] = []
+    changes: list[TriedChange] = []
     contents: dict[str, tuple[bytes, bytes]] = {}
     links = set(copy.links)
-    room = MAXIMUM_BYTES
+    room, old_room = MAXIMUM_BYTES, MAXIMUM_BYTES
     for path, status in _overlaid(copy) if copy.is_overlay else _touched(copy):
         if len(changes) > MAXIMUM_CHANGES:
             raise TrialError("it would change too many files and folders")
-        before, old = _original(copy, path, is_removed=status is None)
+        before, old = _original(copy, path, old_room, is_removed=status is None)
         after, new = (None, b"") if status is None else state_in(copy.place, path, room)
-        room -= len(new)
+        room, old_room = room - len(new), old_room - len(old)
         if after is not None and after.kind is Kind.LINK:
             links.add(path)
         else:
             links.discard(path)
         if not _is_same(before, after):
-            changes.append(Change(path, before, after))
+            changes.append(TriedChange(path, before, after))
             contents[path] = (old, new)
     return FoundChanges(tuple(changes), frozenset(links), contents)
 
@@ -298,7 +306,7 @@ def _is_opaque(folder: Path) -> bool:
         return False
 
 
-def _is_same(before: State | None, after: State | None) -> bool:
+def _is_same(before: EntryState | None, after: EntryState | None) -> bool:
     """Return whether a change is none.
 
     Raises:
@@ -313,13 +321,13 @@ def _is_same(before: State | None, after: State | None) -> bool:
     return before == after
 
 
-def _original(copy: FolderCopy, path: str, *, is_removed: bool = False) -> tuple[State | None, bytes]:
-    """Return the original of a changed entry, and its content.
+def _original(copy: FolderCopy, path: str, most: int, *, is_removed: bool = False) -> tuple[EntryState | None, bytes]:
+    """Return the original of a changed entry, and its content, at most ``most`` bytes.
 
     Raises:
-        TrialError: it was changed since it was copied, or is not in the copy.
+        TrialError: it was changed since it was copied, is not in the copy, or is too large.
     """
-    state, content = state_in(copy.root, path, MAXIMUM_BYTES)
+    state, content = state_in(copy.root, path, most)
     known = copy.originals.get(path)
     if known is None:
         if state is not None:
@@ -339,7 +347,7 @@ def _original(copy: FolderCopy, path: str, *, is_removed: bool = False) -> tuple
     return state, content
 
 
-def state_in(root: Path, path: str, most: int) -> tuple[State | None, bytes]:
+def state_in(root: Path, path: str, most: int) -> tuple[EntryState | None, bytes]:
     """Return the state of an entry below a folder, and the content of a file; None if there is nothing.
 
     Raises:
@@ -351,11 +359,11 @@ def state_in(root: Path, path: str, most: int) -> tuple[State | None, bytes]:
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             mode = stat.S_IMODE(status.st_mode)
             if stat.S_ISDIR(status.st_mode):
-                return State(Kind.FOLDER, mode), b""
+                return EntryState(Kind.FOLDER, mode), b""
             if stat.S_ISLNK(status.st_mode):
-                return State(Kind.LINK, 0, os.readlink(name, dir_fd=folder)), b""
+                return EntryState(Kind.LINK, 0, os.readlink(name, dir_fd=folder)), b""
             if not stat.S_ISREG(status.st_mode):
-                return State(Kind.OTHER, mode), b""
+                return EntryState(Kind.OTHER, mode), b""
             if status.st_size > most:
                 raise TrialError("it would change too much")
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -363,4 +371,4 @@ def state_in(root: Path, path: str, most: int) -> tuple[State | None, bytes]:
         return None, b""
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(most + 1)
-    return State(Kind.FILE, mode, digest_of(content), len(content)), content
+    return EntryState(Kind.FILE, mode, digest_of(content), len(content)), content

@@ -67,7 +67,7 @@ class Kind(StrEnum):
 
 
 @record
-class State:
+class EntryState:
     """An entry of a folder: ``mode`` are its bits, ``content`` is the digest of a file, or the target of a link."""
 
     kind: Kind
@@ -77,16 +77,16 @@ class State:
 
 
 @record
-class Change:
+class TriedChange:
     """A changed entry; ``path`` is relative to the workspace, with forward slashes. None: there was, or is, nothing."""
 
     path: str
-    before: State | None
-    after: State | None
+    before: EntryState | None
+    after: EntryState | None
 
 
 @record
-class Facts:
+class ChangeFacts:
     """Facts about changed paths, from the folder as it was before the command.
 
     Attributes:
@@ -106,17 +106,17 @@ class Facts:
 class Judgement:
     """Changes by what becomes of them; those that are neither are thrown away. ``refusal`` says why nothing counts."""
 
-    shown: tuple[Change, ...] = ()
-    built: tuple[Change, ...] = ()
+    shown: tuple[TriedChange, ...] = ()
+    built: tuple[TriedChange, ...] = ()
     refusal: str = ""
 
     @property
-    def applied(self) -> tuple[Change, ...]:
+    def applied(self) -> tuple[TriedChange, ...]:
         """The changes that are applied once nothing is asked, or the user has agreed."""
         return () if self.refusal else (*self.shown, *self.built)
 
 
-def judge(changes: Iterable[Change], facts: Facts) -> Judgement:
+def judge(changes: Iterable[TriedChange], facts: ChangeFacts) -> Judgement:
     """Return what becomes of the changes of a command."""
     listed = sorted(changes, key=lambda change: change.path)
     if len(listed) > MAXIMUM_CHANGES:
@@ -130,7 +130,7 @@ def judge(changes: Iterable[Change], facts: Facts) -> Judgement:
     return Judgement(shown, built)
 
 
-def _refusal(change: Change, facts: Facts) -> str:
+def _refusal(change: TriedChange, facts: ChangeFacts) -> str:
     """Return why a change is never applied from a copy; empty if it may be."""
     path, before, after = change.path, change.before, change.after
     if not path or path.startswith("/") or posixpath.normpath(path) != path or ".." in path.split("/"):
@@ -161,7 +161,7 @@ def is_closed(path: str, context_files: Sequence[str] = ()) -> bool:
     return any(part.casefold() in (".git", ".isthmus", ".gemini") for part in pure.parts)
 
 
-def _stays_inside(path: str, target: str, facts: Facts) -> bool:
+def _stays_inside(path: str, target: str, facts: ChangeFacts) -> bool:
     """Return whether a link leads to a plain path in the folder, through no other link."""
     if not target or target.startswith("/") or not _PLAIN_NAME.fullmatch(target):
         return False
@@ -181,7 +181,7 @@ def _stays_inside(path: str, target: str, facts: Facts) -> bool:
     return bool(current) and not is_closed("/".join(current), facts.context_files)
 
 
-def _is_dropped(change: Change) -> bool:
+def _is_dropped(change: TriedChange) -> bool:
     """Return whether a change is bytecode, which could do anything, and which Python makes again."""
     if change.after is None:
         return False
@@ -189,7 +189,7 @@ def _is_dropped(change: Change) -> bool:
     return "__pycache__" in parts or _BYTECODE.fullmatch(parts[-1]) is not None
 
 
-def _is_built(change: Change, facts: Facts) -> bool:
+def _is_built(change: TriedChange, facts: ChangeFacts) -> bool:
     parts = change.path.split("/")
     if change.path in facts.packages or not PACKAGES.isdisjoint(parts):
         return False
@@ -197,7 +197,7 @@ def _is_built(change: Change, facts: Facts) -> bool:
         return False
     if _CACHES.intersection(parts):
         return True
-    is_folder = (change.after or change.before or State(Kind.OTHER)).kind is Kind.FOLDER
+    is_folder = (change.after or change.before or EntryState(Kind.OTHER)).kind is Kind.FOLDER
     folders = parts if is_folder else parts[:-1]
     if any(part in BUILD_FOLDERS or part.endswith((".egg-info", ".dist-info")) for part in folders):
         return True
@@ -209,12 +209,12 @@ def _visible(path: str) -> str:
     return "".join(character if _PLAIN_NAME.fullmatch(character) else "\ufffd" for character in path)[:200]
 
 
-def stale_paths(changes: Iterable[Change], now: "dict[str, State | None]") -> tuple[str, ...]:
+def stale_paths(changes: Iterable[TriedChange], now: "dict[str, EntryState | None]") -> tuple[str, ...]:
     """Return the changed paths that are no longer as they were when the command was tried."""
     return tuple(change.path for change in changes if _comparable(now.get(change.path)) != _comparable(change.before))
 
 
-def _comparable(state: State | None) -> object:
+def _comparable(state: EntryState | None) -> object:
     if state is None:
         return None
     if state.kind is Kind.FOLDER:
@@ -222,7 +222,7 @@ def _comparable(state: State | None) -> object:
     return state.kind, state.mode if state.kind is Kind.FILE else 0, state.content
 
 
-def in_order(changes: Iterable[Change]) -> tuple[Change, ...]:
+def in_order(changes: Iterable[TriedChange]) -> tuple[TriedChange, ...]:
     """Return changes in an order in which they can be applied: what is made first, outer folders before inner ones."""
     listed = sorted(changes, key=lambda change: change.path)
     made = [change for change in listed if change.after is not None]

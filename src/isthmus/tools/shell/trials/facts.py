@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 
 from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.shell.trials.copying import FolderCopy, FoundChanges, is_package
-from isthmus.tools.shell.trials.effect import Facts
+from isthmus.tools.shell.trials.effect import ChangeFacts
 
 
-def facts_of(copy: FolderCopy, found: FoundChanges, workspace: Workspace, context_files: tuple[str, ...] = ()) -> Facts:
+def facts_of(
+    copy: FolderCopy, found: FoundChanges, workspace: Workspace, context_files: tuple[str, ...] = ()
+) -> ChangeFacts:
     """Return the facts; ignore files count as they were before the command."""
     paths = [change.path for change in found.changes]
     visible = workspace.visibility(workspace.root, gemini=False)
@@ -20,7 +22,7 @@ def facts_of(copy: FolderCopy, found: FoundChanges, workspace: Workspace, contex
         and workspace.ignored_entry(copy.root / path / "x", visible) is not None
     )
     packages = frozenset(path for path in paths if any(map(_is_package(copy), _around(path))))
-    return Facts(ignored, packages, found.links, context_files)
+    return ChangeFacts(ignored, packages, found.links, context_files)
 
 
 def _is_package(copy: FolderCopy) -> Callable[[str], bool]:

@@ -5,9 +5,11 @@ import os
 import secrets
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 REMOVAL_SECONDS = 60.0
+"""Maximum time in seconds of each step of a removal."""
 
 
 def new_place(folder: Path) -> tuple[Path, int]:
@@ -34,7 +36,8 @@ def remove(place: Path, lock: int) -> None:
         for program in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
             if (found := shutil.which(program[0])) is not None:
                 words = (found, *program[1:], "--", str(place))
-                subprocess.run(words, check=False, capture_output=True, timeout=REMOVAL_SECONDS)
+                with suppress(OSError, subprocess.TimeoutExpired):  # the next trial goes on with it
+                    subprocess.run(words, check=False, capture_output=True, timeout=REMOVAL_SECONDS)
     finally:
         os.close(lock)
 

@@ -4,25 +4,33 @@ from collections.abc import Iterable, Mapping
 
 from isthmus.text.diff import split_lines, unified_diff
 from isthmus.text.units import show_count
-from isthmus.tools.shell.trials.effect import Change, Kind, State
+from isthmus.tools.shell.trials.effect import EntryState, Kind, TriedChange
 
 MAXIMUM_SHOWN_CHARACTERS = 60_000
 """Maximum length of a text; a longer one is not cut, since nobody would agree to what is not shown."""
+MAXIMUM_COMPARED_BYTES = 8 * 1024 * 1024
+"""Maximum size in bytes of all contents that are compared, since that takes time."""
 
 
 def shown_changes(
-    shown: Iterable[Change], built: Iterable[Change], contents: Mapping[str, tuple[bytes, bytes]], exit_code: int
+    shown: Iterable[TriedChange],
+    built: Iterable[TriedChange],
+    contents: Mapping[str, tuple[bytes, bytes]],
+    exit_code: int,
 ) -> str | None:
     """Return the text; None if it would be too long. ``contents`` has the old and the new content of changed files."""
     lines: list[str] = []
     diffs: list[str] = []
-    for change in shown:
+    listed = tuple(shown)
+    if sum(len(each) for change in listed for each in contents.get(change.path, ())) > MAXIMUM_COMPARED_BYTES:
+        return None
+    for change in listed:
         old, new = contents.get(change.path, (b"", b""))
         note, diff = _one(change, old, new)
         lines.append(note)
         diffs += [diff] if diff else []
     outputs = [
-        change for change in built if (change.after or change.before or State(Kind.FILE)).kind is not Kind.FOLDER
+        change for change in built if (change.after or change.before or EntryState(Kind.FILE)).kind is not Kind.FOLDER
     ]
     if outputs:
         tops = sorted({change.path.split("/")[0] for change in outputs})
@@ -31,7 +39,7 @@ def shown_changes(
     return text if len(text) <= MAXIMUM_SHOWN_CHARACTERS else None
 
 
-def _one(change: Change, old: bytes, new: bytes) -> tuple[str, str]:
+def _one(change: TriedChange, old: bytes, new: bytes) -> tuple[str, str]:
     """Return the line about a change, and its diff if it has one."""
     before, after = change.before, change.after
     state = after or before
