@@ -263,7 +263,7 @@ class ProviderModel(ABC, Generic[Client]):
             async with asyncio.timeout(LOOKUP_SECONDS):
                 if (said := await look_up_limits(where, self.name, fetch)) is not None:
                     self._said = said
-                    self.__dict__.pop("facts", None)  # they follow from it
+                    vars(self).pop("facts", None)  # they follow from it
 
     def load(self) -> None:
         """Import the SDK now instead of at the first request. Optional; blocks for 0.7-1.7 s of CPU time."""
