@@ -84,7 +84,8 @@ async def test_a_client_shows_the_mode_that_is_in_force_on_the_server(
             assert response["result"]["stopReason"] == "end_turn"
             assert (workspace / "greeting.txt").exists() == (mode != "plan")
             usage = program.of_kind("usage_update")[-1]
-            assert usage == {"sessionUpdate": "usage_update", "used": usage["used"], "size": 128_000}
+            free = {"amount": 0.0, "currency": "USD"}
+            assert usage == {"sessionUpdate": "usage_update", "used": usage["used"], "size": 128_000, "cost": free}
             assert usage["used"] > 100
         async with acp_program(workspace, "--connect", server.url, *arguments) as program:
             await program.initialized()

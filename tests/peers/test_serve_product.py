@@ -271,7 +271,9 @@ def test_nothing_changes_the_working_directory_or_the_environment_of_the_process
     found = re.compile(
         r"\bos\.(chdir|fchdir|putenv|unsetenv)\(|\bos\.environ\[[^]]+\]\s*=|\bos\.environ\.(update|pop|setdefault)\("
     )
-    changing = [path for path in source.rglob("*.py") if found.search(path.read_text(encoding="utf-8"))]
+    # A module of that name runs in a process of its own.
+    modules = (path for path in source.rglob("*.py") if not path.name.endswith("_program.py"))
+    changing = [path for path in modules if found.search(path.read_text(encoding="utf-8"))]
     assert changing == []
 
 

@@ -87,7 +87,7 @@ class ResponsesWire(ScriptedWire):
 
 def _tools(request: WireRequest) -> Iterator[Mapping[str, Any]]:
     """Yield the tools of a request, also those that Codex sends in its input, by namespaces."""
-    items: Sequence[Any] = request.json["input"]
+    items: Sequence[Any] = request.json.get("input") or ()
     further: list[Any] = [item["tools"] for item in items if not isinstance(item, str) and item.get("tools")]
     for tool in itertools.chain(request.json.get("tools") or (), *further):
         yield from tool["tools"] if tool["type"] == "namespace" else (tool,)

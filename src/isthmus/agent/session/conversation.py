@@ -26,7 +26,7 @@ def is_summary(message: Message) -> bool:
 
 
 @dataclass(slots=True)
-class Conversation:
+class SessionConversation:
     """The messages of a session, the files that the model knows from them, and earlier states of both.
 
     What cuts or replaces the messages makes a new list of them: earlier states need the old one.

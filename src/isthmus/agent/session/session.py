@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar, assert_never
 
 from isthmus.agent.session.choices import Choices
-from isthmus.agent.session.conversation import Conversation
+from isthmus.agent.session.conversation import SessionConversation
 from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.prompt_prefix import PromptPrefix
@@ -94,7 +94,7 @@ class Session:
     """The state of a conversation after the events applied so far."""
 
     context_id: str
-    conversation: Conversation = field(default_factory=Conversation)
+    conversation: SessionConversation = field(default_factory=SessionConversation)
     """The messages as the model saw them, and as they were earlier."""
     calls: OpenCalls = field(default_factory=OpenCalls)
     """The tool calls of the last model message or of the command."""

@@ -26,8 +26,8 @@ _KEPT = "It ended here, and what was done is kept"
 
 
 @record
-class Refusal:
-    """Refusal of a further request to a model: a text for the user, and a machine-readable reason."""
+class SpendingRefusal:
+    """SpendingRefusal of a further request to a model: a text for the user, and a machine-readable reason."""
 
     text: str
     reason: str
@@ -57,7 +57,7 @@ class Budget(Protocol):
         """Take an event of a user's task that may report tokens and costs. Must be quick."""
         ...
 
-    async def refusal(self, user: str) -> Refusal | None:
+    async def refusal(self, user: str) -> SpendingRefusal | None:
         """Return why a user's task may not ask the model again, and when it may; None if it may.
 
         Raises:
@@ -103,17 +103,17 @@ class Spending:
         if session.subagent is not None:
             self._of(session.subagent.parent_task_id).spent += event.cost or 0
 
-    async def refusal(self, session: Session) -> Refusal | None:
+    async def refusal(self, session: Session) -> SpendingRefusal | None:
         """Return why the work on a session's task may not ask a model again; None if it may. Raises JournalError."""
         text = self._over_limit(session) or self._unknown(session)
         if text is not None:
-            return Refusal(text, BUDGET)
+            return SpendingRefusal(text, BUDGET)
         for budget in self.budgets:
             if (refusal := await budget.refusal(session.user)) is not None:
                 return refusal
         return None
 
-    def price_refusal(self, session: Session, model: str, *, is_priced: bool) -> Refusal | None:
+    def price_refusal(self, session: Session, model: str, *, is_priced: bool) -> SpendingRefusal | None:
         """Return why a model may not be asked although nothing is used up; None if it may."""
         if is_priced or not self._has_budget(session):
             return None
@@ -121,7 +121,7 @@ class Spending:
             f"{model} has no known price, so that the budget of this work cannot be kept, and it was not asked. State"
             " its price under isthmus.models in the settings, choose another model, or remove the budget."
         )
-        return Refusal(text, BUDGET)
+        return SpendingRefusal(text, BUDGET)
 
     def left(self, session: Session) -> int | None:
         """Return what the turn and the session may still cost; None for no limit."""

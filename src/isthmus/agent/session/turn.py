@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.spending import Refusal, Spending
+from isthmus.agent.session.spending import Spending, SpendingRefusal
 from isthmus.events import AgentEvent
 from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
 
@@ -52,11 +52,11 @@ class AgentTurn:
         """
         return self._take_steering is not None and await self._take_steering()
 
-    async def refusal(self) -> Refusal | None:
+    async def refusal(self) -> SpendingRefusal | None:
         """Return why a budget allows no further message of a model; None if all do. Raises JournalError."""
         return await self.spending.refusal(self.session)
 
-    def price_refusal(self, model: str, *, is_priced: bool) -> Refusal | None:
+    def price_refusal(self, model: str, *, is_priced: bool) -> SpendingRefusal | None:
         """Return why a model may not be asked: there is a budget, and no price of the model; None if it may."""
         return self.spending.price_refusal(self.session, model, is_priced=is_priced)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from isthmus.agent.session.spending import BUDGET, TOKEN_QUOTA, Budget, Refusal
+from isthmus.agent.session.spending import BUDGET, TOKEN_QUOTA, Budget, SpendingRefusal
 from isthmus.events import AgentEvent
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.day_limits import DayLimits, begins_again
@@ -137,7 +137,7 @@ class DayBudget(Budget):
         self._use.add(user, used_of(event))
 
     @override
-    async def refusal(self, user: str) -> Refusal | None:
+    async def refusal(self, user: str) -> SpendingRefusal | None:
         limits = self._limits_of(user)
         if limits == DayLimits() or (used := await self._use.reached(user, limits)) is None:
             return None
@@ -146,7 +146,7 @@ class DayBudget(Budget):
             f"{limits.reached(user, used)}{'' if is_of_tokens else self._setting}; the work ended here, and what was"
             f" done is kept: send a message in this session from {begins_again(used)} on to continue"
         )
-        return Refusal(text, TOKEN_QUOTA if is_of_tokens else BUDGET)
+        return SpendingRefusal(text, TOKEN_QUOTA if is_of_tokens else BUDGET)
 
     @override
     def limits_money(self, user: str) -> bool:

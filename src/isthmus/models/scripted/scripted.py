@@ -56,8 +56,10 @@ from isthmus.text.money import PICODOLLARS
 DEMO_SCRIPT = Path(__file__).with_name("demo.yaml")
 DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greeting that is there."
 """Prompt for which the built-in script has a whole session: it reads, runs, proposes an edit and sums up."""
-WORKSPACE = re.compile(r"^The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
-"""Matches the line of a system prompt that names the workspace."""
+WORKSPACE = re.compile(r"^\+?The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
+"""Matches the line of a system prompt, or of a change to it, that names the workspace."""
+UPDATE = "<session_update>"
+"""Beginning of a text of the conversation that tells of changes to the system prompt."""
 OWN_TEXT = re.compile(r"<(environment|session_update)>\n.*\n</\1>", re.DOTALL)
 """Matches a text of Isthmus's own in a user's message, which is not a part of the prompt."""
 DEFAULT_RETRY_DELAY = 1.0
@@ -239,8 +241,12 @@ def _groups(match: re.Match[str]) -> Mapping[str, str]:
 
 
 def _workspace(request: ModelRequest) -> str:
-    match = WORKSPACE.search(request.system)
-    return match["path"] if match else "."
+    parts = (part for message in reversed(request.messages) for part in reversed(message.parts))
+    updates = (part.text for part in parts if isinstance(part, Text) and part.text.startswith(UPDATE))
+    for text in (*updates, request.system):
+        if match := WORKSPACE.search(text):
+            return match["path"]
+    return "."
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:

@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.agent.session.session import Session
-from isthmus.agent.session.spending import BUDGET, BudgetLimits, Refusal, Spending
+from isthmus.agent.session.spending import BUDGET, BudgetLimits, Spending, SpendingRefusal
 from isthmus.encoding.codec import JsonObject
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState
 from isthmus.internal_events import ModelReply, ModelUsed, SubagentBegun
@@ -100,7 +100,7 @@ async def test_a_budget_is_not_kept_with_a_model_whose_price_is_not_known() -> N
     turns = Turns(BudgetLimits(session=5 * CENT))
     session = Session("c")
     assert turns.spending.price_refusal(session, "llama", is_priced=True) is None
-    assert turns.spending.price_refusal(session, "llama", is_priced=False) == Refusal(
+    assert turns.spending.price_refusal(session, "llama", is_priced=False) == SpendingRefusal(
         "llama has no known price, so that the budget of this work cannot be kept, and it was not asked. State its"
         " price under isthmus.models in the settings, choose another model, or remove the budget.",
         BUDGET,

@@ -74,9 +74,3 @@ async def test_the_cost_stands_below_the_turn(conversation: Conversation) -> Non
 def test_the_status_line_shows_what_is_known_of_the_sessions_cost(status: SessionStatus, shown: str) -> None:
     line = StatusLine(MemoryAgent(replies), lambda: CommandScope(), lambda: "plan", "·", status=status)
     assert line.text(80) == shown
-
-
-def test_the_status_line_says_how_many_of_its_tokens_were_cached() -> None:
-    line = StatusLine(MemoryAgent(replies), lambda: CommandScope(), lambda: "plan", "·")
-    line.add_usage([("big", used())])
-    assert line.text(80) == "plan · big · 1.2k tokens (78% cached)"
