@@ -243,6 +243,7 @@ def _kill(processes: Sequence[psutil.Process]) -> None:
             process.kill()
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(300 + KILLS * 120)
 @pytest.mark.parametrize("name", AGENTS)
 async def test_a_hosted_agent_or_its_server_is_killed_at_any_moment(tmp_path: Path, name: str) -> None:

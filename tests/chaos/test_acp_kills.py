@@ -15,6 +15,7 @@ from isthmus.client import TaskSnapshot
 from isthmus.events import TaskState
 from support.acp_front_programs import Programs
 from support.acp_wire import AcpProgram
+from support.extended import first_of
 from support.serve_program import ServeProgram
 from support.waiting import eventually_async
 
@@ -39,7 +40,7 @@ def statuses(client: AcpProgram) -> list[str]:
     return [update["status"] for update in client.shown if "status" in update]
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=", then ".join)
+@pytest.mark.parametrize("order", first_of(ORDERS, ids=map(", then ".join, ORDERS)))
 async def test_a_question_outlives_whoever_is_killed(tmp_path: Path, workspace: Path, order: tuple[str, ...]) -> None:
     async with AsyncExitStack() as stack:
         programs = Programs(tmp_path, workspace, stack)

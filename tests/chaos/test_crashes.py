@@ -16,6 +16,7 @@ import pytest
 from chaos.crash_run import CrashRun, PlannedKill
 from chaos.program import POINTS
 from chaos.run_checks import check
+from support.extended import first_of
 from support.journals import KINDS as ALL_KINDS
 from support.postgres import Postgres, postgres
 
@@ -74,7 +75,7 @@ async def kill_at_each(
 
 
 @pytest.mark.timeout(PATIENCE)
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", first_of(ALL_KINDS))
 async def test_nothing_is_lost_or_done_twice_when_the_process_dies_at_any_moment(
     tmp_path: Path, kind: str, database: Postgres
 ) -> None:

@@ -51,6 +51,7 @@ scenarios:
 POINTS = ("append committed", "executing asked", "executing committed", "finish open", "claim committed")
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(1800 if IS_LONG else 300)
 async def test_no_call_of_a_server_is_repeated_or_left_over_when_the_process_dies(
     tmp_path: Path,

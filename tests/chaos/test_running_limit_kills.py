@@ -42,6 +42,7 @@ def user_of(data: Path) -> str:
     return UsersFile(data / FILE).change(add)
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(120)
 async def test_no_more_than_allowed_are_at_work_and_all_are_done(tmp_path: Path, workspace: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"

@@ -13,6 +13,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import CommandMessage, CommandScope, Delivery, PromptMessage, PushTarget, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import StateChange, ToolCallUpdate
+from support.extended import first_of
 from support.journals import KINDS
 from support.postgres import Postgres, postgres
 from support.serve_program import ServeProgram, serve_program
@@ -90,7 +91,7 @@ def database() -> Iterator[Postgres]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_of(KINDS))
 @pytest.mark.parametrize("command", [(), ("trace",)], ids=["prompt", "command"])
 async def test_clients_that_resume_miss_nothing_of_a_server_that_is_killed(
     tmp_path: Path, command: tuple[str, ...], kind: str, database: Postgres

@@ -38,7 +38,7 @@ INSIDE = (
 """Guides to what becomes a file of Isthmus."""
 BESIDE = ("add-an-editor.md", "parts.md", "your-own-agent.md")
 """Guides to what is a program or a package of its own."""
-FOLLOWED = ("add-a-tool.md", "add-a-slash-command.md", "parts.md", "add-an-acp-agent.md")
+FOLLOWED = ("add-a-slash-command.md", "parts.md")
 """Guides that every run follows; the others take longer."""
 COLUMNS = 200
 """Width of the terminals, in which the longest command of a page is one line."""

@@ -118,7 +118,11 @@ def each(frameworks: Sequence[Framework]) -> pytest.MarkDecorator:
     """Return the parameters of a test for each framework."""
 
     absent = pytest.mark.skip("`make frameworks` installs CrewAI")
-    found = [pytest.param(each, id=str(each), marks=() if each.takes_part else absent) for each in frameworks]
+    extended = pytest.mark.extended
+    found = [
+        pytest.param(each, id=str(each), marks=[extended] * (each in STRANDS) + ([] if each.takes_part else [absent]))
+        for each in frameworks
+    ]
     return pytest.mark.parametrize("framework", found)
 
 

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONTRACT = Path(__file__).resolve().parents[1] / "contract"
 
 
+@pytest.mark.extended
 def test_careless_requests_are_answered_the_same_without_httptools(tmp_path: Path) -> None:
     options = ["-q", "-p", "support.without_httptools", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'inner'}"]
     tests = [CONTRACT / "test_a2a_careless_requests.py"]

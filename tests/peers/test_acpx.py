@@ -84,6 +84,7 @@ def test_a_single_prompt_writes_what_is_allowed_alone(acpx: Acpx, tmp_path: Path
     assert [file.name for file in workspace.iterdir()] == ["allowed.txt"]
 
 
+@pytest.mark.extended
 def test_a_session_is_continued_queued_for_and_cancelled(acpx: Acpx, tmp_path: Path) -> None:
     session = acpx.run("sessions", "new").split()[0]
     hello = acpx.run("prompt", "say hello")

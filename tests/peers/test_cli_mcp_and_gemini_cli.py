@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.isthmus_program import isthmus
 from support.mcp_hosting import scripted
 from support.programs import node_package, require
@@ -47,6 +49,7 @@ def test_gemini_cli_lists_and_switches_off_what_was_added_here(workspace: Path) 
     assert "// mine" in settings.read_text("utf-8")
 
 
+@pytest.mark.extended
 def test_what_gemini_cli_added_is_listed_and_removed_here(workspace: Path) -> None:
     (Path.home() / ".gemini").mkdir()
     gemini(workspace, "mcp", "add", "-s", "user", "program", "some-program", "one", "-e", "A=b")

@@ -82,6 +82,7 @@ async def test_prompts_and_commands_of_our_own_server(
         assert program.token not in problems
 
 
+@pytest.mark.extended
 async def test_prompts_and_commands_of_gemini_clis_server(
     tmp_path: Path, workspace: Path, loaded_isthmus: LoadedProgram
 ) -> None:

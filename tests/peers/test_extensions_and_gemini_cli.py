@@ -165,6 +165,7 @@ def test_gemini_cli_says_where_an_extension_is_off(source: Path, workspace: Path
     assert "Enabled (Workspace): true" in gemini_extensions(inside, "list")
 
 
+@pytest.mark.extended
 def test_an_installed_extension_works_as_in_gemini_cli_and_can_be_off(
     source: Path, workspace: Path, run_here: RunHere, isthmus_here: InProcess
 ) -> None:

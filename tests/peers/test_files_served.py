@@ -169,6 +169,7 @@ async def test_the_whole_output_of_a_command_can_be_read_at_the_next_server(mach
     assert "12345\\n12346" in read.replace("\\\\n", "\\n")
 
 
+@pytest.mark.extended
 async def test_a_task_at_work_gets_an_image_that_another_server_has_received(machines: Machines) -> None:
     async with (
         machines.serve("a") as first, machines.serve("b") as second,

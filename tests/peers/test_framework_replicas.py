@@ -115,6 +115,7 @@ async def test_a_note_that_one_process_asked_about_is_saved_by_the_other(
     assert sent == [turn.task_id] * 2
 
 
+@pytest.mark.extended
 async def test_a_title_that_one_process_asked_about_is_used_by_the_other(
     tmp_path: Path, workspace: Path, server: Postgres, wire: OpenAIWire
 ) -> None:

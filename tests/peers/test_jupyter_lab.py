@@ -208,6 +208,7 @@ def notebook(sources: Mapping[str, str]) -> str:
     return json.dumps({"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
+@pytest.mark.extended
 async def test_a_notebook_follows_and_its_other_cells_stay(lab: RunningJupyter, page: "Page", folder: Path) -> None:
     path, cells = folder / "e.ipynb", {f"cell-{number}": f"a{number} = {number}" for number in range(60)}
     path.write_text(notebook(cells))

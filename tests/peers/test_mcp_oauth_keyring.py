@@ -31,6 +31,7 @@ def want_keyring(home: Path) -> None:
     path.write_text(json.dumps({**value, "isthmus": {"tokenStore": "keyring"}}))
 
 
+@pytest.mark.extended
 async def test_a_login_moves_into_the_keyring_and_is_renewed_there(
     home: Path, workspace: Path, server: OAuthMcpServer
 ) -> None:

@@ -127,7 +127,7 @@ async def test_a_server_at_a_url_may_be_started_again_at_any_moment_of_a_turn(
         await turn.is_connected()
 
 
-@pytest.mark.parametrize(("settings", "waiting"), PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize(("settings", "waiting"), first_of(PROGRAMS.values(), ids=PROGRAMS, are_rows=True))
 async def test_a_program_that_is_killed_is_started_again_for_the_next_call(
     home: Path, workspace: Path, settings: dict[str, Any], waiting: Waiting
 ) -> None:

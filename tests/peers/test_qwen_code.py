@@ -29,6 +29,7 @@ def files(workspace: Path) -> tuple[Path, Path]:
     return paths
 
 
+@pytest.mark.extended
 async def test_qwen_code_finds_the_companion_and_its_edits_are_answered_across_a_restart(
     workspace: Path, files: tuple[Path, Path]
 ) -> None:

@@ -18,6 +18,7 @@ from isthmus.tools.shell.trials.archive import unpacked
 from isthmus.tools.shell.trials.copying import CopyLimits
 from isthmus.tools.shell.trials.places import new_place, remove
 from support.command_trials import TriedWorkspace
+from support.extended import first_of
 from support.programs import require, unavailable
 from support.tool_calls import running
 from support.waiting import eventually_async
@@ -72,7 +73,7 @@ async def fate(command: str, place: TriedWorkspace) -> tuple[str, str]:
     return "shown" if details.trial.changes else "unasked", problem
 
 
-@pytest.mark.parametrize("kind", ["copy", "overlay"])
+@pytest.mark.parametrize("kind", first_of(["copy", "overlay"]))
 async def test_each_line_changes_what_was_shown_and_nothing_else(tmp_path: Path, kind: str) -> None:
     limits = CopyLimits() if kind == "copy" else CopyLimits(overlay_from=0)
     if kind == "overlay" and find_overlays(os.environ, tmp_path) is None:

@@ -102,6 +102,10 @@ async def _edits_to_one_file_are_reviewed_one_after_the_other(
     assert b.read_text(encoding="utf-8") == "of Qwen Code\n"
     (review,) = await reviews(workspace, "Gemini CLI")
     assert review["new_content"] == "of Gemini CLI again\n"
-    await user("accept", "b.py", folder=workspace)
+
+    async def is_accepted() -> bool:  # once the companion has shown what Qwen Code wrote meanwhile
+        return bool(await user("accept", "b.py", folder=workspace))
+
+    await eventually_async(is_accepted, SECONDS, what="the review of a changed file is accepted at the second look")
     await gemini.shows("Gemini, done again.")
     assert b.read_text(encoding="utf-8") == "of Gemini CLI again\n"

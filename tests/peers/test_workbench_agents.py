@@ -134,6 +134,7 @@ async def test_what_a_hosted_agent_states_of_tokens_and_cost_is_beside_its_conve
         await expect(beside).not_to_contain_text("USD")
 
 
+@pytest.mark.extended
 async def test_of_answers_everywhere_at_once_one_wins_and_the_others_say_whose(
     tmp_path: Path, workspace: Path, browser_beside: Browser
 ) -> None:

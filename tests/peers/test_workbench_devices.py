@@ -95,6 +95,7 @@ def test_only_the_shell_is_kept_and_it_opens_without_a_server(browser: Browser, 
         expect(page.get_by_role("status")).to_contain_text("The server was not reached")
 
 
+@pytest.mark.extended
 def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Workbench, tmp_path: Path) -> None:
     newer = tmp_path / "newer"
     built = Path(read_bundle.__code__.co_filename).parent / "ui"

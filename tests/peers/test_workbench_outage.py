@@ -30,6 +30,7 @@ def served(tmp_path: Path, workspace: Path, database: Postgres) -> Generator[Wor
         yield found
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(180)
 def test_the_page_says_that_the_database_is_away_and_goes_on(
     served: Workbench, database: Postgres, browser: Browser

@@ -24,7 +24,7 @@ STEPS = 30
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 COLOURS = {"type": "rule", "values": ["color-contrast"]}
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
-SLOW = [step for number in range(40) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
+SLOW = [step for number in range(160) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
 LONG_WORDS = 100
 LONG = [step for number in range(LONG_WORDS) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
 """Words that still come when the page was opened slowly."""
@@ -280,6 +280,7 @@ def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
     assert words == [f"word{number}" for number in range(LONG_WORDS)]
 
 
+@pytest.mark.extended
 def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workbench) -> None:
     task = served.begin(page, "write accessible")
     found: list[str] = []

@@ -120,6 +120,7 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         expect(page.locator("isthmus-task .said")).to_have_count(1)
 
 
+@pytest.mark.extended
 def test_the_diff_of_a_session_is_shown_by_file(browser: Browser, served: Workbench) -> None:
     with desktop(browser) as context:
         context.add_init_script(_SET_CLOCK)

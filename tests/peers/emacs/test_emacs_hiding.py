@@ -62,7 +62,7 @@ KILLING_WITH_EVIL = (
 )
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", first_of(LAYERS))
 async def test_a_hidden_review_is_announced_counted_and_can_be_accepted(
     scene: Scene, layer: str, subtests: pytest.Subtests
 ) -> None:
