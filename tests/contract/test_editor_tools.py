@@ -16,6 +16,7 @@ from isthmus.ide.claude.tools import TOOLS, offered_tools
 from isthmus.ide.editor import Capability, Consent, Position, Range
 from support.claude_tools import ToolUser, tool_user
 from support.editor_driver import DRIVERS, EditorDriver
+from support.extended import first_of
 from support.remote_editor_driver import RemoteEditorDriver
 from support.waiting import eventually_async
 
@@ -47,7 +48,7 @@ NOTEBOOK: Mapping[str, object] = {
 }
 
 
-@pytest.fixture(params=sorted(DRIVERS))
+@pytest.fixture(params=first_of(sorted(DRIVERS, key=lambda name: name == "jupyter"), count=len(DRIVERS) - 1))
 async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[EditorDriver]:
     async with DRIVERS[request.param](workspace) as driver:
         yield driver

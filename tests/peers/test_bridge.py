@@ -25,6 +25,7 @@ BEFORE = "one\ntwo\nthree\n"
 PROPOSED = "one\nTWO\nthree\n"
 
 
+@pytest.mark.extended
 async def test_gemini_cli_works_in_an_editor_that_has_only_a_claude_extension(workspace: Path) -> None:
     path = make_file(workspace, "a.py", BEFORE)
     async with claude_server(NeovimServer, workspace) as ide:

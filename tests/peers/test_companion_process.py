@@ -17,6 +17,7 @@ from isthmus.ide.control import control_client
 from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.ide.reviews.review import DiffReview
 from support.companion_clients import proposing_agent, status_at
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, companion_program, isthmus, read_line
 from support.neovim import running_neovim
@@ -128,7 +129,7 @@ def test_a_signal_stops_the_server_and_removes_every_file_of_the_run(
         assert companion.process.stderr.read() == ""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", first_of([signal.SIGKILL, signal.SIGTERM]), ids=lambda number: number.name)
 def test_a_restart_on_the_same_workspace_takes_over_port_and_token(workspace: Path, number: signal.Signals) -> None:
     with companion_program(workspace) as companion:
         before = companion.discovered
@@ -229,7 +230,7 @@ def test_the_user_answers_a_proposed_edit_from_another_terminal(
     assert file.read_text(encoding="utf-8") == "old\n"
 
 
-@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("allowed", first_of([False, True]))
 def test_an_agent_does_not_answer_its_own_question_unless_that_was_allowed(workspace: Path, allowed: bool) -> None:
     file = workspace / "a.py"
     options = ("--allow-agent-accept",) if allowed else ()

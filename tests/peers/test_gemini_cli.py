@@ -118,6 +118,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Pa
     assert (await user("diffs", folder=workspace))["diffs"] == []
 
 
+@pytest.mark.extended
 @pytest.mark.requirement("GEM-037", "GEM-063", "GEM-074", "GEM-082")
 async def test_the_cli_knows_the_neovim_position_and_its_edits_are_answered_in_either(
     workspace: Path, files: tuple[Path, Path]

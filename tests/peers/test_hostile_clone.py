@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from support.emacs import lisp_string, running_emacs
+from support.extended import first_of
 from support.hostile_clone import OTHERS, SETTINGS, STAND_INS, HostileClone, folder_of_stand_ins, hostile_clone
 from support.neovim import neovim_with_plugin
 from support.processor_time import seconds_here
@@ -222,7 +223,7 @@ def test_what_stands_in_the_place_of_a_settings_file_is_an_error_in_one_line(
     assert str(folder / ".gemini" / "settings.json") in found.error.splitlines()[-1]
 
 
-@pytest.mark.parametrize("kind", STAND_INS)
+@pytest.mark.parametrize("kind", first_of(STAND_INS))
 def test_what_stands_in_the_place_of_other_files_of_a_project_ends_no_start(
     tmp_path: Path, script: str, kind: str
 ) -> None:

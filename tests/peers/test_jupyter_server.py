@@ -168,6 +168,7 @@ async def _says(server: RunningJupyter, command: str) -> str:
     return found[1]
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(300)
 async def test_terminals_opened_in_jupyter_have_the_variables_of_the_companion(extended: RunningJupyter) -> None:
     editor = await jupyter.attach(extended.file)

@@ -16,6 +16,7 @@ from isthmus.agent.part import PartTurn
 from isthmus.mcp_host.config.folder_trust import TrustRule, state_trust
 from isthmus.parts.language_servers import MAXIMUM_SERVERS, LanguageServersPart, LanguageServerUse
 from isthmus.tools.port.tool_set import ToolScope
+from support.extended import first_of
 from support.gemini_wire import GeminiWire
 from support.loaded_program import LoadedProgram
 from support.scripted_wire import Call, Reply, Say
@@ -117,7 +118,9 @@ async def test_what_comes_too_late_is_told_before_a_later_message(workspace: Pat
 
 
 @pytest.mark.parametrize(
-    "options", [{"programs": "none"}, {"is_trusted": False}, {"has_editor": True}], ids=lambda each: next(iter(each))
+    "options",
+    first_of([{"is_trusted": False}, {"programs": "none"}, {"has_editor": True}]),
+    ids=lambda each: next(iter(each)),
 )
 async def test_no_server_is_started_where_none_may_be(workspace: Path, options: dict[str, object]) -> None:
     path = workspace / "a.py"
@@ -197,7 +200,7 @@ def _is_server(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize(
     ("is_trusted", "settings", "is_told"),
-    [(True, {}, True), (False, {}, False), (True, {"languageServers": "none"}, False)],
+    first_of([(True, {}, True), (False, {}, False), (True, {"languageServers": "none"}, False)], are_rows=True),
 )
 def test_the_program_tells_the_model_what_its_edit_broke(
     workspace: Path,

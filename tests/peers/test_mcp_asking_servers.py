@@ -15,6 +15,7 @@ from isthmus.a2a.client.remote_agent import RemoteAgent
 from isthmus.client import PromptMessage, Turn
 from isthmus.development_tool import ToolCall, ToolCallConfirmation, ToolCallStatus
 from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
+from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import write_servers
@@ -136,7 +137,7 @@ class UserPrompts:
         )
 
 
-@pytest.mark.parametrize("protocol", ["0.3", "1.0"])
+@pytest.mark.parametrize("protocol", first_of(["1.0", "0.3"]))
 async def test_one_question_with_few_answers_is_asked_without_a_document(
     shared: SharedServe, place: Path, protocol: str
 ) -> None:
@@ -239,7 +240,7 @@ async def test_after_kill_9_the_next_server_closes_the_question_and_repeats_no_c
     assert logged(workspace).count("agree") == 1
 
 
-@pytest.mark.parametrize("option", ["accept", "decline", "cancel"])
+@pytest.mark.parametrize("option", first_of(["accept", "decline", "cancel"]))
 async def test_a_user_is_shown_where_a_page_leads_before_it_is_visited(user: UserPrompts, option: str) -> None:
     await user.prompt("page")
     assert f"  {PAGE}\nIts host: 127.0.0.1:9\n" in user.shown

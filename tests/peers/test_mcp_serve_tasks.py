@@ -116,6 +116,7 @@ def test_a_task_ends_right_for_a_client_whose_limit_is_shorter(sessions: Session
     assert (sessions.workspace / "began").read_text() == "x\n"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", first_of(CLIENTS))
 def test_a_started_task_goes_on_when_its_client_is_killed(sessions: Sessions, kind: str) -> None:
     calls = [call("start_task", prompt="wait", stay=True)]

@@ -238,6 +238,7 @@ def test_one_changed_line_anywhere_is_shown_and_nothing_else(page: Page, size: i
     assert len(lines) < 20 or any(note for note in found["notes"])  # what is folded away is said
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("seed", first_of(range(4)))
 def test_all_changed_lines_are_shown_wherever_they_are(page: Page, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - a seed repeats the texts

@@ -123,6 +123,7 @@ def test_behind_the_list_of_keys_nothing_is_answered_and_the_focus_comes_back(pa
     expect(page.locator(".item.done")).to_have_count(0)
 
 
+@pytest.mark.extended
 def test_single_letters_can_be_switched_off(page: Page, served: Workbench) -> None:
     begin(page, served, "write one")
     page.keyboard.press("?")
@@ -144,6 +145,7 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.tagName"))
 
 
+@pytest.mark.extended
 def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser) -> None:
     begin(page, served, "write one", "write two")
     page.locator("isthmus-question .primary").focus()

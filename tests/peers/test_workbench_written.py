@@ -315,6 +315,7 @@ async def test_what_is_no_plain_change_of_lines_is_said(written: WrittenPage) ->
     assert (folder / "tool").stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.extended
 async def test_it_fits_a_phone_and_is_clean_for_axe(written: WrittenPage) -> None:
     page = written.page
     await written.written("First", a=NEW, b="new\n")
