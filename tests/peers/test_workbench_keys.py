@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.extended import first_of
-from support.workbench import Workbench, pause_keys, until_answers_count, workbench
+from support.workbench import PAUSE_MS, Workbench, pause_keys, until_answers_count, workbench
 
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 ASK = {"question": "Which name?", "type": "text", "header": "Name", "placeholder": "a name"}
@@ -86,12 +86,28 @@ def test_a_held_key_answers_one_question_at_most(page: Page, served: Workbench, 
     expect(page.locator(".item.done")).to_have_count(2)
 
 
+COUNT_PAUSES = """pause => {
+    let last = -Infinity;
+    window.pauses = 0;
+    addEventListener("keydown", () => {
+        const now = performance.now();
+        window.pauses += now - last > pause;
+        last = now;
+    }, true);
+}"""
+"""Function that counts the presses after a pause (ms), the first one too."""
+
+
 def test_presses_that_follow_each_other_like_those_of_a_held_key_answer_once(page: Page, served: Workbench) -> None:
     begin(page, served, "write one", "write two", "write three")
+    page.evaluate(COUNT_PAUSES, PAUSE_MS * 0.9)
     for _ in range(HOLD_SECONDS * 20):
         page.keyboard.press("y")
         page.wait_for_timeout(50)  # delay: presses follow each other 20 times in a second
-    expect(page.locator(".item.done")).to_have_count(1)
+    done = page.locator(".item.done")
+    expect(done).not_to_have_count(0)
+    # One, unless this machine could not press for so long that a press was one of its own.
+    assert done.count() <= page.evaluate("window.pauses")
 
 
 @pytest.mark.parametrize("words", first_of(["hey 1 2 n", "any days", "yes"]))

@@ -168,7 +168,7 @@ async def test_all_reviews_of_an_agent_are_decided_by_one_command(
     command = "IsthmusDiffAcceptAll" if accepting else "IsthmusDiffRejectAll"
     await neovim.enter(command)
     said = "several agents wait; go to a review of one, or name it: Claude Code, Gemini CLI"
-    assert await neovim.has_message(said)
+    await eventually_async(lambda: neovim.has_message(said), what="the agents are named")
     assert heard.decisions == []
     await neovim.enter("2tabnext", command)
     await eventually_async(lambda: len(heard.decisions) == 4, what="four decisions")
