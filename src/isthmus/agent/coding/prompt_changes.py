@@ -8,7 +8,7 @@ changed or are gone.
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from isthmus.agent.session.prompt_prefix import CLOSING, OPENING, PromptPrefix, spec_to_json
+from isthmus.agent.session.prompt_prefix import CLOSING, PromptPrefix, spec_to_json
 from isthmus.agent.system_prompt import (
     APPENDED,
     FILE,
@@ -26,7 +26,7 @@ from isthmus.agent.system_prompt import (
 from isthmus.agent.tool_search.call_tool import specification
 from isthmus.agent.tool_search.loading import MISSING_SERVERS, SEARCHED_SERVERS
 from isthmus.internal_events import PromptChanged, PromptSection
-from isthmus.models.port.base import ToolSpec
+from isthmus.models.port.base import SESSION_UPDATE, ToolSpec
 from isthmus.text.diff import unified_diff
 from isthmus.text.visible import single_line, with_ellipsis
 from isthmus.tools.port.tool_set import CALL_TOOL
@@ -84,7 +84,7 @@ def prompt_change(
     pieces = [_section_text(section, prefix.told.get(section.name, "")) for section in changed]
     pieces += _tool_texts(prefix, new, gone)
     body = "\n\n".join(piece.strip("\n") for piece in pieces).replace(CLOSING, "<\\/session_update>")
-    text = "\n\n".join(filter(None, (f"{OPENING}\n{_RESET if is_reset else _HEADING}", body))) + f"\n{CLOSING}"
+    text = "\n\n".join(filter(None, (f"{SESSION_UPDATE}\n{_RESET if is_reset else _HEADING}", body))) + f"\n{CLOSING}"
     return PromptChanged(text, tuple(changed), tuple(map(spec_to_json, new)), gone, is_reset)
 
 

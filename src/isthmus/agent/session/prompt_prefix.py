@@ -11,11 +11,10 @@ from functools import cached_property
 
 from isthmus.encoding.codec import JsonObject, from_json, to_json
 from isthmus.internal_events import PromptBegun, PromptChanged, PromptSection
-from isthmus.models.port.base import Message, Text, ToolSpec
+from isthmus.models.port.base import SESSION_UPDATE, Message, Text, ToolSpec
 
-OPENING = "<session_update>"
 CLOSING = "</session_update>"
-"""First and last line of a text that tells the model of a change."""
+"""Last line of a text that tells the model of a change; its first one is SESSION_UPDATE."""
 
 
 class PromptPrefix:
@@ -76,7 +75,7 @@ def _tells_of_changes(messages: Iterable[Message]) -> bool:
 
 def is_update(part: object) -> bool:
     """Return whether a part of a message tells of a change."""
-    return isinstance(part, Text) and part.text.startswith(f"{OPENING}\n") and part.text.endswith(f"\n{CLOSING}")
+    return isinstance(part, Text) and part.text.startswith(f"{SESSION_UPDATE}\n") and part.text.endswith(f"\n{CLOSING}")
 
 
 def spec_to_json(spec: ToolSpec) -> JsonObject:

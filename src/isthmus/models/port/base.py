@@ -17,6 +17,8 @@ from isthmus.record import record
 if TYPE_CHECKING:
     from isthmus.models.port.costs import ModelCosts
 
+SESSION_UPDATE = "<session_update>"
+"""Beginning of a text in a conversation that tells the model what has changed in its instructions and tools."""
 NOT_RUN = "The call was not run: the turn ended before."
 """Result that a model receives for a call that was never run."""
 

@@ -15,6 +15,7 @@ from typing import Any, assert_never, cast
 
 from isthmus.media import Media
 from isthmus.models.port.base import (
+    SESSION_UPDATE,
     Capabilities,
     Done,
     Finish,
@@ -58,8 +59,6 @@ DEMO_PROMPT = "Add a farewell function to greeting.py, in the style of the greet
 """Prompt for which the built-in script has a whole session: it reads, runs, proposes an edit and sums up."""
 WORKSPACE = re.compile(r"^\+?The workspace is (?P<path>.+?)(?: \(on .*)?\.?$", re.MULTILINE)
 """Matches the line of a system prompt, or of a change to it, that names the workspace."""
-UPDATE = "<session_update>"
-"""Beginning of a text of the conversation that tells of changes to the system prompt."""
 OWN_TEXT = re.compile(r"<(environment|session_update)>\n.*\n</\1>", re.DOTALL)
 """Matches a text of Isthmus's own in a user's message, which is not a part of the prompt."""
 DEFAULT_RETRY_DELAY = 1.0
@@ -242,7 +241,7 @@ def _groups(match: re.Match[str]) -> Mapping[str, str]:
 
 def _workspace(request: ModelRequest) -> str:
     parts = (part for message in reversed(request.messages) for part in reversed(message.parts))
-    updates = (part.text for part in parts if isinstance(part, Text) and part.text.startswith(UPDATE))
+    updates = (part.text for part in parts if isinstance(part, Text) and part.text.startswith(SESSION_UPDATE))
     for text in (*updates, request.system):
         if match := WORKSPACE.search(text):
             return match["path"]
