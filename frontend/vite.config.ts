@@ -9,7 +9,8 @@ function shellOfPage(): Plugin {
     name: "shell-of-page",
     enforce: "post",
     generateBundle(_options, bundle) {
-      const files = Object.values(bundle), worker = bundle[WORKER];
+      const files = Object.values(bundle);
+      const worker = bundle[WORKER];
       const entry = files.find((file) => file.type === "chunk" && file.isEntry && file.fileName !== WORKER);
       if (worker?.type !== "chunk" || entry?.type !== "chunk") throw new Error("expected the page and its service worker");
       if (worker.imports.length) throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);

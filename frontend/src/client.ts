@@ -321,7 +321,7 @@ async function subscribe(taskId: string, after: number, signal: AbortSignal): Pr
 
 /** Return the events of one number again, whose contents the page did not keep. */
 export async function eventsAgain(taskId: string, seq: number): Promise<TaskEvent[]> {
-  const now = new AbortController(), deadline = setTimeout(() => now.abort(), 30_000);
+  const now = new AbortController(); const deadline = setTimeout(() => now.abort(), 30_000);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq - 1, now.signal), now)) {
       const found = frames.find((frame) => frame.id === seq);
@@ -343,7 +343,7 @@ export interface Answered {
 
 /** Return who answered a question that waited at the event `seq`, and how; undefined if that is not known, e.g. of a task that was stopped. */
 export async function answererOf(taskId: string, seq: number, callId: string): Promise<Answered | undefined> {
-  const now = new AbortController(), deadline = setTimeout(() => now.abort(), ANSWER_MS);
+  const now = new AbortController(); const deadline = setTimeout(() => now.abort(), ANSWER_MS);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq, now.signal), now)) {
       for (const event of frames.flatMap((frame) => eventsOf(JSON.parse(frame.data)))) {

@@ -23,7 +23,7 @@ export async function execute(path: string[], args: string, workspace: string): 
     throw new ApiError(0, "");
   }
   const value = (await response.json().catch(() => ({}))) as { result?: Record<string, unknown>; error?: { message?: string } };
-  const { result } = value, id = result?.execution_id ?? result?.executionId;
+  const { result } = value; const id = result?.execution_id ?? result?.executionId;
   if (typeof id === "string" && id && !/FAILED_TO_START/.test(String(result?.status))) return id;
   throw new ApiError(response.ok ? 400 : response.status, String(result?.message ?? value.error?.message ?? response.statusText));
 }

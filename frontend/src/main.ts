@@ -183,7 +183,7 @@ export class Workbench extends PageElement {
   }
 
   #frame(session: Session) {
-    const count = this.#waiting, path = this.path.slice(PAGE.length), taskId = /^task\/([^/]+)$/.exec(path)?.[1];
+    const count = this.#waiting; const path = this.path.slice(PAGE.length); const taskId = /^task\/([^/]+)$/.exec(path)?.[1];
     const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
     const written = /^written\/([^/]+)$/.exec(path)?.[1];
     const page = written ? "written" : taskId ? "task" : compared ? "diff" : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");

@@ -49,7 +49,7 @@ function parsed(text: string): Notebook | undefined {
   try {
     const value: unknown = JSON.parse(text.replace(/^\ufeff/, ""));
     if (!isObject(value) || !Array.isArray(value.cells)) return undefined;
-    const { cells, ...rest } = value, found = (cells as unknown[]).map(cellOf);
+    const { cells, ...rest } = value; const found = (cells as unknown[]).map(cellOf);
     const info = isObject(rest.metadata) && isObject(rest.metadata.language_info) ? rest.metadata.language_info.file_extension : undefined;
     const ending = typeof info === "string" && /^\.\w{1,8}$/.test(info) ? info : ".py";
     return found.every((cell) => cell !== undefined) ? { cells: found, rest: JSON.stringify(rest, null, 1), ending } : undefined;
@@ -87,9 +87,9 @@ function common(old: string[], now: string[]): [number, number][] {
 
 /** Return the changes of a notebook; undefined if one of the texts is not a notebook, or is too large. */
 export function notebookChanges(before: string | undefined, after: string): NotebookChanges | undefined {
-  const old = before === undefined ? { cells: [], rest: "{}", ending: "" } : parsed(before), now = parsed(after);
+  const old = before === undefined ? { cells: [], rest: "{}", ending: "" } : parsed(before); const now = parsed(after);
   if (!old || !now || old.cells.length * now.cells.length > MAXIMUM_PAIRS) return undefined;
-  const oldOf = new Map<number, number>(), moved = new Set<number>();
+  const oldOf = new Map<number, number>(); const moved = new Set<number>();
   const anchors = common(old.cells.map(keyOf), now.cells.map(keyOf));
   for (const [i, j] of anchors) oldOf.set(j, i);
   const used = new Set(oldOf.values());
@@ -110,7 +110,7 @@ export function notebookChanges(before: string | undefined, after: string): Note
     from = [i + 1, j + 1];
   }
   const cells: CellChange[] = [];
-  let removed = 0, same = 0;
+  let removed = 0; let same = 0;
   const takeRemoved = (until: number): void => {
     for (; removed < until; removed += 1) {
       const cell = old.cells[removed];
@@ -118,7 +118,7 @@ export function notebookChanges(before: string | undefined, after: string): Note
     }
   };
   now.cells.forEach((cell, j) => {
-    const i = oldOf.get(j), was = i === undefined ? undefined : old.cells[i];
+    const i = oldOf.get(j); const was = i === undefined ? undefined : old.cells[i];
     if (i !== undefined && !moved.has(j)) takeRemoved(i);
     const hasOtherOutputs = JSON.stringify(was?.outputs ?? []) !== JSON.stringify(cell.outputs);
     const isSame = was !== undefined && !hasOtherOutputs && was.source === cell.source && was.kind === cell.kind && was.rest === cell.rest && was.id === cell.id;

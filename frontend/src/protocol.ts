@@ -121,7 +121,7 @@ function callsIn(message: unknown): ToolCall[] {
 
 /** Return the row of a Task object. */
 export function rowOf(value: unknown): TaskRow {
-  const task = object(value), status = object(task.status), own = object(object(task.metadata)[EXTENSION]);
+  const task = object(value); const status = object(task.status); const own = object(object(task.metadata)[EXTENSION]);
   return {
     id: text(task.id),
     contextId: text(task.contextId),
@@ -147,7 +147,7 @@ function textOf(message: Json): string {
 
 /** Return the events in one item of a stream; of items that the page does not know, none. */
 export function eventsOf(item: unknown): TaskEvent[] {
-  const content = object(item), own = object(object(object(content.statusUpdate).metadata)[EXTENSION]);
+  const content = object(item); const own = object(object(object(content.statusUpdate).metadata)[EXTENSION]);
   return [...notesOf(own), ...mainEventsOf(content)];
 }
 
@@ -177,8 +177,8 @@ function mainEventsOf(content: Json): TaskEvent[] {
       (message) => ({ kind: "prompt", messageId: text(message.messageId), text: textOf(message), at: row.changedAt, row }),
     );
   }
-  const update = object(content.statusUpdate), status = object(update.status), message = object(status.message);
-  const own = object(object(update.metadata)[EXTENSION]), at = time(status.timestamp);
+  const update = object(content.statusUpdate); const status = object(update.status); const message = object(status.message);
+  const own = object(object(update.metadata)[EXTENSION]); const at = time(status.timestamp);
   const first = object(object(list(message.parts)[0]).data);
   switch (own.kind) {
     case "STATE_CHANGE":

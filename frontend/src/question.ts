@@ -56,7 +56,7 @@ function found(call: ToolCall, workspace: string): Facts {
   const diff = diffOf(call);
   if (diff) {
     const path = shownPath(diff.file_path || diff.file_name, workspace);
-    const isNew = diff.old_content === undefined, lines = linesOf(diff.new_content).length;
+    const isNew = diff.old_content === undefined; const lines = linesOf(diff.new_content).length;
     const only = call.tool_name === "replace" || call.tool_name === "write_file";
     return {
       verb: t(isNew ? "create" : "change"), object: path, wants,

@@ -196,7 +196,7 @@ export class ReviewStore extends EventTarget {
     try {
       const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
       this.#isAlone = companions.length === 0;
-      const said = JSON.stringify(companions), hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
+      const said = JSON.stringify(companions); const hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
       this.isReached = this.isLoaded = true;
       if (!hasChanged) return;
       this.#last = said;

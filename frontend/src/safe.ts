@@ -42,7 +42,7 @@ export function exactParts(text: string, from: number, to: number): [string, str
     if (/[A-Za-z]/.test(letters[0])) for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
   }
   const part = (begin: number, end: number): string => {
-    let result = "", at = begin;
+    let result = ""; let at = begin;
     for (const [place, letter] of found) {
       if (place < at || place >= end) continue;
       result += visible(text.slice(at, place)).replace(BLANK, standIn) + standIn(letter);

@@ -35,7 +35,7 @@ worker.addEventListener("activate", (event: Extendable) => {
 });
 
 worker.addEventListener("fetch", (event: Fetching) => {
-  const { request } = event, url = new URL(request.url);
+  const { request } = event; const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin || request.headers.has("Authorization")) return;
   if (request.mode === "navigate" && url.pathname.startsWith(PAGE) && !url.pathname.startsWith(`${PAGE}api/`)) {
     event.respondWith(pageOf(request));

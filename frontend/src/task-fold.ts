@@ -151,7 +151,7 @@ export class TaskFold {
   }
 
   #call(call: ToolCall, event: { at: number; seq?: number }): void {
-    const known = this.#byKey.get(`c:${call.tool_call_id}`), isOver = FINAL.has(call.status);
+    const known = this.#byKey.get(`c:${call.tool_call_id}`); const isOver = FINAL.has(call.status);
     let item: CallItem;
     if (known?.is === "call") {
       item = known;
@@ -174,7 +174,7 @@ export class TaskFold {
 
   /** Count the lines of a diff once, when it comes. */
   #count(item: CallItem): void {
-    const diff = diffOf(item.call), done = item.call.output?.diff;
+    const diff = diffOf(item.call); const done = item.call.output?.diff;
     if (!diff) return;
     if (item.counts && !done) return;
     const counts = countLines(diff.old_content ?? "", diff.new_content);

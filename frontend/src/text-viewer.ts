@@ -53,7 +53,7 @@ export function showText(root: ShadowRoot, options: TextOptions): TextView {
 }
 
 function selectionOf(state: EditorState): Selection {
-  const { from, to } = state.selection.main, first = state.doc.lineAt(from), last = state.doc.lineAt(to);
+  const { from, to } = state.selection.main; const first = state.doc.lineAt(from); const last = state.doc.lineAt(to);
   return [first.number - 1, from - first.from, last.number - 1, to - last.from];
 }
 

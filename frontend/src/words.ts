@@ -471,6 +471,6 @@ export function age(at: number, now: number): string {
 
 /** Return the time of day of a Unix time in seconds, with the date if it is not today. */
 export function clock(at: number): string {
-  const date = new Date(at * 1000), isToday = date.toDateString() === new Date().toDateString();
+  const date = new Date(at * 1000); const isToday = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(LANGUAGE, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(isToday ? {} : { month: "short", day: "numeric" }) });
 }

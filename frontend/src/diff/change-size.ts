@@ -21,7 +21,7 @@ export function fitsEditor(before: string, after: string): boolean {
 /** Return whether a change is to be seen as a whole. Texts of more characters than the limit are not compared for it. */
 export function mustBeSeen(before: string, after: string): boolean {
   if (before.length + after.length > LIMITS.characters) return true;
-  const old = splitLines(before), now = splitLines(after);
+  const old = splitLines(before); const now = splitLines(after);
   return isLargeChange(old, now, lineHunks(old, now));
 }
 

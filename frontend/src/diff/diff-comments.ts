@@ -31,7 +31,7 @@ export const placed = StateField.define<readonly Placed[]>({
     let found = transaction.docChanged ? now.map((one) => ({ ...one, position: transaction.changes.mapPos(one.position, one.isAbove ? -1 : 1) })) : now;
     for (const effect of transaction.effects) {
       if (!effect.is(commentsSet)) continue;
-      const known = new Map(found.map((one) => [one.comment.id, one])), { doc } = transaction.state;
+      const known = new Map(found.map((one) => [one.comment.id, one])); const { doc } = transaction.state;
       found = effect.value.comments.map((comment) => {
         const before = known.get(comment.id);
         if (before) return { ...before, comment };
@@ -58,9 +58,9 @@ class CommentField extends WidgetType {
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const { id } = this.comment, { onComment, onLeave } = this.events;
-    const outer = document.createElement("div"), box = outer.appendChild(document.createElement("div")), head = box.appendChild(document.createElement("div"));
-    const title = head.appendChild(document.createElement("span")), remove = head.appendChild(document.createElement("button"));
+    const { id } = this.comment; const { onComment, onLeave } = this.events;
+    const outer = document.createElement("div"); const box = outer.appendChild(document.createElement("div")); const head = box.appendChild(document.createElement("div"));
+    const title = head.appendChild(document.createElement("span")); const remove = head.appendChild(document.createElement("button"));
     const field = box.appendChild(document.createElement("textarea"));
     outer.className = "cm-comment";
     outer.dataset.id = String(id);

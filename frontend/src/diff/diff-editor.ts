@@ -131,8 +131,8 @@ const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
 
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
-  const language = new Compartment(), editing = new Compartment();
-  const before = textOf(options.before), proposed = textOf(options.proposed), after = textOf(options.after);
+  const language = new Compartment(); const editing = new Compartment();
+  const before = textOf(options.before); const proposed = textOf(options.proposed); const after = textOf(options.after);
   const hunks = options.isOpen && !options.isNew ? hunksOf(before, proposed) : [];
   /** The chosen line of the old text where it has no editor. */
   let deleted: { line: number; element: Element } | undefined;
@@ -237,8 +237,8 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     if (!options.isOpen || target.closest("button, .cm-comment, .cm-hunk, .cm-collapsedLines")) return;
     const chunk = target.closest(".cm-deletedChunk");
     if (chunk) {
-      const element = target.closest(".cm-deletedLine"), lines = [...chunk.querySelectorAll(".cm-deletedLine")];
-      const position = right.posAtDOM(chunk), start = right.state.doc.lineAt(position).number - 1;
+      const element = target.closest(".cm-deletedLine"); const lines = [...chunk.querySelectorAll(".cm-deletedLine")];
+      const position = right.posAtDOM(chunk); const start = right.state.doc.lineAt(position).number - 1;
       const hunk = right.state.field(hunkField).find((one) => one.start === start);
       if (!element || !hunk) return;
       deleted?.element.classList.remove("cm-chosenLine");
@@ -250,7 +250,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     }
     const view = views.find((one) => one.dom.contains(target));
     if (!view) return;
-    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false), { main } = view.state.selection;
+    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false); const { main } = view.state.selection;
     // Where text can be selected or typed the cursor is in its place already.
     if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number) view.dispatch({ selection: { anchor: position } });
     choose(view);
@@ -275,7 +275,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       if (isEditable) right.focus();
     },
     setComments(comments) {
-      const old = comments.filter((one) => one.side === "old"), now = comments.filter((one) => one.side === "new");
+      const old = comments.filter((one) => one.side === "old"); const now = comments.filter((one) => one.side === "new");
       const lineOfNew = ({ line }: LineComment) => ({ line: sameLine(proposed, right.state.doc, line), isAbove: false });
       left?.dispatch({ effects: commentsSet.of({ comments: old, lineOf: ({ line }) => ({ line, isAbove: false }) }) });
       right.dispatch({
@@ -305,7 +305,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     place(isOld) {
       if (deleted) return { side: "old", line: deleted.line };
-      const live = right.state.field(hunkField), hunk = live[Math.max(0, hunkOfLine())];
+      const live = right.state.field(hunkField); const hunk = live[Math.max(0, hunkOfLine())];
       if (isOld && active !== left && hunk && hunk.oldLines.length) return { side: "old", line: hunk.oldStart + 1 };
       if (active) return placeIn(active);
       return { side: "new", line: hunk ? Math.min(sameLine(right.state.doc, proposed, Math.min(hunk.start + 1, right.state.doc.lines)), proposed.lines) : 1 };

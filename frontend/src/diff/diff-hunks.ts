@@ -35,7 +35,7 @@ export interface HunkWords {
 /** Return the lines of a text from one position to another, and the number of the first one from 0. */
 export function linesIn(doc: Text, from: number, to: number): { start: number; lines: string[] } {
   if (from > doc.length) return { start: doc.lines, lines: [] };
-  const start = doc.lineAt(from).number - 1, lines: string[] = [];
+  const start = doc.lineAt(from).number - 1; const lines: string[] = [];
   const end = to > from ? doc.lineAt(Math.min(to - 1, doc.length)).number : start;
   for (let line = start + 1; line <= end; line += 1) lines.push(doc.line(line).text);
   return { start, lines };
@@ -51,7 +51,7 @@ function replaced(doc: Text, start: number, count: number, lines: readonly strin
 
 /** Return the hunks between two texts, with the numbers that they have in editors and terminals, too. */
 export function hunksOf(before: Text, after: Text): Hunk[] {
-  const now = after.toString(), old = comparable(before.toString(), now), [oldLines, newLines] = [old.split("\n"), now.split("\n")];
+  const now = after.toString(); const old = comparable(before.toString(), now); const [oldLines, newLines] = [old.split("\n"), now.split("\n")];
   return editorHunks(old, now).map(({ oldFrom, oldTo, newFrom, newTo }) => ({
     start: newFrom, count: newTo - newFrom, oldStart: oldFrom, isKept: false, isLost: false,
     oldLines: oldLines.slice(oldFrom, oldTo), newLines: newLines.slice(newFrom, newTo),
@@ -59,7 +59,7 @@ export function hunksOf(before: Text, after: Text): Hunk[] {
 }
 
 function changedCharacters(a: string, b: string): Change[] {
-  const old = splitLines(a), now = splitLines(b), found: Change[] = [];
+  const old = splitLines(a); const now = splitLines(b); const found: Change[] = [];
   let [oldLine, newLine, oldAt, newAt] = [0, 0, 0, 0];
   for (const { oldFrom, oldTo, newFrom, newTo } of lineHunks(old, now)) {
     for (; oldLine < oldFrom; oldLine += 1) oldAt += (old[oldLine] as string).length;
@@ -110,9 +110,9 @@ function decide(hunks: readonly Hunk[], { index, isKept, count }: { index: numbe
 /** Return a hunk after an edit of the user. */
 function moved(hunk: Hunk, transaction: Transaction): Hunk {
   let { start, count, isLost } = hunk;
-  const old = transaction.startState.doc, end = hunk.start + hunk.count;
+  const old = transaction.startState.doc; const end = hunk.start + hunk.count;
   transaction.changes.iterChanges((fromA, toA, _fromB, _toB, inserted) => {
-    const first = old.lineAt(fromA).number - 1, last = old.lineAt(toA).number - 1, delta = inserted.lines - 1 - (last - first);
+    const first = old.lineAt(fromA).number - 1; const last = old.lineAt(toA).number - 1; const delta = inserted.lines - 1 - (last - first);
     if (last < hunk.start) start += delta;
     else if (first >= end) return;
     else if (first >= hunk.start && last < end) count += delta;
@@ -147,7 +147,7 @@ class HunkBar extends WidgetType {
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const bar = document.createElement("div"), place = bar.appendChild(document.createElement("span"));
+    const bar = document.createElement("div"); const place = bar.appendChild(document.createElement("span"));
     bar.className = "cm-hunk";
     place.textContent = this.words.place(this.index + 1, this.all);
     if (this.isKept === undefined) return bar;

@@ -20,7 +20,7 @@ const noted = StateEffect.define<readonly number[]>();
 export const seenLines = StateField.define<RangeSet<Seen>>({
   create: () => RangeSet.empty,
   update(lines, transaction) {
-    let now = lines, doc = transaction.newDoc;
+    let now = lines; let doc = transaction.newDoc;
     const add = (positions: readonly number[]): void => {
       now = now.update({ add: positions.filter((at) => !has(now, at)).map((at) => SEEN.range(at)), sort: true });
     };
@@ -71,7 +71,7 @@ export class EditorSeen {
   }
 
   get state(): SeenState {
-    const now: number[] = [], lines = this.right.state.field(seenLines);
+    const now: number[] = []; const lines = this.right.state.field(seenLines);
     for (const cursor = lines.iter(); cursor.value; cursor.next()) now.push(cursor.from);
     return { text: this.right.state.doc.toString(), old: this.#old, now };
   }
@@ -93,8 +93,8 @@ export class EditorSeen {
 
   #count(): { seen: number; all: number; next: Place | undefined } {
     if (this.#counts) return this.#counts;
-    const { doc } = this.right.state, seen = this.right.state.field(seenLines);
-    let whole = 0, next: Place | undefined;
+    const { doc } = this.right.state; const seen = this.right.state.field(seenLines);
+    let whole = 0; let next: Place | undefined;
     const chunks = getChunks(this.right.state)?.chunks ?? [];
     for (const chunk of chunks) {
       const place = this.#firstUnseen(seen, doc, chunk);
@@ -106,7 +106,7 @@ export class EditorSeen {
 
   #firstUnseen(seen: RangeSet<Seen>, doc: Text, { fromA, toA, fromB, toB }: { fromA: number; toA: number; fromB: number; toB: number }): Place | undefined {
     // An empty text has one empty line, which nobody removed.
-    const old = this.before.length ? linesIn(this.before, fromA, toA) : { start: 0, lines: [] }, now = linesIn(doc, fromB, toB);
+    const old = this.before.length ? linesIn(this.before, fromA, toA) : { start: 0, lines: [] }; const now = linesIn(doc, fromB, toB);
     for (let line = old.start + 1; line <= old.start + old.lines.length; line += 1) if (!this.#old.has(line)) return { isOld: true, line };
     for (let line = now.start + 1; line <= now.start + now.lines.length; line += 1) if (!has(seen, doc.line(line).from)) return { isOld: false, line };
     return undefined;
@@ -114,10 +114,10 @@ export class EditorSeen {
 
   /** Note what is on the screen now; return whether another hunk was seen by that as a whole. */
   look(): boolean {
-    const { top, bottom } = windowOf(this.parent), before = this.#count().seen, positions: number[] = [];
+    const { top, bottom } = windowOf(this.parent); const before = this.#count().seen; const positions: number[] = [];
     const isSeen = (key: string, at: number, height: number): boolean => {
       if (height <= 0 || at >= bottom || at + height <= top) return false;
-      const slack = slackOf(height), stretches = withStretch(this.#stretches.get(key) ?? [], [Math.max(0, (top - at) / height), Math.min(1, (bottom - at) / height)], slack);
+      const slack = slackOf(height); const stretches = withStretch(this.#stretches.get(key) ?? [], [Math.max(0, (top - at) / height), Math.min(1, (bottom - at) / height)], slack);
       this.#stretches.set(key, stretches);
       return isWhole(stretches, slack);
     };
@@ -125,7 +125,7 @@ export class EditorSeen {
       for (const block of view.viewportLineBlocks) {
         const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
         if (!text) continue;
-        const { number, from } = view.state.doc.lineAt(text.from), at = view.documentTop + text.top;
+        const { number, from } = view.state.doc.lineAt(text.from); const at = view.documentTop + text.top;
         if (view === this.left) { if (isSeen(`old ${number}`, at, text.height)) this.#old.add(number); }
         else if (isSeen(`new ${number}`, at, text.height)) positions.push(from);
       }
@@ -141,10 +141,10 @@ export class EditorSeen {
 
   /** Return the removed lines that are drawn in one column, by their numbers from 1. */
   #removed(): [number, Element][] {
-    const drawn = this.left ? [] : [...this.parent.querySelectorAll(".cm-deletedChunk")], { doc } = this.right.state;
+    const drawn = this.left ? [] : [...this.parent.querySelectorAll(".cm-deletedChunk")]; const { doc } = this.right.state;
     const chunks = drawn.length ? (getChunks(this.right.state)?.chunks ?? []) : [];
     return drawn.flatMap((element) => {
-      const at = this.right.posAtDOM(element), chunk = chunks.find(({ fromB }) => Math.min(fromB, doc.length) === at);
+      const at = this.right.posAtDOM(element); const chunk = chunks.find(({ fromB }) => Math.min(fromB, doc.length) === at);
       const start = chunk ? linesIn(this.before, chunk.fromA, chunk.toA).start : 0;
       return chunk ? [...element.querySelectorAll(".cm-deletedLine")].map((line, index): [number, Element] => [start + index + 1, line]) : [];
     });
@@ -154,7 +154,7 @@ export class EditorSeen {
   go(scrollTo: (view: EditorView, position: number) => void): void {
     const { next } = this.#count();
     if (!next) return;
-    const view = next.isOld && this.left ? this.left : this.right, { doc } = view.state;
+    const view = next.isOld && this.left ? this.left : this.right; const { doc } = view.state;
     const from = firstUnseen(this.#stretches.get(`${next.isOld ? "old" : "new"} ${next.line}`));
     if (next.isOld && !this.left) {
       const chunk = (getChunks(this.right.state)?.chunks ?? []).find(({ fromA, toA }) => {
@@ -171,14 +171,14 @@ export class EditorSeen {
     const position = doc.line(Math.min(next.line, doc.lines)).from;
     scrollTo(view, position);
     requestAnimationFrame(() => {
-      const block = view.lineBlockAt(position), text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
+      const block = view.lineBlockAt(position); const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
       this.#scrollTo(view.documentTop + (text ?? block).top + from * (text ?? block).height);
     });
   }
 
   /** Bring a place of the screen to the upper border of the window, with a little of what is above it. */
   #scrollTo(at: number): void {
-    const { top, bottom } = windowOf(this.parent), scroller = scrollerOf(parentOf(this.parent) ?? this.parent);
+    const { top, bottom } = windowOf(this.parent); const scroller = scrollerOf(parentOf(this.parent) ?? this.parent);
     scroller.scrollBy(0, at - top - Math.min(20, (bottom - top) / 4));
   }
 }

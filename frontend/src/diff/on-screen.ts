@@ -2,7 +2,7 @@
 
 /** Return the upper and lower border of it in px: those of the page and of all boxes that scroll or cut off around the element. */
 export function windowOf(element: Element): { top: number; bottom: number } {
-  let top = visualViewport?.offsetTop ?? 0, bottom = top + (visualViewport?.height ?? innerHeight);
+  let top = visualViewport?.offsetTop ?? 0; let bottom = top + (visualViewport?.height ?? innerHeight);
   for (let at: Element | null = parentOf(element); at; at = parentOf(at)) {
     const { overflowY, display, scrollPaddingTop } = getComputedStyle(at);
     if (overflowY === "visible" || display === "contents" || at === document.scrollingElement || at === document.body) continue;
@@ -25,7 +25,7 @@ export function scrollerOf(element: Element): Element | Window {
 /** Return the parent of an element, also across the border of a shadow root. */
 export function parentOf(element: Element): Element | null {
   if (element.assignedSlot) return element.assignedSlot;
-  const { parentElement } = element, root = element.getRootNode();
+  const { parentElement } = element; const root = element.getRootNode();
   return parentElement ?? (root instanceof ShadowRoot ? root.host : null);
 }
 

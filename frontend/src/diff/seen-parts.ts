@@ -57,7 +57,7 @@ export class SeenParts {
 
   /** Note that a stretch of a part of this height in px was on the screen; return whether that completed a hunk. */
   note(part: number, from: number, to: number, height: number): boolean {
-    const hunk = this.#hunks[this.#of.get(part) ?? -1], slack = slackOf(height);
+    const hunk = this.#hunks[this.#of.get(part) ?? -1]; const slack = slackOf(height);
     if (!hunk?.has(part) || to <= from) return false;
     const stretches = withStretch(this.#stretches.get(part) ?? [], [from, to], slack);
     this.#stretches.set(part, stretches);

@@ -43,7 +43,7 @@ export class DevicesPage extends PageElement {
   }
 
   override render() {
-    const left = Math.ceil((this.until - this.now) / 1000), isLocal = isHere(location.href);
+    const left = Math.ceil((this.until - this.now) / 1000); const isLocal = isHere(location.href);
     const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
     return html`<main class="pane surface span">
       <div class="head"><h1>${t("devices")}</h1></div>

@@ -45,7 +45,7 @@ export class DiffPage extends PageElement {
   }
 
   override render() {
-    const { found, row } = this, total = { added: 0, removed: 0 };
+    const { found, row } = this; const total = { added: 0, removed: 0 };
     for (const file of found?.files ?? []) { total.added += file.added; total.removed += file.removed; }
     return html`<main class="pane surface span">
       <div class="head"><a class="b small quiet icon" href="${PAGE}task/${this.taskId}" aria-label=${t("back")}>${icon("back")}</a>
@@ -84,7 +84,7 @@ export class DiffPage extends PageElement {
     this.isBusy = true;
     if (!isWanted) this.found = undefined;
     try {
-      const row = await getTask(taskId), tasks = await tasksOf(row.contextId), last = tasks.at(-1);
+      const row = await getTask(taskId); const tasks = await tasksOf(row.contextId); const last = tasks.at(-1);
       const isDone = last?.title === COMMAND && last.state === "completed";
       if (!isWanted || !isDone) {
         // A command would come between the calls of the work under way.

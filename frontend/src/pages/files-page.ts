@@ -158,7 +158,7 @@ export class FilesPage extends PageElement {
 
   /** Send the newest selection; while one is under way, the next waits. */
   async #send(): Promise<void> {
-    const selection = this.#selecting, shown = this.shown;
+    const selection = this.#selecting; const shown = this.shown;
     if (!selection || !shown || this.#isSending) return;
     this.#selecting = undefined;
     this.#isSending = true;
@@ -186,7 +186,7 @@ export class FilesPage extends PageElement {
     const shown = this.shown;
     if (!shown || shown.text === null) return;
     clearTimeout(this.#selects);
-    const selection = this.#selecting ?? this.confirmed, lines = selection ? linesOf(selection) : null;
+    const selection = this.#selecting ?? this.confirmed; const lines = selection ? linesOf(selection) : null;
     try {
       await this.#send();
       const { delivered, problem } = await mentionFile(this.companion, shown.path, lines);
@@ -226,9 +226,9 @@ export class FilesPage extends PageElement {
   }
 
   override render() {
-    const page = this.#page, shown = this.shown;
+    const page = this.#page; const shown = this.shown;
     // While something is sought only what fits is listed, so that Enter opens the best.
-    const open = new Set(this.#open.map((file) => file.path)), first = this.#sought.trim() ? [] : [...open];
+    const open = new Set(this.#open.map((file) => file.path)); const first = this.#sought.trim() ? [] : [...open];
     const others = this.found.filter((file) => !first.includes(file.path));
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("files")}>
@@ -254,7 +254,7 @@ export class FilesPage extends PageElement {
   }
 
   #row(path: string, isOpen: boolean) {
-    const name = this.#name(path), cut = name.lastIndexOf("/"), isShown = this.shown?.path === path;
+    const name = this.#name(path); const cut = name.lastIndexOf("/"); const isShown = this.shown?.path === path;
     return html`<li class="file ${isShown ? "on" : ""}" aria-current=${isShown ? "true" : nothing}>
       <button class="cover" @click=${() => void this.#show(path)}><b class="cut" dir="auto">${name.slice(cut + 1)}</b><span class="t3 cut" dir="auto">${cut < 0 ? "" : name.slice(0, cut)}</span></button>
       ${isOpen ? html`<button class="b small quiet icon" aria-label=${t("closeFile", name)} @click=${() => void this.#leave(path)}>${icon("close")}</button>` : nothing}
@@ -262,7 +262,7 @@ export class FilesPage extends PageElement {
   }
 
   #file(shown: ShownFile) {
-    const name = this.#name(shown.path), size = shown.size.toLocaleString(), lines = this.confirmed ? linesOf(this.confirmed) : null;
+    const name = this.#name(shown.path); const size = shown.size.toLocaleString(); const lines = this.confirmed ? linesOf(this.confirmed) : null;
     const where = !this.confirmed || shown.text === null ? "" : !lines ? t("cursorAt", this.confirmed[0] + 1)
       : lines[0] === lines[1] ? t("lineSelected", lines[0] + 1) : t("linesSelected", lines[0] + 1, lines[1] + 1);
     return html`
@@ -298,14 +298,14 @@ export class FilesPage extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    const field = this.querySelector<HTMLInputElement>(".find input"), isInField = field !== null && event.target === field;
+    const field = this.querySelector<HTMLInputElement>(".find input"); const isInField = field !== null && event.target === field;
     const step = event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
     if (isInField && (event.key === "ArrowDown" || event.key === "Enter") && !event.isComposing) {
       if (event.key === "Enter") this.#enter();
       else this.querySelector<HTMLElement>(".file .cover")?.focus();
     } else if (!isForPage(event)) return;
     else if (step) {
-      const rows = [...this.querySelectorAll<HTMLElement>(".file .cover")], at = rows.indexOf(document.activeElement as HTMLElement);
+      const rows = [...this.querySelectorAll<HTMLElement>(".file .cover")]; const at = rows.indexOf(document.activeElement as HTMLElement);
       if (at <= 0 && event.key === "ArrowUp") field?.focus();
       else rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
     } else if (["m", "x", "/", "Escape"].includes(event.key)) this.#act(event.key);

@@ -98,7 +98,7 @@ export class HistoryPage extends PageElement {
 
   #found(search: HistorySearch) {
     if (search.hasResults) this.#hits = search.hits;
-    const hits = this.#hits, { searched, total, isRunning, isDone } = search, [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
+    const hits = this.#hits; const { searched, total, isRunning, isDone } = search; const [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
     const said = isRunning ? (total ? t("searching", looked ?? "", all ?? "") : t("connecting")) : isDone ? t("foundAll", found ?? "", all ?? "") : t("foundSome", found ?? "", looked ?? "", all ?? "");
     return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : html`<p class="progress" role="status">${said}</p>`}
     <ul class="scroll rows">
@@ -121,7 +121,7 @@ export class HistoryPage extends PageElement {
     if (event.target === field && event.key === "ArrowDown" && !event.isComposing) this.querySelector<HTMLElement>("a.line")?.focus();
     else if (isForPage(event) && event.key === "/") field?.focus();
     else if (isForPage(event) && (event.key === "j" || event.key === "k")) {
-      const rows = [...this.querySelectorAll<HTMLElement>("a.line")], at = rows.indexOf(document.activeElement as HTMLElement);
+      const rows = [...this.querySelectorAll<HTMLElement>("a.line")]; const at = rows.indexOf(document.activeElement as HTMLElement);
       rows[Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
     } else return;
     event.preventDefault();

@@ -86,7 +86,7 @@ export class InboxPage extends PageElement {
   }
 
   override render() {
-    const open = this.#shown.filter((item) => !item.isAnswered), answered = this.#shown.filter((item) => item.isAnswered);
+    const open = this.#shown.filter((item) => !item.isAnswered); const answered = this.#shown.filter((item) => item.isAnswered);
     const chosen = this.#shown.find((item) => item.key === this.chosen);
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
@@ -191,7 +191,7 @@ export class InboxPage extends PageElement {
   };
 
   #allFiles(all: Item[]) {
-    const questions = all.flatMap((item) => item.question ?? []), reviews = all.flatMap((item) => item.review ?? []);
+    const questions = all.flatMap((item) => item.question ?? []); const reviews = all.flatMap((item) => item.review ?? []);
     const close = (): void => { this.all = undefined; };
     return html`<div class="head">
         <button class="b small quiet icon" aria-label=${t("back")} @click=${close}>${icon("back")}</button>
@@ -203,7 +203,7 @@ export class InboxPage extends PageElement {
 
   /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */
   #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
-    const { key, outcome, isLate } = event.detail, item = this.#shown.find((one) => one.key === key);
+    const { key, outcome, isLate } = event.detail; const item = this.#shown.find((one) => one.key === key);
     if (item) item.isAnswered = true;
     this.#kept = isLate || outcome?.problem ? key : "";
     if (outcome) this.reviews.note(outcome);
@@ -229,7 +229,7 @@ export class InboxPage extends PageElement {
   }
 
   #row(key: string, { task, call }: Question, isAnswered: boolean, by: string) {
-    const facts = factsOf(call, task.workspace), diff = call.confirmation_request?.file_edit_details;
+    const facts = factsOf(call, task.workspace); const diff = call.confirmation_request?.file_edit_details;
     const isChosen = key === this.chosen && !isAnswered;
     return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
       <button class="cover" ?disabled=${isAnswered} @click=${() => { this.all = undefined; this.chosen = key; this.isOpen = true; }}>
@@ -241,7 +241,7 @@ export class InboxPage extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (this.all || !isForPage(event)) return;
-    const open = this.#shown.filter((item) => !item.isAnswered), at = open.findIndex((item) => item.key === this.chosen);
+    const open = this.#shown.filter((item) => !item.isAnswered); const at = open.findIndex((item) => item.key === this.chosen);
     if (event.key === "j" || event.key === "k") {
       this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
     } else if (event.key === "A") this.#openAll();

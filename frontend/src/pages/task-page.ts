@@ -77,7 +77,7 @@ export class TaskPage extends PageElement {
     this.#lost.take(this.#fold.questions, () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     // It changes at the ends of turns.
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId), rests = ENDED.has(this.#state) || this.#state === "input-required";
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId); const rests = ENDED.has(this.#state) || this.#state === "input-required";
     if (row && rests) this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
   }
 
@@ -137,9 +137,9 @@ export class TaskPage extends PageElement {
   }
 
   override render() {
-    const fold = this.#fold, row = fold.row ?? this.store.rows.get(this.taskId);
-    const workspace = row?.workspace ?? "", isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
-    const questions = fold.questions, lost = this.#lost.call, question = lost ?? questions[0], isOver = ENDED.has(this.#state);
+    const fold = this.#fold; const row = fold.row ?? this.store.rows.get(this.taskId);
+    const workspace = row?.workspace ?? ""; const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
+    const questions = fold.questions; const lost = this.#lost.call; const question = lost ?? questions[0]; const isOver = ENDED.has(this.#state);
     this.#rows = {
       now: this.now, workspace, asking: new Set(questions.map((question) => question.tool_call_id)), open: this.open,
       set: (key, isOpen) => this.#set(key, isOpen), toggle: (item) => void this.#toggle(item),
@@ -189,7 +189,7 @@ export class TaskPage extends PageElement {
   }
 
   #banner() {
-    const found = this.#session.stream, { fetched } = this.#session;
+    const found = this.#session.stream; const { fetched } = this.#session;
     if (found.is === "waiting") {
       const seconds = Math.max(0, Math.ceil((found.until - this.now) / 1000));
       return html`<div class="banner" role="status">${t("reconnecting", seconds)} <button class="b small" @click=${() => this.#session.retry()}>${t("retryNow")}</button></div>`;
@@ -245,7 +245,7 @@ export class TaskPage extends PageElement {
   }
 
   async #sendQueued(message: Queued): Promise<void> {
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId), queue = this.#queue;
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId); const queue = this.#queue;
     if (!row || !queue || this.isSending) return;
     await this.#send(message, row.contextId, () => queue.remove(message.id));
   }
@@ -285,14 +285,14 @@ export class TaskPage extends PageElement {
 
   /** Rewind to a checkpoint. The server asks and names the files, unless everything is allowed: then the page asks. */
   async #askRewind(item: PromptItem | CallItem): Promise<void> {
-    const row = this.#fold.row, { checkpoint } = item;
+    const row = this.#fold.row; const { checkpoint } = item;
     if (!row || !checkpoint) return;
     const status = await sessionStatus({ contextId: row.contextId }).catch(() => undefined);
     if (status?.mode && status.mode !== "yolo") {
       await this.#rewind(checkpoint);
       return;
     }
-    const { folds } = this.#session, from = folds.indexOf(this.#session.foldOf(item));
+    const { folds } = this.#session; const from = folds.indexOf(this.#session.foldOf(item));
     const files = new Set(folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))));
     this.asked = { what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object, checkpoint, files: [...files] };
   }
@@ -304,20 +304,20 @@ export class TaskPage extends PageElement {
   }
 
   async #branch(item: PromptItem): Promise<void> {
-    const row = this.#fold.row, { name } = this.#session.foldOf(item);
+    const row = this.#fold.row; const { name } = this.#session.foldOf(item);
     if (row) await this.#leadOn(() => branch(row.contextId, name, row.workspace));
   }
 
   /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
   get #chosen(): number {
-    const { items } = this.#session, focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
-    const key = this.#revealing || focused?.key, at = key ? items.findIndex((item) => item.key === key) : -1;
+    const { items } = this.#session; const focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
+    const key = this.#revealing || focused?.key; const at = key ? items.findIndex((item) => item.key === key) : -1;
     return at >= 0 ? at : items.findLastIndex((item) => item.is === "prompt");
   }
 
   /** Go to the next or the previous message of the user. */
   #step(by: 1 | -1): void {
-    const { items } = this.#session, hasFocus = this.#revealing || document.activeElement?.closest(".it");
+    const { items } = this.#session; const hasFocus = this.#revealing || document.activeElement?.closest(".it");
     let at = hasFocus ? this.#chosen + by : by > 0 ? 0 : items.length - 1;
     while (items[at] && items[at]?.is !== "prompt") at += by;
     this.#revealing = items[at]?.key ?? "";

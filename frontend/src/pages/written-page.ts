@@ -69,7 +69,7 @@ export class WrittenPage extends PageElement {
       this.#marks.clear();
       this.#count = -1;
     }
-    const { isReached } = this.reviews, count = this.#entry?.written?.count ?? 0;
+    const { isReached } = this.reviews; const count = this.#entry?.written?.count ?? 0;
     if (isReached && (count !== this.#count || !this.#wasReached)) {
       this.#count = count;
       void this.#load();
@@ -134,7 +134,7 @@ export class WrittenPage extends PageElement {
   }
 
   async #loadFiles(): Promise<void> {
-    const { companion, listing } = this, turn = this.#turn;
+    const { companion, listing } = this; const turn = this.#turn;
     if (!listing || !turn) return;
     const wanted = turn.files.slice(0, this.limit).filter(({ path }) => this.#diffs.get(diffKey(turn.number, path))?.state !== listing.state);
     const load = async (): Promise<void> => {
@@ -155,7 +155,7 @@ export class WrittenPage extends PageElement {
   }
 
   override render() {
-    const { listing } = this, turns = listing?.turns ?? [];
+    const { listing } = this; const turns = listing?.turns ?? [];
     return html`<main class="contents">
       <section class="pane turns ${this.isOpen ? "behind" : ""}" aria-label=${t("turnsList")}>${this.#side(listing)}</section>
       <section class="pane surface written ${this.isOpen ? "" : "behind"}" aria-label=${t("choosePart")}>
@@ -172,7 +172,7 @@ export class WrittenPage extends PageElement {
 
   /** The turns, with the files of the chosen one, and what was undone. */
   #side(listing: Listing | undefined) {
-    const turns = listing?.turns ?? [], files = new Set(turns.flatMap((turn) => turn.files.map((file) => file.path))).size;
+    const turns = listing?.turns ?? []; const files = new Set(turns.flatMap((turn) => turn.files.map((file) => file.path))).size;
     const total = { added: 0, removed: 0 };
     for (const { added, removed } of turns) { total.added += added; total.removed += removed; }
     return html`<div class="head"><a class="b small quiet icon" href=${PAGE} aria-label=${t("back")}>${icon("back")}</a><h2 class="cut" dir="auto">${this.#folder}</h2></div>
@@ -188,7 +188,7 @@ export class WrittenPage extends PageElement {
   }
 
   #turnRow(turn: WrittenTurn) {
-    const isChosen = turn.number === this.chosen, { all, done } = decidedIn(turn, this.#marks), count = counted(turn.files.length, "oneFile", "countFiles");
+    const isChosen = turn.number === this.chosen; const { all, done } = decidedIn(turn, this.#marks); const count = counted(turn.files.length, "oneFile", "countFiles");
     return html`<li class="item ${isChosen ? "on" : ""}" aria-current=${isChosen ? "true" : nothing}><button class="cover" @click=${() => this.#choose(turn.number)}>
         <span class="turn-name">${markOf(turn, this.#marks)}<b class="cut" dir="auto">${nameOf(turn)}</b><time class="xs t3 num">${clock(turn.began_at)}</time></span>
         <span class="xs t3 turn-counts">${turn.working ? t("soFar", count) : count} · ${shownCounts(turn)}${done ? html` · ${t("decidedOf", done, all)}` : nothing}</span>
@@ -196,7 +196,7 @@ export class WrittenPage extends PageElement {
   }
 
   #head(listing: Listing | undefined) {
-    const turns = listing?.turns ?? [], at = turns.findIndex((turn) => turn.number === this.chosen);
+    const turns = listing?.turns ?? []; const at = turns.findIndex((turn) => turn.number === this.chosen);
     return html`<div class="head">
       <button class="b small quiet icon narrow-only" aria-label=${t("turnsList")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
       <h1 class="cut">${t("sinceLooked")}</h1>${listing && listing.since > 0 ? html`<span class="sm t3 num wide-only">${t("toNow", clock(listing.since))}</span>` : nothing}
@@ -240,7 +240,7 @@ export class WrittenPage extends PageElement {
   }
 
   #actions() {
-    const toUndo = this.#marks.count("undo"), toKeep = this.#marks.count("keep");
+    const toUndo = this.#marks.count("undo"); const toKeep = this.#marks.count("keep");
     return html`<div class="actions">
       <button class="b primary" aria-disabled=${!this.#isReady} @click=${() => this.#send(true)}>${toUndo ? t("undoRest", toUndo) : t("keepAllWritten")} <kbd>⌘↵</kbd></button>
       ${toUndo + toKeep ? html`<button class="b" aria-disabled=${!this.#isReady} @click=${() => this.#send(false)}>${t("onlyMarked", toUndo + toKeep)}</button>` : nothing}
@@ -272,15 +272,15 @@ export class WrittenPage extends PageElement {
   }
 
   #step(by: 1 | -1): void {
-    const turns = this.listing?.turns ?? [], next = turns[turns.findIndex((turn) => turn.number === this.chosen) + by];
+    const turns = this.listing?.turns ?? []; const next = turns[turns.findIndex((turn) => turn.number === this.chosen) + by];
     if (next) this.#choose(next.number);
   }
 
   /** Go to the next or the previous hunk of the chosen turn. */
   #goHunk(by: 1 | -1): void {
-    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")], focused = document.activeElement?.closest("[data-hunk]");
+    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")]; const focused = document.activeElement?.closest("[data-hunk]");
     // What was decided about may be gone: then it goes on from where the focus is.
-    const known = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current), at = known < 0 ? hunks.findIndex((hunk) => hunk === focused) : known;
+    const known = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current); const at = known < 0 ? hunks.findIndex((hunk) => hunk === focused) : known;
     const next = hunks[at < 0 ? 0 : Math.max(0, Math.min(hunks.length - 1, at + by))];
     if (!next) return;
     this.isOpen = true;
@@ -335,7 +335,7 @@ export class WrittenPage extends PageElement {
   #send(rest: boolean): void {
     if (!this.#isReady) return;
     void this.#decide(async (first) => {
-      const { companion } = this, seen = this.listing as Listing, problems: string[] = [];
+      const { companion } = this; const seen = this.listing as Listing; const problems: string[] = [];
       let state = first;
       const each = async (mark: "undo" | "keep", act: (selection: Selection) => Promise<{ state: string; problems?: string[] }>): Promise<void> => {
         for (const selection of this.#marks.selections(mark)) {

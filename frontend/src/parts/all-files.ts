@@ -57,7 +57,7 @@ export class AllFiles extends AnswerCard {
         key: review.key, path: shownPath(review.about, folderOf(review)), review, state: "", isLooked: false, said: review.isQueued ? "queuedShort" : undefined,
       })),
       ...this.questions.map((question): Listed => {
-        const { task, call } = question, key = `${task.id}/${call.tool_call_id}`, diff = call.confirmation_request?.file_edit_details;
+        const { task, call } = question; const key = `${task.id}/${call.tool_call_id}`; const diff = call.confirmation_request?.file_edit_details;
         return { key, path: factsOf(call, task.workspace).object, question, old: diff?.old_content, new: diff?.new_content ?? "", state: digest(diff), isLooked: wasRead(key, ""), said: undefined };
       }),
     ].map((file) => (hasDraft(file.key) || (file.new !== undefined && mustBeSeen(file.old ?? "", file.new)) ? { ...file, said: "answerAlone" } : file));
@@ -102,7 +102,7 @@ export class AllFiles extends AnswerCard {
   }
 
   override render() {
-    const open = this.#open, looked = this.#looked, isAll = looked.length === open.length;
+    const open = this.#open; const looked = this.#looked; const isAll = looked.length === open.length;
     return html`<article class="question" aria-label=${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}>
       <div class="card-top"><h2 tabindex="-1" dir="auto">${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}</h2>
         <dl class="facts"><dt>${t("covers")}</dt><dd>${t("allCovers")}</dd></dl></div>
@@ -120,7 +120,7 @@ export class AllFiles extends AnswerCard {
   }
 
   #row(file: Listed) {
-    const { key, path, old, said } = file, after = file.new;
+    const { key, path, old, said } = file; const after = file.new;
     return html`<li><details ?open=${file.isLooked && !said && !this.#wasRead(file)} @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}>
       <summary><code class="cut grow" dir="auto">${path}</code>
         ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}

@@ -135,13 +135,13 @@ export abstract class AnswerCard extends PageElement {
   }
 
   #keep(subject: string): void {
-    const diff = this.isEdited ? this.diff?.draft : undefined, comments = saidComments(this.comments);
+    const diff = this.isEdited ? this.diff?.draft : undefined; const comments = saidComments(this.comments);
     if (!this.wasSent && (diff || comments.length)) DRAFTS.set(subject, { seen: this.seen, diff, isEditing: this.isEditing, comments });
     else DRAFTS.delete(subject);
   }
 
   #restore(): void {
-    const subject = this.#subject, draft = DRAFTS.get(subject);
+    const subject = this.#subject; const draft = DRAFTS.get(subject);
     if (!draft) return;
     this.seen = draft.seen;
     this.comments = draft.comments;
@@ -236,7 +236,7 @@ export abstract class AnswerCard extends PageElement {
   #comment(isOld = false): void {
     const place = this.isOver || this.sending ? undefined : this.diff?.place(isOld);
     if (!place) return;
-    const known = this.comments.find((one) => one.side === place.side && one.line === place.line), comment = known ?? newComment(place);
+    const known = this.comments.find((one) => one.side === place.side && one.line === place.line); const comment = known ?? newComment(place);
     if (!known) this.comments = [...this.comments, comment];
     void this.updateComplete.then(() => this.diff?.focusComment(comment.id));
   }
@@ -308,7 +308,7 @@ export abstract class AnswerCard extends PageElement {
 
   /** Return a line about what the answer does with hunks and comments. */
   protected hints() {
-    const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 }, comments = this.commentCount;
+    const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 }; const comments = this.commentCount;
     const said = [kept ? t("hunksKept", all - kept, kept) : "", comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : ""].filter(Boolean);
     const unseen = this.unseen;
     return html`${said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing}

@@ -195,7 +195,7 @@ export class DiffElement extends LitElement {
     import("../diff/diff-editor.ts").then(({ showDiff }) => {
       const root = this.shadowRoot;
       if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
-      const { oldText, newText: proposed, path } = this, sides = this.#sides;
+      const { oldText, newText: proposed, path } = this; const sides = this.#sides;
       const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
       this.#view = showDiff(root, {
         ...(this.numbers ? { numbers: this.numbers } : {}),
@@ -217,7 +217,7 @@ export class DiffElement extends LitElement {
   }
 
   async #drawLong(): Promise<void> {
-    const { oldText = "", newText } = this, hunks = await compare(oldText, newText), root = this.shadowRoot?.querySelector<HTMLElement>(".long");
+    const { oldText = "", newText } = this; const hunks = await compare(oldText, newText); const root = this.shadowRoot?.querySelector<HTMLElement>(".long");
     if (!root || !this.isConnected || !this.#isLong || this.#long || oldText !== (this.oldText ?? "") || newText !== this.newText) return;
     const words = { alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()), noNewline: t("noNewline") };
     const rows = changeRows(oldText, newText, hunks, words, this.numbers);

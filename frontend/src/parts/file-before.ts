@@ -37,7 +37,7 @@ export class FileBefore extends PageElement {
   }
 
   override render() {
-    const { bytes, type } = this.was, size = bytes === null ? "" : `${bytes.toLocaleString()} B`;
+    const { bytes, type } = this.was; const size = bytes === null ? "" : `${bytes.toLocaleString()} B`;
     const what = type && KINDS.includes(type) ? t("imageOf", type.slice(6).toUpperCase(), size) : bytes === null ? t("unread") : t("binaryOf", size);
     return html`<div class="two">
       <figure><figcaption>${t("asItIsNow")}</figcaption>

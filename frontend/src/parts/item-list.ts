@@ -105,7 +105,7 @@ export class ItemList extends PageElement {
 
   /** Take over what was added; begin anew if anything else changed. */
   #count(): void {
-    const known = this.#heights.length, { items } = this;
+    const known = this.#heights.length; const { items } = this;
     const isLonger = known > 0 && items.length >= known && items[0]?.key === this.#first && items[known - 1]?.key === this.#last;
     if (!isLonger) this.#heights = new Heights();
     const estimate = this.#measured.size ? this.#sum / this.#measured.size : ESTIMATE;
@@ -151,7 +151,7 @@ export class ItemList extends PageElement {
     for (let at = this.#from; at < this.#to; at += 1) indexes.set(this.items[at]?.key ?? "", at);
     for (const [element, height] of sizes) {
       if (element === this || !element.isConnected) continue;
-      const { key } = element as unknown as Keyed, index = indexes.get(key);
+      const { key } = element as unknown as Keyed; const index = indexes.get(key);
       if (index === undefined) continue;
       isNew ||= this.#measured.get(key) !== height;
       this.#sum += height - (this.#measured.get(key) ?? 0);
@@ -189,7 +189,7 @@ export class ItemList extends PageElement {
   }
 
   #isCovered(): boolean {
-    const top = this.scrollTop, end = top + this.clientHeight;
+    const top = this.scrollTop; const end = top + this.clientHeight;
     const isAbove = this.#from === 0 || this.#heights.offset(this.#from) <= top - AROUND / 4;
     return isAbove && (this.#to >= this.items.length || this.#heights.offset(this.#to) >= end + AROUND / 4);
   }

@@ -79,7 +79,7 @@ export class ModelPick extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (event.isComposing) return;
-    const { length } = this.#names, name = this.#names[this.at];
+    const { length } = this.#names; const name = this.#names[this.at];
     if (event.key === "ArrowDown" && length) this.at = (this.at + 1) % length;
     else if (event.key === "ArrowUp" && length) this.at = (this.at + length - 1) % length;
     else if (event.key === "Enter") { if (name && !this.isAsking) this.#take(name); }

@@ -44,9 +44,9 @@ export class NotebookView extends PageElement {
   }
 
   #cell(change: CellChange) {
-    const { what, number, old } = change, cell = change.new ?? old, kind = visibleLine(cell?.kind ?? "", 30);
+    const { what, number, old } = change; const cell = change.new ?? old; const kind = visibleLine(cell?.kind ?? "", 30);
     const word = { changed: "cellChanged", added: "cellAdded", removed: "cellRemoved", moved: "cellMoved" } as const;
-    const before = old?.source, after = change.new?.source ?? "";
+    const before = old?.source; const after = change.new?.source ?? "";
     const counts: [number, number] = [old?.outputs.length ?? 0, change.new?.outputs.length ?? 0];
     const hasOtherRest = old !== undefined && change.new !== undefined && restOf(old) !== restOf(change.new);
     const hasOtherKind = old !== undefined && change.new !== undefined && old.kind !== change.new.kind;

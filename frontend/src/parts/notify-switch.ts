@@ -19,7 +19,7 @@ export class NotifySwitch extends PageElement {
   }
 
   override render() {
-    const { push } = this, isOn = Boolean(push?.endpoint), isPossible = canNotify && push?.key != null;
+    const { push } = this; const isOn = Boolean(push?.endpoint); const isPossible = canNotify && push?.key != null;
     return html`<h2>${t("notifications")}</h2>
       <p class="t2">${t("notificationsText")}</p>
       ${!canNotify ? html`<p class="t2">${t("cannotNotify")}</p>` : push && push.key === null ? html`<p class="t2">${visibleLine(push.reason ?? "")}</p>` : nothing}

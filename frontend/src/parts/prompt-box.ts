@@ -81,7 +81,7 @@ export class PromptBox extends PageElement {
   }
 
   override render() {
-    const { status } = this, mode = this.mode || status?.mode || "default", effort = this.effort || status?.effort;
+    const { status } = this; const mode = this.mode || status?.mode || "default"; const effort = this.effort || status?.effort;
     const modes = [["default", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
     return html`<form class="prompt" @submit=${this.#submit}>
       <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>

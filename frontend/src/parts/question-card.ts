@@ -54,8 +54,8 @@ export class QuestionCard extends AnswerCard {
   override render() {
     const request = this.call.confirmation_request;
     if (!request) return nothing;
-    const facts = factsOf(this.call, this.workspace), diff = request.file_edit_details;
-    const command = request.execute_details?.command, tried = request.execute_details?.trial?.changes;
+    const facts = factsOf(this.call, this.workspace); const diff = request.file_edit_details;
+    const command = request.execute_details?.command; const tried = request.execute_details?.trial?.changes;
     const title = `${facts.verb} ${facts.object}`.trim();
     return html`
       <article class="question" aria-label=${title}>
@@ -86,7 +86,7 @@ export class QuestionCard extends AnswerCard {
 
   /** Return who answered instead, and what was typed here, which is not lost. */
   #ended(options: ConfirmationOption[]) {
-    const { by, optionId } = this.answered ?? { by: "", optionId: "" }, who = visibleLine(by, 80) || t("someone");
+    const { by, optionId } = this.answered ?? { by: "", optionId: "" }; const who = visibleLine(by, 80) || t("someone");
     const option = options.find((one) => one.id === optionId);
     return html`<div class="ended" role="status"><p>${option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who)}</p>
       ${this.unsent || this.isEdited ? html`<p>${t("notSent")}</p>` : nothing}

@@ -82,8 +82,8 @@ export class ReviewCard extends AnswerCard {
   }
 
   #review() {
-    const { item, seen: detail, path } = this, agent = visibleLine(item.agent, 80);
-    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
+    const { item, seen: detail, path } = this; const agent = visibleLine(item.agent, 80);
+    const old = detail?.old ?? undefined; const verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
@@ -110,7 +110,7 @@ export class ReviewCard extends AnswerCard {
   }
 
   #question() {
-    const title = exactLine(this.item.about, 300), { isPermission } = this.item;
+    const title = exactLine(this.item.about, 300); const { isPermission } = this.item;
     return html`<article class="question" aria-label=${title}>
       <div class="card-top"><h2 tabindex="-1" dir="auto">${title}</h2>
         <dl class="facts"><dt>${t("covers")}</dt><dd dir="auto">${isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers")}</dd></dl></div>
@@ -155,7 +155,7 @@ export class ReviewCard extends AnswerCard {
   }
 
   protected override async told(words: string): Promise<void> {
-    const { key, kind } = this.item, said = this.carriesWords ? words : "";
+    const { key, kind } = this.item; const said = this.carriesWords ? words : "";
     if (this.isReady) await this.#post("tell", () => (kind === "question" ? answerQuestion(key, "no", said) : rejectReview(key, said)));
   }
 

@@ -22,8 +22,8 @@ export class TaskAside extends PageElement {
   @property() version = "";
   @property({ attribute: false }) status: SessionStatus | undefined;
   override render() {
-    const { fold } = this, row = fold.row ?? this.store.rows.get(this.taskId), workspace = row?.workspace ?? "";
-    const children = this.store.childrenOf(this.taskId), { changedFiles, usage } = fold, { tokens, window } = this.status ?? { window: 0 };
+    const { fold } = this; const row = fold.row ?? this.store.rows.get(this.taskId); const workspace = row?.workspace ?? "";
+    const children = this.store.childrenOf(this.taskId); const { changedFiles, usage } = fold; const { tokens, window } = this.status ?? { window: 0 };
     return html`
       <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
       ${fold.todos.length ? html`<section><h2>${t("plan")}</h2><ul>${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}</ul></section>` : nothing}

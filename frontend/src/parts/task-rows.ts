@@ -65,8 +65,8 @@ function beginning(text: string) {
 }
 
 function callRow(item: CallItem, rows: Rows) {
-  const call = item.call, facts = factsOf(call, rows.workspace), diff = diffOf(call), isOpen = rows.open.has(item.key);
-  const isRunning = call.status === "EXECUTING", live = isRunning ? call.live_content : undefined;
+  const call = item.call; const facts = factsOf(call, rows.workspace); const diff = diffOf(call); const isOpen = rows.open.has(item.key);
+  const isRunning = call.status === "EXECUTING"; const live = isRunning ? call.live_content : undefined;
   const text = isRunning ? "" : (call.error?.message ?? call.output?.text ?? "");
   const mark: TaskState = call.status === "SUCCEEDED" ? "completed" : call.status === "FAILED" ? "failed" : call.status === "CANCELLED" ? "canceled"
     : rows.asking.has(call.tool_call_id) ? "input-required" : "working";
@@ -88,5 +88,5 @@ function callRow(item: CallItem, rows: Rows) {
 
 function output(content: string, limit: number) {
   const { text, hidden } = outputText(content, limit);
-  return html`<pre class="out" tabindex="0">${hidden ? html`<span class="t3">${t("linesAbove", hidden.toLocaleString())}\n</span>` : nothing}${text}</pre>`;
+  return html`<pre class="out" tabindex="0">${hidden ? html`<span class="t3">${`${t("linesAbove", hidden.toLocaleString())}\n`}</span>` : nothing}${text}</pre>`;
 }

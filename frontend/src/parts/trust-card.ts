@@ -56,7 +56,7 @@ export class TrustCard extends AnswerCard {
 
   /** Ask the server what the user has to decide about the folder. */
   async look(): Promise<void> {
-    const { workspace } = this, asked = (this.#asked = `${workspace} ${this.occasion}`);
+    const { workspace } = this; const asked = (this.#asked = `${workspace} ${this.occasion}`);
     try {
       const found = await api<{ question: TrustQuestion | null }>("GET", `trust?workspace=${encodeURIComponent(workspace)}`);
       if (asked === this.#asked) this.question = found.question;
@@ -69,7 +69,7 @@ export class TrustCard extends AnswerCard {
   override render() {
     const { question } = this;
     if (!question) return nothing;
-    const programs = question.items.filter((item) => item.startsProgram), others = question.items.filter((item) => !item.startsProgram);
+    const programs = question.items.filter((item) => item.startsProgram); const others = question.items.filter((item) => !item.startsProgram);
     const list = (items: TrustItem[], heading: string) => items.length
       ? html`<p class="t2 sm">${heading}</p><ul class="trust-items">${items.map((item) => html`<li><code dir="auto">${exact(item.text)}</code></li>`)}</ul>` : nothing;
     const title = t(question.isUpdate ? "trustUpdateTitle" : "trustTitle");

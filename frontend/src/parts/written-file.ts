@@ -36,7 +36,7 @@ export class WrittenFileElement extends PageElement {
   @state() private drawn: ReadonlyMap<string, number> = new Map();
 
   override willUpdate(changed: Map<string, unknown>): void {
-    const before = changed.get("diff") as WrittenDiff | undefined, { diff } = this;
+    const before = changed.get("diff") as WrittenDiff | undefined; const { diff } = this;
     if (!changed.has("diff") || !diff || (before?.old === diff.old && before.new === diff.new)) return;
     this.colours = { old: [], new: [] };
     void import("../diff/code-colours.ts").then(async ({ codeColours }) => {
@@ -50,7 +50,7 @@ export class WrittenFileElement extends PageElement {
   }
 
   override render() {
-    const { file, diff } = this, note = this.#note(), name = this.path.lastIndexOf("/") + 1;
+    const { file, diff } = this; const note = this.#note(); const name = this.path.lastIndexOf("/") + 1;
     const open = diff?.hunks.filter((hunk) => hunk.state === "written").map((hunk) => hunk.id) ?? [];
     return html`<section class="written-file" aria-label=${visibleLine(this.path)}>
       <div class="fl">${icon("file")}<h3 class="cut"><code dir="auto"><span class="t3">${this.path.slice(0, name)}</span>${this.path.slice(name)}</code></h3>${shownCounts(file)}
@@ -65,7 +65,7 @@ export class WrittenFileElement extends PageElement {
 
   /** What is to be known of the file before it is decided about. */
   #note(): string {
-    const { file, diff } = this, said: string[] = [];
+    const { file, diff } = this; const said: string[] = [];
     if (file.renamed_from) said.push(t("renamedFrom", visibleLine(file.renamed_from)));
     else if (file.kind === "created") said.push(t("newFileUndo"));
     else if (file.kind === "deleted") said.push(t("deletedUndo"));
@@ -85,11 +85,11 @@ export class WrittenFileElement extends PageElement {
   }
 
   #hunk({ hunk, isBack: back, before, after, lacksNewline }: Extract<Part, { kind: "hunk" }>, diff: WrittenDiff) {
-    const all = Math.max(before.length, after.length, 1), limit = this.drawn.get(hunk.id) ?? DRAWN, count = Math.min(all, limit);
-    const place = t("hunkOf", hunk.number, diff.hunks.length), mark = this.#mark(hunk.id), key = hunkKey(this.turn, this.file.path, hunk.id);
+    const all = Math.max(before.length, after.length, 1); const limit = this.drawn.get(hunk.id) ?? DRAWN; const count = Math.min(all, limit);
+    const place = t("hunkOf", hunk.number, diff.hunks.length); const mark = this.#mark(hunk.id); const key = hunkKey(this.turn, this.file.path, hunk.id);
     const state = hunk.state === "undone" ? t("wentBack") : mark === "undo" ? t("goesBack") : mark === "keep" ? t("staysWritten") : "";
     const side = (which: "o" | "w", lines: SideLine[], kind: "d" | "a" | "ghost" | ""): TemplateResult[] => Array.from({ length: count }, (_, at) => {
-      const line = lines[at], end = kind === "ghost" && at === 0 ? state : "";
+      const line = lines[at]; const end = kind === "ghost" && at === 0 ? state : "";
       if (line) return this.#row(which, kind, line, end);
       return html`<div class="l ${which} v ${end ? "ghost" : ""}">${end ? html`<span class="end">${end}</span>` : nothing}</div>`;
     });
@@ -106,7 +106,7 @@ export class WrittenFileElement extends PageElement {
   }
 
   #buttons(hunk: WrittenHunk, mark: Mark | undefined, place: string) {
-    const back = isBack(hunk, mark), isUndone = hunk.state === "undone";
+    const back = isBack(hunk, mark); const isUndone = hunk.state === "undone";
     const press = (wanted: Mark) => this.#wish({ ids: [hunk.id], mark: mark === wanted ? undefined : wanted });
     return html`<span class="hunk-place">${place}</span>
       ${isUndone ? nothing : html`<button class="hb ${mark === "keep" ? "on" : ""}" aria-pressed=${mark === "keep"} aria-disabled=${this.isOff} @click=${() => press("keep")}
@@ -117,7 +117,7 @@ export class WrittenFileElement extends PageElement {
   }
 
   #row(side: "o" | "w", kind: "d" | "a" | "ghost" | "same" | "", { number, text, mark, source, at }: SideLine, end = ""): TemplateResult {
-    const sign = kind === "d" ? "\u2212" : kind === "a" ? "+" : "", said = kind === "d" ? t("removedLine") : kind === "a" ? t("addedLine") : "";
+    const sign = kind === "d" ? "\u2212" : kind === "a" ? "+" : ""; const said = kind === "d" ? t("removedLine") : kind === "a" ? t("addedLine") : "";
     // What is alike is said once, as it is now.
     return html`<div class="l ${side} ${kind}" aria-hidden=${kind === "same" ? "true" : nothing}><span class="n">${number}</span><span class="s" aria-hidden="true">${sign}</span><code class="c">${said ? html`<span class="vh">${said} </span>` : nothing}${
       shownPieces(text, sign ? mark : undefined, this.colours[source][at] ?? []).map(piece)}</code>${end ? html`<span class="end">${end}</span>` : nothing}</div>`;

@@ -9,7 +9,7 @@ import type { WrittenTurn } from "./written.ts";
 
 /** Return the numbers of hunks of a turn, and of those that are undone or marked. */
 export function decidedIn(turn: WrittenTurn, marks: Marks): { all: number; done: number } {
-  const undone = turn.files.reduce((sum, file) => sum + file.undone, 0), written = turn.files.reduce((sum, file) => sum + file.written, 0);
+  const undone = turn.files.reduce((sum, file) => sum + file.undone, 0); const written = turn.files.reduce((sum, file) => sum + file.written, 0);
   return { all: written + undone, done: undone + marks.countIn(turn.number) };
 }
 

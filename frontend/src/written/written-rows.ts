@@ -27,10 +27,10 @@ export type Part =
 
 /** Return the parts of a file. `markOf` says what is to be done with a hunk, `unfolded` are folds that are open, by their first line. */
 export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefined, unfolded: ReadonlySet<number>): Part[] {
-  const old = splitLines(diff.old ?? ""), now = splitLines(diff.new ?? ""), parts: Part[] = [];
-  let oldAt = 0, newAt = 0;
+  const old = splitLines(diff.old ?? ""); const now = splitLines(diff.new ?? ""); const parts: Part[] = [];
+  let oldAt = 0; let newAt = 0;
   const alike = (end: number, isFirst: boolean, isLast: boolean): void => {
-    const count = end - oldAt, first = isFirst ? 0 : Math.min(MARGIN, count), last = isLast ? 0 : Math.min(MARGIN, count - first), hidden = count - first - last;
+    const count = end - oldAt; const first = isFirst ? 0 : Math.min(MARGIN, count); const last = isLast ? 0 : Math.min(MARGIN, count - first); const hidden = count - first - last;
     const isFolded = hidden >= SMALLEST_FOLD && !unfolded.has(oldAt);
     if (!isFolded) show(count);
     else {
@@ -61,7 +61,7 @@ export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefi
 }
 
 function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
-  const all = [...hunk.old_lines, ...hunk.new_lines], back = isBack(hunk, mark), lacksNewline = all.some((line) => !line.endsWith("\n"));
+  const all = [...hunk.old_lines, ...hunk.new_lines]; const back = isBack(hunk, mark); const lacksNewline = all.some((line) => !line.endsWith("\n"));
   // Line ends are shown where they are a part of the change.
   const areMixed = new Set(all.map((line) => line.endsWith("\r\n"))).size > 1;
   const before = lines(hunk.old_lines, hunk.old_start, "old", hunk.old_start, areMixed);
