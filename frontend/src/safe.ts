@@ -15,7 +15,10 @@ const LOOKALIKE = new RegExp(`[${LOOKALIKES}]`, "gu");
 const LETTERS = new RegExp(`[A-Za-z${LOOKALIKES}]+`, "gu");
 
 /** A character that is marked in a diff to approve. */
-export const MARKED = new RegExp(`${HIDDEN.source}|${BLANK.source}|(?<=[A-Za-z])[${LOOKALIKES}]|[${LOOKALIKES}](?=[A-Za-z])`, "gu");
+export const MARKED = new RegExp(
+  `${HIDDEN.source}|${BLANK.source}|(?<=[A-Za-z])[${LOOKALIKES}]|[${LOOKALIKES}](?=[A-Za-z])`,
+  "gu",
+);
 
 function standIn(found: string): string {
   const code = found.codePointAt(0) ?? 0;
@@ -31,7 +34,9 @@ export function visible(text: string): string {
 
 /** Return a text to approve: in addition, unusual blanks and letters that look Latin beside Latin ones get stand-ins. */
 export function exact(text: string): string {
-  const latin = text.replace(LETTERS, (letters) => (/[A-Za-z]/.test(letters) ? letters.replace(LOOKALIKE, standIn) : letters));
+  const latin = text.replace(LETTERS, (letters) =>
+    /[A-Za-z]/.test(letters) ? letters.replace(LOOKALIKE, standIn) : letters,
+  );
   return visible(latin).replace(BLANK, standIn);
 }
 
@@ -39,10 +44,12 @@ export function exact(text: string): string {
 export function exactParts(text: string, from: number, to: number): [string, string, string] {
   const found = new Map<number, string>();
   for (const letters of text.matchAll(LETTERS)) {
-    if (/[A-Za-z]/.test(letters[0])) for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
+    if (/[A-Za-z]/.test(letters[0]))
+      for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
   }
   const part = (begin: number, end: number): string => {
-    let result = ""; let at = begin;
+    let result = "";
+    let at = begin;
     for (const [place, letter] of found) {
       if (place < at || place >= end) continue;
       result += visible(text.slice(at, place)).replace(BLANK, standIn) + standIn(letter);
