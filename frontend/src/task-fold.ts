@@ -224,9 +224,10 @@ export class TaskFold {
   #plan(call: ToolCall): void {
     const todos = call.tool_name === "write_todos" ? call.input_parameters?.todos : undefined;
     if (!Array.isArray(todos)) return;
-    this.todos = todos.slice(0, 50).map((todo: Record<string, unknown>) => ({
-      description: String(todo?.description ?? todo?.content ?? ""),
-      status: String(todo?.status ?? "pending"),
+    const text = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
+    this.todos = todos.slice(0, 50).map((todo: Record<string, unknown> | null) => ({
+      description: text(todo?.description, text(todo?.content, "")),
+      status: text(todo?.status, "pending"),
     }));
   }
 

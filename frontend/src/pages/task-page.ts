@@ -95,7 +95,7 @@ export class TaskPage extends PageElement {
   }
 
   #reader(): SessionReader {
-    const page = this;
+    const hasQueued = () => !!this.#queue?.messages.length;
     return {
       came: () => this.#draw(),
       turned: () => this.requestUpdate(),
@@ -110,7 +110,7 @@ export class TaskPage extends PageElement {
         );
       },
       get mustSeeEnd() {
-        return !!page.#queue?.messages.length;
+        return hasQueued();
       },
     };
   }
